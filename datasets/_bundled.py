@@ -1,0 +1,152 @@
+"""Published contingency tables, kept as counts and expanded to one row a person.
+
+The counts are facts of the cited publications. Cells printed as zero are kept in the files, so that the
+structural zeros (no child among the crew, say) can be read there.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rows sorted by the sensitive column would give it away by position, and would hide that fault in examples.
+SHUFFLE_SEED = 20
+
+
+def _people(name: str) -> pd.DataFrame:
+    """Rows of the table `name`, one a person, in an order that is fixed but says nothing."""
+    import pandas as pd
+
+    path = files("sanitize.datasets") / "tables" / f"{name}.csv"
+    with path.open(encoding="utf-8") as stream:
+        cells = pd.read_csv(stream, dtype={"count": "int64"}, keep_default_na=False)
+    people = cells.loc[cells.index.repeat(cells["count"])].drop(columns="count")
+    # Python promises the same `Random.random` for one seed in every version; NumPy's shuffles may change.
+    random = Random(SHUFFLE_SEED)
+    keys = [random.random() for _ in range(len(people))]
+    order = sorted(range(len(people)), key=keys.__getitem__)
+    return people.iloc[order].reset_index(drop=True)
+
+
+def load_titanic() -> pd.DataFrame:
+    """Everyone aboard the Titanic: class, sex, age and survival of 2,201 people.
+
+    Usual choice: `survived` is sensitive, `class`, `sex` and `age` are public. No child was a member of the
+    crew and no child of the first or second class died: cells that are zero by nature.
+
+    Returns
+    -------
+    pandas.DataFrame
+        2,201 rows, all columns text: `class` (1st, 2nd, 3rd, Crew), `sex` (Male, Female), `age` (Child,
+        Adult), `survived` (No, Yes). The order of the rows is shuffled once and for all.
+
+    References
+    ----------
+    British Board of Trade (1912), Report on the Loss of the "Titanic" (S.S.). R. J. MacG. Dawson (1995),
+    "The Unusual Episode Data Revisited", Journal of Statistics Education 3(3).
+
+    Examples
+    --------
+    >>> from sanitize.datasets import load_titanic
+    >>> people = load_titanic()
+    >>> people.shape
+    (2201, 4)
+    >>> int((people["survived"] == "Yes").sum())
+    711
+    """
+    return _people("titanic")
+
+
+def load_berkeley() -> pd.DataFrame:
+    """Graduate admissions at Berkeley in autumn 1973: 4,526 applicants to the six largest departments.
+
+    Usual choice: `gender` is sensitive, `department` and `admitted` are public. Over all departments men were
+    admitted more often, within most departments women were: the textbook case of Simpson's paradox.
+
+    Returns
+    -------
+    pandas.DataFrame
+        4,526 rows, all columns text: `admitted` (Admitted, Rejected), `gender` (Male, Female), `department`
+        (A to F). The order of the rows is shuffled once and for all.
+
+    References
+    ----------
+    P. J. Bickel, E. A. Hammel, J. W. O'Connell (1975), "Sex Bias in Graduate Admissions: Data from Berkeley",
+    Science 187, 398-404. The table by department is the one of D. Freedman, R. Pisani, R. Purves, Statistics.
+
+    Examples
+    --------
+    >>> from sanitize.datasets import load_berkeley
+    >>> applicants = load_berkeley()
+    >>> applicants.shape
+    (4526, 3)
+    >>> int((applicants["admitted"] == "Admitted").sum())
+    1755
+    """
+    return _people("berkeley")
+
+
+def load_hair_eye() -> pd.DataFrame:
+    """Hair colour, eye colour and sex of 592 students of statistics at the University of Delaware.
+
+    Usual choice: `eye` is sensitive, `hair` and `sex` are public. Small, without empty cells, and strongly
+    dependent: a first example whose lifts are all finite.
+
+    Returns
+    -------
+    pandas.DataFrame
+        592 rows, all columns text: `hair` (Black, Brown, Red, Blond), `eye` (Brown, Blue, Hazel, Green),
+        `sex` (Male, Female). The order of the rows is shuffled once and for all.
+
+    References
+    ----------
+    R. D. Snee (1974), "Graphical Display of Two-Way Contingency Tables", The American Statistician 28, 9-12.
+    The split by sex is M. Friendly's (1992), Graphical Methods for Categorical Data, SAS User Group
+    International 17, made for teaching: not an observation.
+
+    Examples
+    --------
+    >>> from sanitize.datasets import load_hair_eye
+    >>> students = load_hair_eye()
+    >>> students.shape
+    (592, 3)
+    >>> sorted(students["eye"].unique())
+    ['Blue', 'Brown', 'Green', 'Hazel']
+    """
+    return _people("hair_eye")
+
+
+def load_framingham() -> pd.DataFrame:
+    """Coronary heart disease, cholesterol and blood pressure of 1,329 men of the Framingham study.
+
+    Usual choice: `heart_disease` is sensitive, `cholesterol` and `blood_pressure` are public (16 symbols
+    together). 92 men fell ill within six years; one of the 32 cells is empty, so one pair of public symbols
+    has a log-lift of minus infinity.
+
+    Returns
+    -------
+    pandas.DataFrame
+        1,329 rows, all columns text: `cholesterol` in mg/100 cc (<200, 200-219, 220-259, >=260),
+        `blood_pressure`, systolic, in mm Hg (<127, 127-146, 147-166, >=167), `heart_disease` (No, Yes). The
+        order of the rows is shuffled once and for all.
+
+    References
+    ----------
+    J. Cornfield (1962), "Joint Dependence of Risk of Coronary Heart Disease on Serum Cholesterol and Systolic
+    Blood Pressure: A Discriminant Function Analysis", Federation Proceedings 21(4), supplement 11, 58-61.
+    The margin over cholesterol is also in A. Agresti, Categorical Data Analysis.
+
+    Examples
+    --------
+    >>> from sanitize.datasets import load_framingham
+    >>> men = load_framingham()
+    >>> men.shape
+    (1329, 3)
+    >>> int((men["heart_disease"] == "Yes").sum())
+    92
+    """
+    return _people("framingham")

@@ -1,0 +1,167 @@
+"""Release tables without giving away their sensitive columns.
+
+``sanitize`` learns the joint law of sensitive and public columns, designs a privacy channel that keeps every
+released symbol within a budget on the lift P(s|y)/P(s), releases the public columns through it, and reports
+what leaks and what was kept.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from sanitize._version import __version__
+
+# Eager, and light: the function must take the name that the submodule would otherwise keep.
+from sanitize.lift import lift
+
+if TYPE_CHECKING:
+    from sanitize import datasets, frame, transformers
+    from sanitize.alphabet import Alphabet
+    from sanitize.budgets import (
+        AlphaLiftBudget,
+        Budget,
+        Chi2LiftBudget,
+        L1LiftBudget,
+        LDPBudget,
+        LiftBudget,
+    )
+    from sanitize.channel import Channel
+    from sanitize.errors import BudgetExceeded, SanitizeError
+    from sanitize.frame import audit, last_report
+    from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.lift import (
+        alpha_lift,
+        alpha_lift_inverse,
+        chi2_lift,
+        chi2_lift_inverse,
+        l1_lift,
+        l1_lift_inverse,
+        ldp_ratio,
+        log_lift,
+        max_lift,
+        max_log_lift,
+        min_lift,
+        min_log_lift,
+    )
+    from sanitize.measures import (
+        arimoto_information,
+        chi2_divergence,
+        ldp_epsilon,
+        max_information,
+        maximal_leakage,
+        mutual_information,
+        normalized_utility,
+        sibson_information,
+        total_variation,
+        utility,
+    )
+    from sanitize.mechanisms import randomized_response, subset_merging, watchdog
+    from sanitize.parquet import privatize_parquet
+    from sanitize.report import LeakageReport
+
+# Public name -> the room it lives in. Rooms are imported when a name is first used, so that
+# `import sanitize` stays light.
+_ROOMS = {
+    "alphabet": ("Alphabet",),
+    "budgets": ("AlphaLiftBudget", "Budget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"),
+    "channel": ("Channel",),
+    "errors": ("BudgetExceeded", "SanitizeError"),
+    "frame": ("audit", "last_report"),
+    "joint": ("ContingencyTable", "JointDistribution"),
+    "measures": (
+        "arimoto_information",
+        "chi2_divergence",
+        "ldp_epsilon",
+        "max_information",
+        "maximal_leakage",
+        "mutual_information",
+        "normalized_utility",
+        "sibson_information",
+        "total_variation",
+        "utility",
+    ),
+    "lift": (
+        "alpha_lift",
+        "alpha_lift_inverse",
+        "chi2_lift",
+        "chi2_lift_inverse",
+        "l1_lift",
+        "l1_lift_inverse",
+        "ldp_ratio",
+        "log_lift",
+        "max_lift",
+        "max_log_lift",
+        "min_lift",
+        "min_log_lift",
+    ),
+    "mechanisms": ("randomized_response", "subset_merging", "watchdog"),
+    "parquet": ("privatize_parquet",),
+    "report": ("LeakageReport",),
+}
+_MODULES = ("datasets", "frame", "transformers")
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "AlphaLiftBudget",
+    "Alphabet",
+    "Budget",
+    "BudgetExceeded",
+    "Channel",
+    "Chi2LiftBudget",
+    "ContingencyTable",
+    "JointDistribution",
+    "L1LiftBudget",
+    "LDPBudget",
+    "LeakageReport",
+    "LiftBudget",
+    "SanitizeError",
+    "__version__",
+    "alpha_lift",
+    "alpha_lift_inverse",
+    "arimoto_information",
+    "audit",
+    "chi2_divergence",
+    "chi2_lift",
+    "chi2_lift_inverse",
+    "datasets",
+    "frame",
+    "l1_lift",
+    "l1_lift_inverse",
+    "last_report",
+    "ldp_epsilon",
+    "ldp_ratio",
+    "lift",
+    "log_lift",
+    "max_information",
+    "max_lift",
+    "max_log_lift",
+    "maximal_leakage",
+    "min_lift",
+    "min_log_lift",
+    "mutual_information",
+    "normalized_utility",
+    "privatize_parquet",
+    "randomized_response",
+    "sibson_information",
+    "subset_merging",
+    "total_variation",
+    "transformers",
+    "utility",
+    "watchdog",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        value = getattr(import_module(f"sanitize.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"sanitize.{name}")
+    else:
+        raise AttributeError(f"module 'sanitize' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,112 @@
+"""Random words for the samplers: from a 256-bit key, a seed, a NumPy Generator, or the operating system.
+
+A keyed source is random access: word ``i`` of lane ``k`` depends on the key alone, so any batch size, worker
+or retry draws the same noise for the same row. Lanes keep the stages of one channel apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KEY_BYTES = 32
+_WORDS_PER_BLOCK = 4  # an AES block is 128 bits
+
+
+class RandomWords(Protocol):
+    """A source of uniform 32-bit words."""
+
+    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
+        """Words ``start`` to ``start + count`` of a lane."""
+        ...
+
+
+@dataclass(frozen=True)
+class KeyedWords:
+    """AES-256 in counter mode: word ``i`` of a lane is a pure function of (key, lane, i).
+
+    The 128-bit counter block is the lane in the upper half and the block number in the lower half, so lanes
+    cannot overlap below 2**66 words.
+    """
+
+    key: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, bytes) or len(self.key) != KEY_BYTES:
+            raise InvalidParameter(f"key must be {KEY_BYTES} bytes, for example secrets.token_bytes({KEY_BYTES})")
+
+    @classmethod
+    def from_system(cls) -> KeyedWords:
+        """Key drawn from the operating system: what an unseeded release uses."""
+        return cls(os.urandom(KEY_BYTES))
+
+    @classmethod
+    def from_seed(cls, seed: int) -> KeyedWords:
+        """Key derived from an integer: for tests and examples, not for release."""
+        return cls(hashlib.sha256(b"sanitize seed %d" % seed).digest())
+
+    def derive(self, label: str) -> KeyedWords:
+        """Independent source for one file, partition or purpose."""
+        return KeyedWords(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
+
+    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
+        """Words ``start`` to ``start + count`` of a lane."""
+        first, skip = divmod(start, _WORDS_PER_BLOCK)
+        counter = (lane << 64 | first).to_bytes(16, "big")
+        encryptor = Cipher(algorithms.AES(self.key), modes.CTR(counter)).encryptor()
+        stream = encryptor.update(bytes(4 * (skip + count)))
+        return np.frombuffer(stream, dtype="<u4", count=count, offset=4 * skip).astype(np.uint32, copy=False)
+
+    def generator(self) -> np.random.Generator:
+        """NumPy generator for choices that carry no information about rows, such as output order."""
+        seed = np.random.SeedSequence(np.frombuffer(self.derive("generator").key, dtype=np.uint32).tolist())
+        return np.random.Generator(np.random.PCG64(seed))
+
+
+@dataclass(frozen=True)
+class GeneratorWords:
+    """Words drawn one after another from a NumPy Generator; lane and position are ignored."""
+
+    generator: np.random.Generator
+
+    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:  # noqa: ARG002
+        """Next ``count`` words."""
+        return self.generator.integers(0, 1 << 32, size=count, dtype=np.uint32)
+
+
+Randomness: TypeAlias = "RandomWords | np.random.Generator | np.random.RandomState | int | np.integer | bytes | None"
+
+
+def random_words(source: Randomness) -> RandomWords:
+    """Random words from what users pass: a key, a seed, a Generator, or None for the operating system."""
+    if source is None:
+        return KeyedWords.from_system()
+    if isinstance(source, bytes):
+        return KeyedWords(source)
+    if isinstance(source, (int, np.integer)):
+        return KeyedWords.from_seed(int(source))
+    if isinstance(source, np.random.Generator):
+        return GeneratorWords(source)
+    if isinstance(source, np.random.RandomState):
+        return GeneratorWords(np.random.Generator(source._bit_generator))
+    if hasattr(source, "words"):
+        return source
+    raise InvalidParameter(
+        f"random_state must be None, an integer, 32 bytes or a NumPy Generator, got {type(source).__name__}"
+    )
+
+
+def is_secure(source: Randomness) -> bool:
+    """Whether a source is fit for release: keyed from the operating system or by the caller."""
+    return source is None or isinstance(source, (bytes, KeyedWords))

@@ -1,0 +1,306 @@
+"""Ordered symbols and integer codes, for one column or a tuple of columns."""
+
+from __future__ import annotations
+
+import base64
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, sort_values
+from sanitize.errors import ColumnError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+# Up to this many cells a lookup table is faster than a binary search, and still small.
+_DENSE_CELLS = 1 << 22
+
+
+class Alphabet:
+    """Symbols of one column, or of a tuple of columns released together, in ascending order.
+
+    Missing is one symbol, written None, and comes last in its column. Instances are frozen; a symbol's code
+    is its position.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns whose values, taken together, are the symbols.
+    symbols : sequence
+        Distinct symbols in any order: plain values for one column, tuples for several; None is missing.
+
+    Examples
+    --------
+    >>> letters = Alphabet(("grade",), ["b", None, "a"])
+    >>> len(letters), letters.symbols
+    (3, ('a', 'b', None))
+    >>> letters.encode({"grade": ["a", "z", None]})
+    array([ 0, -1,  2], dtype=int32)
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[pa.Array, ...]
+    codes: NDArray[np.int32]
+
+    def __init__(self, columns: Sequence[str], symbols: Sequence[Any]) -> None:
+        columns = (columns,) if isinstance(columns, str) else tuple(columns)
+        rows = [(symbol,) for symbol in symbols] if len(columns) == 1 else list(symbols)
+        table = {name: [row[j] for row in rows] for j, name in enumerate(columns)}
+        found = Alphabet.from_table(table, columns)
+        if len(found) != len(rows):
+            raise InvalidParameter(f"symbols must be distinct: {len(rows)} given, {len(found)} differ")
+        self._set(columns, found.levels, found.codes)
+
+    def _set(self, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> None:
+        codes.flags.writeable = False
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "codes", codes)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Alphabet is frozen; build another instead of setting {name!r}")
+
+    @classmethod
+    def _of(cls, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> Alphabet:
+        """Build from parts that are already sorted and distinct."""
+        made = cls.__new__(cls)
+        made._set(columns, levels, codes)
+        return made
+
+    @classmethod
+    def from_table(
+        cls, table: Mapping[str, Any], columns: Sequence[str], orders: Mapping[str, pa.Array] | None = None
+    ) -> Alphabet:
+        """Alphabet of the symbols that occur in a table.
+
+        Parameters
+        ----------
+        table : mapping of column name to values
+            Arrow arrays, pandas or polars columns, NumPy arrays or lists.
+        columns : sequence of str
+            The columns that make up a symbol.
+        orders : mapping of column name to Arrow array, optional
+            Every value a column may have, in the order its symbols should have (labels of bins, say);
+            ascending order of the values that occur otherwise.
+        """
+        levels, codes = [], []
+        for name in columns:
+            values, column_codes = factorize(as_arrow(_column(table, name), name), name)
+            if orders is not None and name in orders:
+                level = orders[name]
+                rank = np.append(look_up(values, level), np.int32(len(level)))
+            else:
+                level, order = sort_values(values)
+                rank = np.empty(len(level) + 1, np.int32)
+                rank[order] = np.arange(len(level), dtype=np.int32)
+                rank[MISSING] = len(level)
+            levels.append(level)
+            codes.append(rank[column_codes])
+        return cls._of(tuple(columns), tuple(levels), _distinct_rows(np.stack(codes, axis=1), levels))
+
+    @classmethod
+    def of_size(cls, column: str, n: int) -> Alphabet:
+        """Alphabet of the integers 0 to n - 1, for laws that come without a table."""
+        return cls._of((column,), (pa.array(np.arange(n)),), np.arange(n, dtype=np.int32)[:, None])
+
+    @classmethod
+    def of_labels(cls, column: str, labels: Sequence[str]) -> Alphabet:
+        """Alphabet of texts in the order given; a label met before gets its position added."""
+        seen: set[str] = set()
+        names = []
+        for i, label in enumerate(labels):
+            name = label if label not in seen else f"{label} #{i}"
+            seen.add(name)
+            names.append(name)
+        return cls._of((column,), (pa.array(names, pa.string()),), np.arange(len(names), dtype=np.int32)[:, None])
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Alphabet):
+            return NotImplemented
+        return (
+            self.columns == other.columns
+            and np.array_equal(self.codes, other.codes)
+            and all(a.equals(b) for a, b in zip(self.levels, other.levels, strict=True))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.columns, self.codes.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"Alphabet({' x '.join(self.columns)}, {len(self)} symbols)"
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.int64], ...]:
+        """Sorted keys (code of the columns so far, code of the next column) that occur, one array a column."""
+        steps = []
+        prefix = np.zeros(len(self), np.int64)
+        for level, code in zip(self.levels, self.codes.T, strict=True):
+            keys, prefix = np.unique(prefix * (len(level) + 1) + code, return_inverse=True)
+            steps.append(keys)
+        return tuple(steps)
+
+    def encode(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
+        """Code of each row of a table, shape (n_rows,); -1 where the symbol is not in the alphabet."""
+        prefix: NDArray[np.int64] | None = None
+        n_prefixes = 1
+        for name, level, keys in zip(self.columns, self.levels, self._steps, strict=True):
+            values, codes = factorize(as_arrow(_column(table, name), name), name)
+            renumber = np.append(look_up(values, level), np.int32(len(level)))  # the last serves MISSING
+            column = renumber[codes]
+            size = len(level) + 1
+            wanted = column.astype(np.int64)
+            if prefix is not None:
+                wanted += prefix * size
+                wanted[(prefix < 0) | (column == UNSEEN)] = -1
+            else:
+                wanted[column == UNSEEN] = -1
+            prefix = _position(wanted, keys, n_prefixes * size)
+            n_prefixes = len(keys)
+        assert prefix is not None
+        return prefix.astype(np.int32)
+
+    def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
+        """Columns of the symbols with these codes, as dictionary arrays that hold only values in use."""
+        return {
+            name: _compact(level, self.codes[codes, j])
+            for j, (name, level) in enumerate(zip(self.columns, self.levels, strict=True))
+        }
+
+    @cached_property
+    def symbols(self) -> tuple[Any, ...]:
+        """The symbols as Python values: plain for one column, tuples for several; None is missing."""
+        columns = []
+        for level, code in zip(self.levels, self.codes.T, strict=True):
+            values = [*level.to_pylist(), None]
+            columns.append([values[c] for c in code])
+        return tuple(columns[0]) if len(columns) == 1 else tuple(zip(*columns, strict=True))
+
+    def label(self, code: int) -> str:
+        """Symbol as text for a report; missing reads ``(missing)``."""
+        symbol = self.symbols[code]
+        parts = symbol if len(self.columns) > 1 else (symbol,)
+        return " | ".join("(missing)" if part is None else str(part) for part in parts)
+
+    def take(self, codes: NDArray[np.integer[Any]]) -> Alphabet:
+        """Alphabet of some of the symbols; ``codes`` ascending."""
+        return Alphabet._of(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
+
+    def union(self, other: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
+        """Alphabet of both, and where the symbols of each now stand."""
+        if self.columns != other.columns:
+            raise ColumnError(f"alphabets of {self.columns} and {other.columns} cannot be joined")
+        levels, codes = [], []
+        for j, name in enumerate(self.columns):
+            a, b = self.levels[j], other.levels[j]
+            fresh = b.filter(pa.array(look_up(b, a) == UNSEEN)) if len(b) and not pa.types.is_null(a.type) else b
+            values = concat_values(a, fresh, name)
+            # Without fresh values the order stays as it is, which keeps declared orders.
+            level, order = sort_values(values) if len(fresh) else (values, np.arange(len(values)))
+            rank = np.empty(len(level) + 1, np.int32)
+            rank[order] = np.arange(len(level), dtype=np.int32)
+            rank[-1] = len(level)
+            here = np.append(rank[: len(a)], len(level))[self.codes[:, j]]
+            there = np.append(look_up(b, level), len(level))[other.codes[:, j]]
+            levels.append(level)
+            codes.append(np.concatenate([here, there]).astype(np.int32))
+        rows = np.stack(codes, axis=1)
+        joined = Alphabet._of(self.columns, tuple(levels), _distinct_rows(rows, levels))
+        positions = joined._locate(rows)
+        return joined, positions[: len(self)], positions[len(self) :]
+
+    def _locate(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Code of each row of level codes, all of which occur."""
+        prefix = np.zeros(len(rows), np.int64)
+        for level, keys, code in zip(self.levels, self._steps, rows.T, strict=True):
+            prefix = np.searchsorted(keys, prefix * (len(level) + 1) + code)
+        return prefix.astype(np.int32)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Serializable form; levels travel as Arrow IPC, so no type loses precision."""
+        packed = []
+        for level in self.levels:
+            sink = pa.BufferOutputStream()
+            batch = pa.record_batch([level], names=["v"])
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+            packed.append(base64.b64encode(sink.getvalue()).decode())
+        return {"columns": list(self.columns), "levels": packed, "codes": self.codes.tolist()}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Alphabet:
+        """Inverse of `to_dict`."""
+        levels = tuple(
+            pa.ipc.open_stream(base64.b64decode(packed)).read_all().column(0).combine_chunks()
+            for packed in state["levels"]
+        )
+        codes = np.array(state["codes"], np.int32).reshape(-1, len(levels))
+        return cls._of(tuple(state["columns"]), levels, codes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_dict()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        made = Alphabet.from_dict(state)
+        self._set(made.columns, made.levels, made.codes)
+
+
+def _column(table: Mapping[str, Any], name: str) -> Any:
+    """One column of whatever table, or an error that lists near names."""
+    names = getattr(table, "column_names", None)
+    if names is None:
+        names = list(table.columns) if hasattr(table, "columns") else list(table.keys())
+    if name not in names:
+        raise ColumnError.absent(name, names)
+    return table[name]
+
+
+def _distinct_rows(rows: NDArray[np.int32], levels: Sequence[pa.Array]) -> NDArray[np.int32]:
+    """Distinct rows of level codes in lexicographic order."""
+    prefix = np.zeros(len(rows), np.int64)
+    first = np.zeros(min(len(rows), 1), np.int64)
+    n_prefixes = 1
+    for level, code in zip(levels, rows.T, strict=True):
+        wanted = prefix * (len(level) + 1) + code
+        n_cells = n_prefixes * (len(level) + 1)
+        if n_cells <= _DENSE_CELLS:
+            seen = np.full(n_cells, -1, np.int64)
+            seen[wanted] = np.arange(len(wanted))
+            keys = np.flatnonzero(seen >= 0)
+            first, prefix = seen[keys], _position(wanted, keys, n_cells)
+        else:
+            _, first, prefix = np.unique(wanted, return_index=True, return_inverse=True)
+        n_prefixes = max(len(first), 1)
+    return np.ascontiguousarray(rows[first])
+
+
+def _position(wanted: NDArray[np.int64], keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
+    """Position of each wanted key among sorted keys; -1 where it is negative or absent."""
+    if n_cells <= _DENSE_CELLS:
+        table = np.full(n_cells + 1, -1, np.int64)  # the extra cell answers the key -1
+        table[keys] = np.arange(len(keys))
+        return table[wanted]
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[found] == wanted, found, -1)
+
+
+def _compact(level: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:
+    """Dictionary array of level values whose dictionary holds used values only; the last code is null."""
+    used = np.zeros(len(level) + 1, bool)
+    used[codes] = True
+    missing = bool(used[-1])
+    used[-1] = False
+    kept = np.flatnonzero(used)
+    renumber = np.zeros(len(level) + 1, np.int32)
+    renumber[kept] = np.arange(len(kept), dtype=np.int32)
+    mask = codes == len(level) if missing else None
+    return pa.DictionaryArray.from_arrays(pa.array(renumber[codes], mask=mask), level.take(pa.array(kept)))

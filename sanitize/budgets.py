@@ -1,0 +1,252 @@
+"""What each released symbol may leak, as frozen values.
+
+A budget looks at the lifts of one symbol and the prior, nothing else, so the same budget drives a mechanism
+and judges its result. ``excess > 0`` holds exactly where a symbol leaks too much; differences up to 1e-12
+(rounding of doubles) count as met.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+from sanitize.errors import InvalidBudget
+from sanitize.lift import alpha_of, chi2_of, inverse, l1_of, lift
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.joint import JointDistribution
+
+TOLERANCE = 1e-12
+
+
+@runtime_checkable
+class Budget(Protocol):
+    """What one released symbol may leak about S."""
+
+    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
+        ...
+
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        ...
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Risk ω of each column of lifts, shape (k,): the order in which mechanisms treat symbols."""
+        ...
+
+
+class _LiftBased:
+    """Budgets that are functions of the lifts of one symbol."""
+
+    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
+        return self.excess_of(lift(released), released.p_s)
+
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        over = self._over(lifts, p_s)
+        return np.where(over <= TOLERANCE, np.minimum(over, 0.0), over)
+
+    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        raise NotImplementedError  # pragma: no cover
+
+
+def _check(owner: object, **bounds: float) -> None:
+    for name, value in bounds.items():
+        if not isinstance(value, (int, float, np.floating, np.integer)) or isinstance(value, bool):
+            raise InvalidBudget(f"{type(owner).__name__}: {name} must be a number, got {type(value).__name__}")
+        if math.isnan(value) or value < 0:
+            raise InvalidBudget(f"{type(owner).__name__}: {name} must be >= 0 (inf for no bound), got {value}")
+
+
+def _minus(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+    """Value minus bound, where an infinite bound is never exceeded, not even by an infinite value."""
+    return np.full_like(value, -np.inf) if math.isinf(bound) else value - bound
+
+
+def _logs(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    with np.errstate(divide="ignore"):
+        return np.log(lifts.max(axis=0)), np.log(lifts.min(axis=0))
+
+
+@dataclass(frozen=True)
+class LiftBudget(_LiftBased):
+    """(ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for every s, in nats [ZDS Def. 3].
+
+    It implies (lower + upper)-LDP of S. A lower bound larger than the upper one is the paper's advice: the
+    min-lift ranges wider. ``lower=inf`` leaves it free, which empty cells may need.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds in nats, each >= 0.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.25, 0.25], [0.1, 0.4]])
+    >>> LiftBudget(lower=1.0, upper=0.3).excess(joint).round(4)
+    array([ 0.0567, -0.0375])
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        _check(self, lower=self.lower, upper=self.upper)
+
+    @classmethod
+    def symmetric(cls, eps: float) -> LiftBudget:
+        """ε-LIP: both bounds ε [ZDS Def. 1]."""
+        return cls(lower=eps, upper=eps)
+
+    @classmethod
+    def from_ldp(cls, eps: float, min_share: float = 0.5) -> LiftBudget:
+        """Budget that implies ε-LDP of S: ``min_share`` of ε for the min-lift, the rest for the max-lift."""
+        if not 0 <= min_share <= 1:
+            raise InvalidBudget(f"LiftBudget.from_ldp: min_share must lie in [0, 1], got {min_share}")
+        return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
+
+    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002
+        top, bottom = _logs(lifts)
+        return np.maximum(_minus(top, self.upper), _minus(-bottom, self.lower))
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002
+        """log Λ - log Ψ, without the side that has no bound."""
+        top, bottom = _logs(lifts)
+        if math.isinf(self.lower):
+            return top
+        return -bottom if math.isinf(self.upper) else top - bottom
+
+
+@dataclass(frozen=True)
+class LDPBudget(_LiftBased):
+    """ε-LDP of S: ``log(max_s l / min_s l) <= eps`` for every released symbol, in nats [ZDS Def. 2].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.25, 0.25], [0.1, 0.4]])
+    >>> LDPBudget(1.0).excess(joint).round(4)
+    array([-0.0837, -0.53  ])
+    """
+
+    eps: float
+
+    def __post_init__(self) -> None:
+        _check(self, eps=self.eps)
+
+    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _minus(self.risk_of(lifts, p_s), self.eps)
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002
+        """log Λ - log Ψ."""
+        top, bottom = _logs(lifts)
+        return top - bottom
+
+
+class _Averaged(_LiftBased):
+    """Budgets on an average of the lift and of its inverse."""
+
+    lower: float
+    upper: float
+
+    def _bounds(self) -> tuple[float, float]:
+        """Bounds on the measure of the lift and of its inverse."""
+        return math.expm1(self.upper), math.expm1(self.lower)
+
+    def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        raise NotImplementedError  # pragma: no cover
+
+    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        upper, lower = self._bounds()
+        over = _minus(self._measure(lifts, p_s), upper)
+        if math.isinf(lower):
+            return over
+        return np.maximum(over, self._measure(inverse(lifts), p_s) - lower)
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of the measure of the lift and of its inverse, without a side that has no bound."""
+        risk = np.zeros(lifts.shape[1])
+        if not math.isinf(self.upper):
+            risk = risk + self._measure(lifts, p_s)
+        if not math.isinf(self.lower):
+            risk = risk + self._measure(inverse(lifts), p_s)
+        return risk
+
+
+@dataclass(frozen=True)
+class L1LiftBudget(_Averaged):
+    """ℓ1-lift at most e**upper - 1 and its inverse at most e**lower - 1 [ZDS §VI-B].
+
+    Both are averages over s, so this is weaker than `LiftBudget` with the same numbers.
+
+    Examples
+    --------
+    >>> L1LiftBudget(lower=1.0, upper=0.5)
+    L1LiftBudget(lower=1.0, upper=0.5)
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        _check(self, lower=self.lower, upper=self.upper)
+
+    def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return l1_of(lifts, p_s)
+
+
+@dataclass(frozen=True)
+class Chi2LiftBudget(_Averaged):
+    """chi2-lift at most (e**upper - 1)**2 and its inverse at most (e**lower - 1)**2 [ZDS §VI-B].
+
+    Examples
+    --------
+    >>> Chi2LiftBudget(lower=1.0, upper=0.5)
+    Chi2LiftBudget(lower=1.0, upper=0.5)
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        _check(self, lower=self.lower, upper=self.upper)
+
+    def _bounds(self) -> tuple[float, float]:
+        return math.expm1(self.upper) ** 2, math.expm1(self.lower) ** 2
+
+    def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return chi2_of(lifts, p_s)
+
+
+@dataclass(frozen=True)
+class AlphaLiftBudget(_Averaged):
+    """α-lift at most e**upper and its inverse at most e**lower; alpha > 1 [ZDS §VI-B].
+
+    Examples
+    --------
+    >>> AlphaLiftBudget(2, lower=1.0, upper=0.5)
+    AlphaLiftBudget(alpha=2, lower=1.0, upper=0.5)
+    """
+
+    alpha: float
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        _check(self, alpha=self.alpha, lower=self.lower, upper=self.upper)
+        if not self.alpha > 1:
+            raise InvalidBudget(f"AlphaLiftBudget: alpha must be greater than 1 (inf allowed), got {self.alpha}")
+
+    def _bounds(self) -> tuple[float, float]:
+        return math.exp(self.upper), math.exp(self.lower)
+
+    def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return alpha_of(lifts, p_s, self.alpha)

@@ -1,0 +1,128 @@
+"""Every exception and warning of the library; each carries the objects it speaks of.
+
+Messages name the column or parameter, what was expected and what to do. They never hold a record or a
+sensitive symbol, because a log is a release too; witnesses travel as attributes.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sanitize.report import LeakageReport
+
+
+class SanitizeError(Exception):
+    """Base of every error the library raises on purpose."""
+
+
+class InvalidDistribution(SanitizeError, ValueError):
+    """A matrix is not a joint law: wrong shape, negative, not summing to one, or an empty margin."""
+
+
+class InvalidChannel(SanitizeError, ValueError):
+    """A matrix is not a row-stochastic kernel, or two channels do not fit together."""
+
+
+class InvalidBudget(SanitizeError, ValueError):
+    """A privacy budget is missing, negative or not a number."""
+
+
+class InvalidParameter(SanitizeError, ValueError):
+    """A parameter is outside its legal set."""
+
+
+class ColumnError(SanitizeError, ValueError):
+    """A column is absent, ambiguous, or of a kind that cannot be sanitized.
+
+    Attributes
+    ----------
+    column : str or None
+        The column concerned.
+    """
+
+    def __init__(self, message: str, column: str | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+
+    @classmethod
+    def absent(cls, column: object, columns: Iterable[object]) -> ColumnError:
+        """Error for a column that the table does not have, with the nearest names."""
+        names = [str(name) for name in columns]
+        near = get_close_matches(str(column), names, n=3)
+        if near:
+            hint = "did you mean " + " or ".join(repr(name) for name in near) + "?"
+        else:
+            shown = ", ".join(repr(name) for name in names[:10])
+            hint = f"the table has {shown}{', ...' if len(names) > 10 else ''}."
+        return cls(f"no column {str(column)!r} in the table; {hint}", str(column))
+
+
+class UnknownSymbol(SanitizeError, ValueError):
+    """Rows hold public symbols that were absent when the channel was fitted.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The public columns.
+    n_rows : int
+        How many rows hold an unknown symbol.
+    """
+
+    def __init__(self, columns: tuple[str, ...], n_rows: int) -> None:
+        self.columns = columns
+        self.n_rows = n_rows
+        names = ", ".join(repr(name) for name in columns)
+        super().__init__(
+            f"{n_rows} row(s) hold a value of {names} that was not there when the channel was fitted. "
+            "Refit on data that has it, or use handle_unknown='high_risk'."
+        )
+
+
+class BudgetExceeded(SanitizeError):
+    """A channel leaks more than its budget allows, so nothing is released.
+
+    Attributes
+    ----------
+    report : LeakageReport
+        The measurement that failed.
+    witness : tuple
+        The sensitive and the released symbol where the excess is largest. Internal: do not log it.
+    """
+
+    def __init__(self, report: LeakageReport, witness: tuple[Any, Any], excess: float) -> None:
+        self.report = report
+        self.witness = witness
+        self.excess = excess
+        super().__init__(
+            f"the release exceeds its budget {report.budget!r} by {excess:.6g} nats; nothing was released. "
+            "Loosen the budget (the lower bound first when some cells are empty), merge rare values "
+            "with min_count, or release fewer columns."
+        )
+
+
+class SourceError(SanitizeError, OSError):
+    """The input cannot be read, is damaged, or does not fit what was asked of it."""
+
+
+class SourceChanged(SourceError):
+    """The input changed between the counting pass and the rewriting pass."""
+
+
+class TargetError(SanitizeError, OSError):
+    """The output cannot be written where it was asked for."""
+
+
+class TargetExists(TargetError):
+    """The output is there already and overwriting was not asked for."""
+
+
+class UnseenSymbolWarning(UserWarning):
+    """Rows held symbols that were absent at fit; they were mapped to the riskiest group."""
+
+
+class ReleaseWarning(UserWarning):
+    """What is released is less private than it looks, and the report says why."""

@@ -1,0 +1,254 @@
+"""Counts of (s, x), and the validated law P_SX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize.alphabet import Alphabet
+from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.channel import Channel
+
+SUM_TOLERANCE = 1e-9
+
+
+@dataclass(eq=False)
+class ContingencyTable:
+    """Counts of (sensitive, public) symbols; grows by batches and merges with others.
+
+    Attributes
+    ----------
+    sensitive, public : Alphabet
+        Symbols seen so far.
+    counts : ndarray of shape (n_s, n_x)
+        Rows seen a cell; integers, or floats where rows had weights.
+    n : int
+        Rows counted.
+    """
+
+    sensitive: Alphabet
+    public: Alphabet
+    counts: NDArray[Any]
+    n: int = 0
+    _orders: Mapping[str, pa.Array] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def empty(
+        cls, sensitive: Sequence[str], public: Sequence[str], orders: Mapping[str, pa.Array] | None = None
+    ) -> ContingencyTable:
+        """Table without rows, for these columns."""
+        columns = {name: [] for name in [*sensitive, *public]}
+        return cls(
+            Alphabet.from_table(columns, sensitive, orders),
+            Alphabet.from_table(columns, public, orders),
+            np.zeros((0, 0), np.int64),
+            0,
+            dict(orders or {}),
+        )
+
+    def count(self, table: Mapping[str, Any], weights: NDArray[np.float64] | None = None) -> None:
+        """Add the rows of a table, given as a mapping of column names to columns."""
+        s, x = self.sensitive.encode(table), self.public.encode(table)
+        if len(s) == 0:
+            return
+        if s.min() < 0 or x.min() < 0:
+            self._extend(
+                Alphabet.from_table(table, self.sensitive.columns, self._orders),
+                Alphabet.from_table(table, self.public.columns, self._orders),
+            )
+            s, x = self.sensitive.encode(table), self.public.encode(table)
+        n_s, n_x = len(self.sensitive), len(self.public)
+        cells = s.astype(np.int64) * n_x + x
+        added = np.bincount(cells, weights=weights, minlength=n_s * n_x).reshape(n_s, n_x)
+        self.counts = self.counts + added
+        self.n += len(s)
+
+    def add(self, other: ContingencyTable) -> None:
+        """Merge the counts of another table of the same columns."""
+        self._extend(other.sensitive, other.public)
+        rows = self.sensitive.union(other.sensitive)[2]
+        columns = self.public.union(other.public)[2]
+        dtype = np.result_type(self.counts.dtype, other.counts.dtype)
+        self.counts = self.counts.astype(dtype)
+        self.counts[np.ix_(rows, columns)] += other.counts
+        self.n += other.n
+
+    def _extend(self, sensitive: Alphabet, public: Alphabet) -> None:
+        self.sensitive, rows, _ = self.sensitive.union(sensitive)
+        self.public, columns, _ = self.public.union(public)
+        counts = np.zeros((len(self.sensitive), len(self.public)), self.counts.dtype)
+        counts[np.ix_(rows, columns)] = self.counts
+        self.counts = counts
+
+    def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
+        """Relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
+        if smoothing < 0 or not np.isfinite(smoothing):
+            raise InvalidParameter(f"smoothing must be a number >= 0, got {smoothing}")
+        if self.n == 0 or not self.counts.sum() > 0:
+            raise InvalidDistribution("the table has no rows (or only rows of weight 0), so there is no law to learn")
+        counts = self.counts + smoothing
+        rows, columns = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
+        return JointDistribution(
+            counts[np.ix_(rows, columns)] / counts.sum(),
+            self.sensitive.take(np.flatnonzero(rows)),
+            self.public.take(np.flatnonzero(columns)),
+            self.n,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class JointDistribution:
+    """Law of (S, X), or of (S, Y): non-negative, sums to 1, every symbol has positive probability.
+
+    Cells may be zero: an empty cell has lift 0 and log-lift -inf, which is a value like any other.
+
+    Parameters
+    ----------
+    pmf : ndarray of shape (n_s, n_x)
+        Probabilities; the order of axes is S, then X.
+    sensitive, public : Alphabet
+        Symbols of the rows and columns.
+    n : int, optional
+        Rows the law was counted from; None for a law known by itself.
+
+    Examples
+    --------
+    >>> joint = JointDistribution.from_matrix([[0.3, 0.1], [0.2, 0.4]])
+    >>> joint.p_s, joint.p_x
+    (array([0.4, 0.6]), array([0.5, 0.5]))
+    """
+
+    pmf: NDArray[np.float64]
+    sensitive: Alphabet
+    public: Alphabet
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        pmf = np.array(self.pmf, dtype=np.float64)
+        if pmf.ndim != 2 or not pmf.size:
+            raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x) with entries, got shape {pmf.shape}")
+        if pmf.shape != (len(self.sensitive), len(self.public)):
+            raise InvalidDistribution(
+                f"pmf of shape {pmf.shape} does not fit {len(self.sensitive)} sensitive and "
+                f"{len(self.public)} public symbols"
+            )
+        if not np.isfinite(pmf).all() or (pmf < 0).any():
+            raise InvalidDistribution("pmf must be finite and non-negative")
+        total = pmf.sum()
+        if abs(total - 1) > SUM_TOLERANCE:
+            raise InvalidDistribution(f"pmf must sum to 1, got {total:.12g}; for counts use ContingencyTable")
+        pmf /= total
+        for axis, name in ((1, "sensitive"), (0, "public")):
+            empty = np.flatnonzero(pmf.sum(axis=axis) == 0)
+            if len(empty):
+                raise InvalidDistribution(
+                    f"{len(empty)} {name} symbol(s) have probability 0 (the first at position {empty[0]}); drop them"
+                )
+        pmf.flags.writeable = False
+        object.__setattr__(self, "pmf", pmf)
+
+    @classmethod
+    def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
+        """Law from a matrix of probabilities (n_s, n_x); symbols are named by their positions."""
+        matrix = np.asarray(pmf, dtype=np.float64)
+        if matrix.ndim != 2:
+            raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), got {matrix.ndim} dimension(s)")
+        return cls(matrix, Alphabet.of_size("s", matrix.shape[0]), Alphabet.of_size("x", matrix.shape[1]))
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: Any,
+        sensitive: Sequence[str] | str,
+        public: Sequence[str] | str,
+        weights: ArrayLike | None = None,
+    ) -> JointDistribution:
+        """Empirical law of the columns of a table.
+
+        Parameters
+        ----------
+        df : pandas or polars DataFrame, pyarrow Table, or mapping of columns
+        sensitive, public : str or list of str
+            Columns that make up S and X.
+        weights : array-like of shape (n_rows,), optional
+            Weight of each row, non-negative.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> df = pd.DataFrame({"ill": ["no", "no", "yes", "no"], "town": ["A", "B", "B", "A"]})
+        >>> JointDistribution.from_frame(df, sensitive="ill", public="town").pmf
+        array([[0.5 , 0.25],
+               [0.  , 0.25]])
+        """
+        sensitive, public = _names(sensitive), _names(public)
+        both = set(sensitive) & set(public)
+        if both:
+            raise ColumnError(f"column {min(both)!r} is listed both as sensitive and as public", min(both))
+        table = ContingencyTable.empty(sensitive, public)
+        if weights is None:
+            table.count(df)
+        else:
+            given = np.asarray(weights, dtype=np.float64)
+            if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
+                raise InvalidParameter("weights must be one finite, non-negative number a row")
+            table.count(df, given)
+        return table.to_joint()
+
+    @cached_property
+    def p_s(self) -> NDArray[np.float64]:
+        """Prior of S, shape (n_s,)."""
+        return _frozen(self.pmf.sum(axis=1))
+
+    @cached_property
+    def p_x(self) -> NDArray[np.float64]:
+        """Margin of X (or Y), shape (n_x,)."""
+        return _frozen(self.pmf.sum(axis=0))
+
+    @property
+    def prior(self) -> NDArray[np.float64]:
+        """Prior of S, shape (n_s,); another name of `p_s`."""
+        return self.p_s
+
+    @property
+    def marginal(self) -> NDArray[np.float64]:
+        """Margin of X (or Y), shape (n_x,); another name of `p_x`."""
+        return self.p_x
+
+    @cached_property
+    def posterior(self) -> NDArray[np.float64]:
+        """P(s|x), shape (n_s, n_x); columns sum to 1."""
+        return _frozen(self.pmf / self.p_x)
+
+    def release(self, channel: Channel) -> JointDistribution:
+        """Law of (S, Y) when X passes through a channel; released symbols that cannot occur are dropped."""
+        if channel.n_inputs != len(self.public):
+            raise InvalidChannel(
+                f"the channel takes {channel.n_inputs} symbols, the law has {len(self.public)} public symbols"
+            )
+        pmf = channel.push(self.pmf)
+        kept = np.flatnonzero(pmf.sum(axis=0) > 0)
+        return JointDistribution(pmf[:, kept], self.sensitive, channel.outputs.take(kept), self.n)
+
+    def __repr__(self) -> str:
+        rows = "" if self.n is None else f", n={self.n}"
+        return f"JointDistribution({len(self.sensitive)} sensitive x {len(self.public)} public symbols{rows})"
+
+
+def _names(columns: Sequence[str] | str) -> list[str]:
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    array.flags.writeable = False
+    return array

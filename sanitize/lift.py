@@ -1,0 +1,222 @@
+"""The lift l(s, y) = P(s|y) / P(s), and every leakage of one released symbol.
+
+All functions take a law of (S, Y) and return one value a symbol y, in nats where they are logarithms. Zeros
+are values: an empty cell has lift 0, log-lift -inf and inverse lift +inf. References: [ZDS] sections II, VI.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.joint import JointDistribution
+
+
+def lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Lift l(s, y) = P(s, y) / (P(s) P(y)), shape (n_s, n_y) [ZDS eq. 1].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]]))
+    array([[2.        , 0.66666667],
+           [0.        , 1.33333333]])
+    """
+    return joint.pmf / joint.p_s[:, None] / joint.p_x
+
+
+def log_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Log-lift i(s, y) = log l(s, y) in nats, shape (n_s, n_y); -inf where P(s, y) = 0.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> log_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([[ 0.2877,    -inf],
+           [-0.4055,  0.6931]])
+    """
+    return _log(lift(joint))
+
+
+def max_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Largest lift over s of each symbol, Λ(y), shape (n_y,); at least 1 [ZDS eq. 2].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> max_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([1.3333, 2.    ])
+    """
+    return lift(joint).max(axis=0)
+
+
+def min_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Smallest lift over s of each symbol, Ψ(y), shape (n_y,); at most 1, and 0 beside an empty cell.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> min_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([0.6667, 0.    ])
+    """
+    return lift(joint).min(axis=0)
+
+
+def max_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Largest log-lift of each symbol, log Λ(y) in nats, shape (n_y,): pointwise maximal leakage.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> max_log_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([0.2877, 0.6931])
+    """
+    return _log(max_lift(joint))
+
+
+def min_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Smallest log-lift of each symbol, log Ψ(y) in nats, shape (n_y,).
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> min_log_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([-0.4055,    -inf])
+    """
+    return _log(min_lift(joint))
+
+
+def ldp_ratio(joint: JointDistribution) -> NDArray[np.float64]:
+    """Ratio of largest to smallest lift of each symbol, Γ(y) = Λ(y) / Ψ(y), shape (n_y,) [ZDS Def. 2].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> ldp_ratio(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([ 2., inf])
+    """
+    with np.errstate(divide="ignore"):
+        return max_lift(joint) / min_lift(joint)
+
+
+def l1_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Sum over s of P(s) |l(s, y) - 1|, shape (n_y,); half its mean is the total variation [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> l1_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
+    array([1.    , 0.3333])
+    """
+    return l1_of(lift(joint), joint.p_s)
+
+
+def chi2_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Sum over s of P(s) (l(s, y) - 1)**2, shape (n_y,); its mean is the chi2 divergence [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> chi2_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
+    array([1.    , 0.1111])
+    """
+    return chi2_of(lift(joint), joint.p_s)
+
+
+def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
+    """(Sum over s of P(s) l(s, y)**alpha)**(1/alpha), shape (n_y,); the max-lift at alpha = inf [ZDS §VI].
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Law of (S, Y).
+    alpha : float
+        Order, greater than 1 (1 gives the value 1 for every symbol).
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> alpha_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]]), 2).round(4)
+    array([1.4142, 1.0541])
+    """
+    return alpha_of(lift(joint), joint.p_s, check_alpha(alpha))
+
+
+def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
+    """ℓ1-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> l1_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
+    array([  inf, 0.375])
+    """
+    return l1_of(inverse(lift(joint)), joint.p_s)
+
+
+def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
+    """chi2-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> chi2_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
+    array([   inf, 0.1562])
+    """
+    return chi2_of(inverse(lift(joint)), joint.p_s)
+
+
+def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
+    """α-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> alpha_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]]), 2).round(4)
+    array([   inf, 1.1859])
+    """
+    return alpha_of(inverse(lift(joint)), joint.p_s, check_alpha(alpha))
+
+
+def check_alpha(alpha: float) -> float:
+    """Order of a Rényi-type measure, checked to be at least 1."""
+    if not alpha >= 1:
+        raise InvalidParameter(f"alpha must be at least 1 (inf is allowed), got {alpha}")
+    return float(alpha)
+
+
+def l1_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ℓ1 deviation from 1 of columns of lifts under the prior."""
+    return p_s @ np.abs(lifts - 1)
+
+
+def chi2_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared deviation from 1 of columns of lifts under the prior."""
+    return p_s @ np.square(lifts - 1)
+
+
+def alpha_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    """α-norm of columns of lifts under the prior; scaled by the largest entry so that no power overflows."""
+    top = lifts.max(axis=0)
+    if np.isinf(alpha):
+        return top
+    with np.errstate(invalid="ignore"):
+        scaled = np.where(np.isinf(top), 1.0, lifts / top)
+    return top * (p_s @ scaled**alpha) ** (1 / alpha)
+
+
+def inverse(lifts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1/l, inf where l = 0."""
+    with np.errstate(divide="ignore"):
+        return 1 / lifts
+
+
+def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):
+        return np.log(values)

@@ -1,0 +1,241 @@
+"""Scalar leakages and utilities: averages of `sanitize.lift` under P_Y, in nats.
+
+Every leakage takes a law of (S, Y); `normalized_utility` takes the law of (S, X) and the channel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import entr, xlogy
+
+from sanitize._rows import ReducedChannel
+from sanitize.errors import InvalidChannel
+from sanitize.joint import JointDistribution
+from sanitize.lift import alpha_of, check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.channel import Channel
+
+# Below this distance from order 1 the plain formula loses digits to cancellation.
+_NEAR_ONE = 0.5
+
+
+def mutual_information(joint: JointDistribution) -> float:
+    """I(S;Y) = E[log l] in nats.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> round(mutual_information(JointDistribution.from_matrix([[0.5, 0.0], [0.0, 0.5]])), 6)
+    0.693147
+    """
+    lifts = lift(joint)
+    return max(0.0, float(joint.p_s @ xlogy(lifts, lifts) @ joint.p_x))
+
+
+def total_variation(joint: JointDistribution) -> float:
+    """T(S;Y), half the mean ℓ1-lift: distance of P_SY from independence, between 0 and 1 [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> total_variation(JointDistribution.from_matrix([[0.5, 0.0], [0.0, 0.5]]))
+    0.5
+    """
+    return float(l1_lift(joint) @ joint.p_x) / 2
+
+
+def chi2_divergence(joint: JointDistribution) -> float:
+    """χ²(S;Y), the mean chi2-lift [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> chi2_divergence(JointDistribution.from_matrix([[0.5, 0.0], [0.0, 0.5]]))
+    1.0
+    """
+    return float(chi2_lift(joint) @ joint.p_x)
+
+
+def sibson_information(joint: JointDistribution, alpha: float) -> float:
+    """Sibson mutual information α/(α-1) log E[α-lift] in nats; I(S;Y) at 1, maximal leakage at inf [ZDS §VI].
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Law of (S, Y).
+    alpha : float
+        Order, at least 1.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
+    >>> [round(sibson_information(joint, a), 4) for a in (1, 2, float("inf"))]
+    [0.0863, 0.1572, 0.3365]
+    """
+    return _renyi_information(joint, check_alpha(alpha), joint.p_s)
+
+
+def arimoto_information(joint: JointDistribution, alpha: float) -> float:
+    """Arimoto mutual information H_α(S) - H_α(S|Y) in nats, the α-leakage of S [ZDS §VI].
+
+    It is Sibson's with the prior tilted to P(s)**α in the weights; at inf it is the min-entropy leakage.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Law of (S, Y).
+    alpha : float
+        Order, at least 1.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
+    >>> [round(arimoto_information(joint, a), 4) for a in (1, 2, float("inf"))]
+    [0.0863, 0.1572, 0.3365]
+    """
+    order = check_alpha(alpha)
+    if math.isinf(order):
+        return float(np.log(joint.pmf.max(axis=0).sum() / joint.p_s.max()))
+    log_weights = order * np.log(joint.p_s)
+    weights = np.exp(log_weights - log_weights.max())
+    return _renyi_information(joint, order, weights / weights.sum())
+
+
+def _renyi_information(joint: JointDistribution, alpha: float, weights: NDArray[np.float64]) -> float:
+    """α/(α-1) log E_Y[(Σ_s w(s) l(s, Y)^α)^{1/α}] for weights tilted from the prior."""
+    if alpha == 1:
+        return mutual_information(joint)
+    lifts = lift(joint)
+    if alpha - 1 > _NEAR_ONE:
+        mean = float(np.log(alpha_of(lifts, weights, alpha) @ joint.p_x))
+        return max(0.0, alpha / (alpha - 1) * mean)
+    # With w = P_S e^{(α-1)t} / Z and Σ P_S l = 1 the bracket is 1 + Σ P_S l expm1((α-1)(t + log l)), over Z:
+    # small numbers stay small, so that nothing cancels as α tends to 1.
+    order = alpha - 1
+    tilt = np.zeros(len(weights)) if weights is joint.p_s else np.log(joint.p_s)
+    log_z = np.log1p(joint.p_s @ np.expm1(order * tilt))
+    with np.errstate(divide="ignore"):
+        exponent = order * (tilt[:, None] + np.log(lifts))
+    bracket = np.einsum("s,sy,sy->y", joint.p_s, lifts, np.expm1(exponent))
+    small = np.expm1((np.log1p(bracket) - log_z) / alpha)
+    return max(0.0, alpha / order * float(np.log1p(small @ joint.p_x)))
+
+
+def maximal_leakage(joint: JointDistribution) -> float:
+    """L(S→Y) = log E[max_s l(s, Y)] in nats: Sibson information of order infinity [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> round(maximal_leakage(JointDistribution.from_matrix([[0.5, 0.0], [0.0, 0.5]])), 6)
+    0.693147
+    """
+    return max(0.0, float(np.log(max_lift(joint) @ joint.p_x)))
+
+
+def max_information(joint: JointDistribution) -> float:
+    """I_∞(S;Y) = largest log-lift of any pair, in nats.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> round(max_information(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])), 4)
+    0.4055
+    """
+    return max(0.0, float(np.log(max_lift(joint).max())))
+
+
+def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
+    """Local differential privacy ε in nats: of X for a channel, of S for a law of (S, Y); inf beside a zero.
+
+    Parameters
+    ----------
+    channel_or_joint : Channel or JointDistribution
+        For a channel the largest log P(y|x)/P(y|x'); for a law the largest log P(y|s)/P(y|s') [ZDS Def. 2].
+
+    Examples
+    --------
+    >>> from sanitize.channel import Channel
+    >>> from sanitize.joint import JointDistribution
+    >>> round(ldp_epsilon(Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])), 4)
+    1.0986
+    >>> ldp_epsilon(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]]))
+    inf
+    """
+    if isinstance(channel_or_joint, JointDistribution):
+        return max(0.0, float(np.log(ldp_ratio(channel_or_joint).max())))
+    return ReducedChannel.of(channel_or_joint).log_ratio()
+
+
+def entropy(p: NDArray[np.float64]) -> float:
+    """Shannon entropy of a law in nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(entropy(np.array([0.5, 0.5])), 6)
+    0.693147
+    """
+    return float(entr(p).sum())
+
+
+def utility(joint: JointDistribution, channel: Channel) -> float:
+    """I(X;Y) in nats: how much of the public columns the release keeps [ZDS §II].
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Law of (S, X); only the margin of X matters.
+    channel : Channel
+        From X to Y.
+
+    Examples
+    --------
+    >>> from sanitize.channel import Channel
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.2, 0.2, 0.1], [0.1, 0.2, 0.2]])
+    >>> round(utility(joint, Channel.merge([0, 0, 1])), 4)
+    0.6109
+    """
+    if channel.n_inputs != len(joint.public):
+        raise InvalidChannel(
+            f"the channel takes {channel.n_inputs} symbols, the law has {len(joint.public)} public symbols"
+        )
+    reduced = ReducedChannel.of(channel)
+    p_state = np.bincount(reduced.states, weights=joint.p_x)
+    p_y = p_state[None, :]
+    for stage in reduced.stages:
+        p_y = p_y @ stage.probabilities
+    return max(0.0, entropy(p_y.ravel()) - float(p_state @ reduced.entropies()))
+
+
+def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
+    """I(X;Y) / H(X), between 0 and 1 [ZDS §II]; 1 when X is constant and there is nothing to lose.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Law of (S, X).
+    channel : Channel
+        From X to Y.
+
+    Examples
+    --------
+    >>> from sanitize.channel import Channel
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.2, 0.2, 0.1], [0.1, 0.2, 0.2]])
+    >>> normalized_utility(joint, Channel.identity(3))
+    1.0
+    """
+    available = entropy(joint.p_x)
+    if available == 0:
+        return 1.0
+    return min(1.0, utility(joint, channel) / available)

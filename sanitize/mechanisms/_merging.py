@@ -1,0 +1,118 @@
+"""What merging mechanisms share: risks of sets of symbols, and the channel that merges them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.alphabet import Alphabet
+from sanitize.budgets import Budget, LiftBudget
+from sanitize.channel import Channel
+from sanitize.errors import InvalidBudget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.joint import JointDistribution
+
+_SHOWN_MEMBERS = 3
+
+
+def as_budget(budget: Budget | float | None) -> Budget:
+    """Budget of a lift mechanism: a Budget as it is, a number as symmetric LIP in nats, None refused."""
+    if budget is None:
+        raise InvalidBudget(
+            "no budget given: pass a Budget such as LiftBudget(lower=1.5, upper=0.5), or a number of nats for "
+            "a symmetric lift budget"
+        )
+    if isinstance(budget, (int, float, np.floating, np.integer)) and not isinstance(budget, bool):
+        return LiftBudget.symmetric(float(budget))
+    if not isinstance(budget, Budget):
+        raise InvalidBudget(f"budget must be a Budget or a number of nats, got {type(budget).__name__}")
+    return budget
+
+
+@dataclass(frozen=True)
+class RiskOfSets:
+    """Excess and risk of merged sets of symbols, given by columns of P(s, set)."""
+
+    p_s: NDArray[np.float64]
+    budget: Budget
+
+    @classmethod
+    def of(cls, joint: JointDistribution, budget: Budget) -> RiskOfSets:
+        """Risks under the prior of a law."""
+        return cls(joint.p_s, budget)
+
+    def _lifts(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        return columns / self.p_s[:, None] / columns.sum(axis=0)
+
+    def safe(self, columns: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether each column P(s, set), shape (n_s, k), is within the budget."""
+        return ~(self.budget.excess_of(self._lifts(columns), self.p_s) > 0)
+
+    def risk(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Risk ω of each column."""
+        return self.budget.risk_of(self._lifts(columns), self.p_s)
+
+    def is_safe(self, column: NDArray[np.float64]) -> bool:
+        """Whether one set is within the budget."""
+        return bool(self.safe(column[:, None])[0])
+
+
+def absorb(
+    risks: RiskOfSets, column: NDArray[np.float64], pool: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], list[int]]:
+    """Grow an unsafe set by members of a pool until it is safe or the pool is used up.
+
+    Each step takes the member that minimises the risk of the union; ties go to the lowest index.
+
+    Returns
+    -------
+    column : ndarray of shape (n_s,)
+        P(s, set) of the grown set.
+    taken : list of int
+        Positions in the pool, in the order taken.
+    """
+    left = np.arange(pool.shape[1])
+    taken: list[int] = []
+    while len(left) and not risks.is_safe(column):
+        best = int(np.argmin(risks.risk(column[:, None] + pool[:, left])))
+        column = column + pool[:, left[best]]
+        taken.append(int(left[best]))
+        left = np.delete(left, best)
+    return column, taken
+
+
+def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int]]) -> Channel:
+    """Channel that releases, of each symbol, the group it is in; symbols in no group stay alone.
+
+    Merging, and resampling inside the group, leak the same [ZDS Prop. 1]. Released symbols come in the order
+    of their first member.
+    """
+    n = len(joint.public)
+    leader = np.arange(n)
+    for group in groups:
+        leader[list(group)] = min(group)
+    leaders, labels = np.unique(leader, return_inverse=True)
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
+
+
+def group_alphabet(public: Alphabet, labels: NDArray[np.intp], n_groups: int) -> Alphabet:
+    """Readable names of merged symbols: the symbol itself, or a few members in braces."""
+    members: list[list[int]] = [[] for _ in range(n_groups)]
+    sizes = np.bincount(labels, minlength=n_groups)
+    for x, group in enumerate(labels):
+        if len(members[group]) < _SHOWN_MEMBERS:
+            members[group].append(x)
+    names: list[str] = []
+    for shown, size in zip(members, sizes, strict=True):
+        name = ", ".join(public.label(x) for x in shown)
+        if size > len(shown):
+            name += f", +{size - len(shown)} more"
+        names.append(name if size == 1 else "{" + name + "}")
+    return Alphabet.of_labels("+".join(public.columns), names)
