@@ -1,0 +1,140 @@
+"""From counts to a channel and its report: the one path that memory, files and engines share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from sanitize.channel import Channel
+from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._merging import RiskOfSets, group_alphabet
+from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sanitize.budgets import Budget
+    from sanitize.joint import ContingencyTable, JointDistribution
+
+Release = Literal["resample", "label"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to get from a law to a channel.
+
+    Attributes
+    ----------
+    name : str
+        Mechanism, for the report.
+    mechanism : callable
+        From the law of (S, X) to the channel that is designed.
+    budget : Budget
+        What every printed symbol must meet, under the law that was learned.
+    keeps_symbols : bool
+        The mechanism's outputs are its inputs' symbols (randomized response), so nothing needs printing.
+    release : {"resample", "label"}
+    smoothing : float
+    min_count : int
+    """
+
+    name: str
+    mechanism: Callable[[JointDistribution], Channel]
+    budget: Budget
+    keeps_symbols: bool = False
+    release: Release = "resample"
+    smoothing: float = 0.0
+    min_count: int = 0
+
+
+@dataclass(frozen=True)
+class Design:
+    """A channel, what it leaks, and where symbols go that were not seen.
+
+    Attributes
+    ----------
+    joint : JointDistribution
+        The law learned (private to whoever holds the table).
+    channel : Channel
+        From public symbols to what is printed.
+    report : LeakageReport
+    fallback : int
+        Code of the riskiest public symbol: unseen symbols are treated like it.
+    """
+
+    joint: JointDistribution
+    channel: Channel
+    report: LeakageReport
+    fallback: int
+
+
+def design(table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts | None = None) -> Design:
+    """Learn the law, design the channel, measure it. The report is not yet required to be ok."""
+    if recipe.release not in ("resample", "label"):
+        raise InvalidParameter(f"release must be 'resample' or 'label', got {recipe.release!r}")
+    joint = table.to_joint(recipe.smoothing)
+    pooled = _pool_rare(table, joint, recipe.min_count)
+    law = joint if pooled is None else joint.release(pooled)
+    made = recipe.mechanism(law)
+    channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made)
+    if recipe.keeps_symbols:
+        channel = channel.renamed(outputs=law.public)
+        if recipe.release == "resample" and pooled is not None:
+            channel = channel.then(pooled.reversed(joint.p_x))
+    elif recipe.release == "resample":
+        channel = channel.then(channel.reversed(joint.p_x))
+    warnings = [*(facts.warnings if facts else ()), *_warnings(table, recipe, channel, joint)]
+    facts = replace(facts or ReleaseFacts(), mechanism=recipe.name, release=recipe.release, warnings=tuple(warnings))
+    report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts)
+    risk = RiskOfSets.of(joint, recipe.budget).risk(joint.pmf)
+    return Design(joint, channel, report, int(np.argmax(risk)))
+
+
+def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int) -> Channel | None:
+    """Channel that makes one symbol of all that occur in fewer than ``min_count`` rows; None if there are none.
+
+    Where all rare symbols together are still too few, the next rarest join them.
+    """
+    if isinstance(min_count, bool) or not isinstance(min_count, (int, np.integer)) or min_count < 0:
+        raise InvalidParameter(f"min_count must be a whole number >= 0, got {min_count!r}")
+    counts = table.counts.sum(axis=0)
+    counts = counts[table.public.union(joint.public)[2]]
+    n_rare = int((counts < min_count).sum())
+    if n_rare == 0:
+        return None
+    order = np.argsort(counts, kind="stable")
+    n_pooled = max(n_rare, int(np.searchsorted(np.cumsum(counts[order]), min_count)) + 1)
+    leader = np.arange(len(counts))
+    leader[order[:n_pooled]] = order[:n_pooled].min()
+    leaders, labels = np.unique(leader, return_inverse=True)
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
+
+
+def _warnings(
+    table: ContingencyTable, recipe: Recipe, channel: Channel, joint: JointDistribution
+) -> list[str]:
+    """What a reader of the report must know about the data and the settings."""
+    found = []
+    empty = int((table.counts == 0).sum())
+    if empty:
+        found.append(
+            f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
+            "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
+        )
+    if recipe.smoothing:
+        raw = LeakageReport.measure(table.to_joint(), _restrict(channel, table, joint), recipe.budget)
+        state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
+        found.append(
+            f"smoothing adds {recipe.smoothing:g} to every cell, a prior and not data; under the raw frequencies "
+            f"the release is {state} the budget"
+        )
+    return found
+
+
+def _restrict(channel: Channel, table: ContingencyTable, joint: JointDistribution) -> Channel:
+    """The channel on the public symbols that occur without smoothing."""
+    raw = table.to_joint().public
+    seen = joint.public.union(raw)[2]
+    return Channel((channel.stages[0].take(seen), *channel.stages[1:]), raw, channel.outputs)

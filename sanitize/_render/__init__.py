@@ -1,0 +1,1 @@
+"""Views of a report: text, JSON and one self-contained HTML page."""

@@ -1,0 +1,309 @@
+"""Measure a (joint, channel) pair against a budget; print, export.
+
+The measuring code reads the channel's matrix and nothing else: it does not know how the channel was made.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sanitize import measures
+from sanitize.bounds import implied_bounds
+from sanitize.errors import BudgetExceeded, InvalidParameter
+from sanitize.lift import chi2_lift, l1_lift, lift, max_log_lift, min_log_lift
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
+
+# Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
+# rounding in double precision and nothing else.
+VERDICT_TOLERANCE = 1e-9
+
+Audience = Literal["internal", "public"]
+Kind = Literal["exact", "bound", "estimate"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of a report.
+
+    Attributes
+    ----------
+    name, label : str
+        Key, and words for people.
+    unit : str
+        ``nats`` or ``1`` (a pure number).
+    kind : str
+        ``exact`` for the law stated, ``bound`` for a guarantee, ``estimate`` for a sample.
+    before, after : float or None
+        Value for the raw table and for the release; None where it does not apply or was not computed.
+    bound : float or None
+        What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
+    """
+
+    name: str
+    label: str
+    unit: str
+    kind: Kind
+    before: float | None
+    after: float | None
+    bound: float | None = None
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What a report says about a release beyond its numbers.
+
+    Attributes
+    ----------
+    mechanism : str
+        Name of the rule that designed the channel.
+    release : str
+        ``resample`` (a released symbol is printed as a public one) or ``label``.
+    seeded : bool
+        The noise came from a seed, so the release can be undone by whoever guesses it.
+    n_unseen : int or None
+        Rows whose symbol was absent at fit.
+    warnings : tuple of str
+        Sentences for people; they name no sensitive symbol.
+    kept : tuple of str
+        Columns released without a channel.
+    """
+
+    mechanism: str = "none"
+    release: str = "resample"
+    seeded: bool = False
+    n_unseen: int | None = None
+    warnings: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class LeakageReport:
+    """What a release leaks about S and keeps of X, before and after, against its budget. Frozen.
+
+    Build it with `LeakageReport.measure`. ``print(report)`` gives one screen of text.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    >>> budget = sz.LiftBudget.symmetric(0.3)
+    >>> report = LeakageReport.measure(joint, sz.watchdog(joint, budget), budget)
+    >>> report.ok
+    True
+    >>> round(report.summary["mutual_information"], 4), round(report.summary["normalized_utility"], 4)
+    (0.0, 0.7448)
+    """
+
+    measures: tuple[Measure, ...]
+    budget: Budget | None
+    facts: ReleaseFacts
+    sensitive: tuple[str, ...]
+    public: tuple[str, ...]
+    n_rows: int | None
+    _before: JointDistribution = field(repr=False)
+    _after: JointDistribution = field(repr=False)
+
+    @classmethod
+    def measure(
+        cls,
+        joint: JointDistribution,
+        channel: Channel,
+        budget: Budget | None = None,
+        *,
+        facts: ReleaseFacts | None = None,
+    ) -> LeakageReport:
+        """Measure what the channel's output tells about S under a law.
+
+        Parameters
+        ----------
+        joint : JointDistribution
+            Law of (S, X).
+        channel : Channel
+            From X to what is printed.
+        budget : Budget, optional
+            What each printed symbol may leak. Without one the report only measures, and `ok` is True.
+        facts : ReleaseFacts, optional
+            Mechanism, warnings and so on.
+        """
+        after = joint.release(channel)
+        return cls(
+            measures=_measure_all(joint, after, channel, budget),
+            budget=budget,
+            facts=facts or ReleaseFacts(),
+            sensitive=joint.sensitive.columns,
+            public=joint.public.columns,
+            n_rows=joint.n,
+            _before=joint,
+            _after=after,
+        )
+
+    @cached_property
+    def excess(self) -> NDArray[np.float64]:
+        """Nats above the budget of each released symbol, shape (n_y,); -inf without a budget."""
+        if self.budget is None:
+            return np.full(len(self._after.public), -np.inf)
+        return self.budget.excess(self._after)
+
+    @property
+    def worst_excess(self) -> float:
+        """Largest excess of any released symbol, in nats."""
+        return float(self.excess.max())
+
+    @property
+    def ok(self) -> bool:
+        """Whether every released symbol is within the budget (to 1e-9) and no sensitive column is released."""
+        return self.worst_excess <= VERDICT_TOLERANCE and not set(self.facts.kept) & set(self.sensitive)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the release by name, with the verdict; no symbols and no counts."""
+        values: dict[str, Any] = {measure.name: measure.after for measure in self.measures}
+        return {"ok": self.ok, "mechanism": self.facts.mechanism, "budget": repr(self.budget), **values}
+
+    def require(self) -> LeakageReport:
+        """Return the report itself if it is ok.
+
+        Raises
+        ------
+        BudgetExceeded
+            With the witness (sensitive symbol, released symbol) where the excess is largest.
+        """
+        if self.ok:
+            return self
+        y = int(np.argmax(self.excess))
+        column = lift(self._after)[:, y]
+        with np.errstate(divide="ignore"):
+            s = int(np.argmax(np.abs(np.log(column))))
+        raise BudgetExceeded(
+            self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), self.worst_excess
+        )
+
+    def to_frame(self, table: Literal["symbols", "measures", "columns"] = "measures") -> pd.DataFrame:
+        """One of the report's tables as a pandas DataFrame.
+
+        Parameters
+        ----------
+        table : {"measures", "symbols", "columns"}
+            Measures before and after; leakage of each released symbol (internal); columns and their roles.
+        """
+        import pandas as pd
+
+        if table == "measures":
+            return pd.DataFrame([vars(measure) for measure in self.measures])
+        if table == "symbols":
+            return pd.DataFrame(self._symbols())
+        if table == "columns":
+            return pd.DataFrame(self._columns())
+        raise InvalidParameter(f"table must be 'symbols', 'measures' or 'columns', got {table!r}")
+
+    def _symbols(self) -> list[dict[str, Any]]:
+        """Leakage of each released symbol, riskiest first."""
+        after = self._after
+        top, bottom = max_log_lift(after), min_log_lift(after)
+        order = np.argsort(-(np.maximum(top, -bottom)), kind="stable")
+        return [
+            {
+                "symbol": after.public.label(int(y)),
+                "probability": float(after.p_x[y]),
+                "max_log_lift": float(top[y]),
+                "min_log_lift": float(bottom[y]),
+                "excess": float(self.excess[y]) if self.budget is not None else None,
+            }
+            for y in order
+        ]
+
+    def _columns(self) -> list[dict[str, str]]:
+        rows = [{"column": name, "role": "sensitive"} for name in self.sensitive if name not in self.facts.kept]
+        rows += [{"column": name, "role": "released through the channel"} for name in self.public]
+        return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
+
+    def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
+        """The report as plain values; infinities are the strings "inf" and "-inf"."""
+        from sanitize._render.document import to_document
+
+        return to_document(self, audience)
+
+    def to_json(self, path: str | Path | None = None, *, audience: Audience = "internal") -> str:
+        """The report as JSON with a versioned schema; written to ``path`` when one is given."""
+        from sanitize._render.document import to_json
+
+        return to_json(self, audience, path)
+
+    def to_html(self, path: str | Path | None = None, *, audience: Audience = "internal") -> str:
+        """The report as one self-contained page: no script, no network; written to ``path`` when given."""
+        from sanitize._render.html import to_html
+
+        return to_html(self, audience, path)
+
+    def to_text(self, *, audience: Audience = "internal") -> str:
+        """The report as one screen of text, 80 columns wide."""
+        from sanitize._render.text import to_text
+
+        return to_text(self, audience)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        verdict = "within budget" if self.ok else "OVER BUDGET"
+        return f"LeakageReport({self.facts.mechanism}, {verdict if self.budget is not None else 'no budget'})"
+
+    def _repr_html_(self) -> str:
+        from sanitize._render.html import to_html
+
+        return to_html(self, "internal", None)
+
+
+def _measure_all(
+    before: JointDistribution, after: JointDistribution, channel: Channel, budget: Budget | None
+) -> tuple[Measure, ...]:
+    """Every measure of the raw and of the released law."""
+    bounds = implied_bounds(budget)
+
+    def line(name: str, label: str, unit: str, of: Callable[[JointDistribution], float]) -> Measure:
+        return Measure(name, label, unit, "exact", float(of(before)), float(of(after)), bounds.get(name))
+
+    lines = [
+        line("max_log_lift", "largest log-lift of any symbol", "nats", lambda j: max_log_lift(j).max()),
+        line("min_log_lift", "smallest log-lift of any symbol", "nats", lambda j: min_log_lift(j).min()),
+        line("ldp_sensitive", "local DP of the sensitive columns", "nats", measures.ldp_epsilon),
+        line("l1_lift", "largest l1-lift", "1", lambda j: l1_lift(j).max()),
+        line("chi2_lift", "largest chi2-lift", "1", lambda j: chi2_lift(j).max()),
+        line("mutual_information", "mutual information I(S;Y)", "nats", measures.mutual_information),
+        line("total_variation", "total variation T(S;Y)", "1", measures.total_variation),
+        line("chi2_divergence", "chi2 divergence", "1", measures.chi2_divergence),
+        line("sibson_2", "Sibson information, order 2", "nats", lambda j: measures.sibson_information(j, 2)),
+        line("arimoto_2", "Arimoto information, order 2", "nats", lambda j: measures.arimoto_information(j, 2)),
+        line("maximal_leakage", "maximal leakage", "nats", measures.maximal_leakage),
+    ]
+    entropy = measures.entropy(before.p_x)
+    kept = measures.utility(before, channel)
+    share = measures.normalized_utility(before, channel)
+    return (
+        *lines,
+        Measure("ldp_public", "local DP of the public columns", "nats", "exact", math.inf, _ldp_public(channel)),
+        Measure("utility", "information kept I(X;Y)", "nats", "exact", entropy, kept),
+        Measure("normalized_utility", "share of information kept", "1", "exact", 1.0, share),
+    )
+
+
+def _ldp_public(channel: Channel) -> float | None:
+    try:
+        return measures.ldp_epsilon(channel)
+    except InvalidParameter:  # too large to measure without a dense matrix
+        return None
