@@ -85,7 +85,7 @@ def design(table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts | None =
             channel = channel.then(pooled.reversed(joint.p_x))
     elif recipe.release == "resample":
         channel = channel.then(channel.reversed(joint.p_x))
-    warnings = [*(facts.warnings if facts else ()), *_warnings(table, recipe, channel, joint)]
+    warnings = [*(facts.warnings if facts else ()), *_warnings(table, recipe, channel)]
     facts = replace(facts or ReleaseFacts(), mechanism=recipe.name, release=recipe.release, warnings=tuple(warnings))
     report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts)
     risk = RiskOfSets.of(joint, recipe.budget).risk(joint.pmf)
@@ -112,9 +112,7 @@ def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
 
 
-def _warnings(
-    table: ContingencyTable, recipe: Recipe, channel: Channel, joint: JointDistribution
-) -> list[str]:
+def _warnings(table: ContingencyTable, recipe: Recipe, channel: Channel) -> list[str]:
     """What a reader of the report must know about the data and the settings."""
     found = []
     empty = int((table.counts == 0).sum())
@@ -124,7 +122,7 @@ def _warnings(
             "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
         )
     if recipe.smoothing:
-        raw = LeakageReport.measure(table.to_joint(), _restrict(channel, table, joint), recipe.budget)
+        raw = LeakageReport.measure(*restrict(table, channel, 0), recipe.budget)
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
         found.append(
             f"smoothing adds {recipe.smoothing:g} to every cell, a prior and not data; under the raw frequencies "
@@ -133,8 +131,10 @@ def _warnings(
     return found
 
 
-def _restrict(channel: Channel, table: ContingencyTable, joint: JointDistribution) -> Channel:
-    """The channel on the public symbols that occur without smoothing."""
-    raw = table.to_joint().public
-    seen = joint.public.union(raw)[2]
-    return Channel((channel.stages[0].take(seen), *channel.stages[1:]), raw, channel.outputs)
+def restrict(counts: ContingencyTable, channel: Channel, fallback: int) -> tuple[JointDistribution, Channel]:
+    """Law of other rows, and the channel on the symbols they hold; unseen symbols act like ``fallback``."""
+    law = counts.to_joint()
+    known = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
+    inputs = np.array([known.get(symbol, fallback) for symbol in law.public.symbols])
+    stages = (channel.stages[0].take(inputs), *channel.stages[1:])
+    return law, Channel(stages, law.public, channel.outputs)

@@ -71,7 +71,7 @@ class ContingencyTable:
         cells = s.astype(np.int64) * n_x + x
         added = np.bincount(cells, weights=weights, minlength=n_s * n_x).reshape(n_s, n_x)
         self.counts = self.counts + added
-        self.n += len(s)
+        self.n += len(s) if weights is None else int((weights > 0).sum())
 
     def add(self, other: ContingencyTable) -> None:
         """Merge the counts of another table of the same columns."""

@@ -106,7 +106,7 @@ class LeakageReport:
     >>> report.ok
     True
     >>> round(report.summary["mutual_information"], 4), round(report.summary["normalized_utility"], 4)
-    (0.0, 0.7448)
+    (0.0, 0.7482)
     """
 
     measures: tuple[Measure, ...]
@@ -155,9 +155,10 @@ class LeakageReport:
     @cached_property
     def excess(self) -> NDArray[np.float64]:
         """Nats above the budget of each released symbol, shape (n_y,); -inf without a budget."""
-        if self.budget is None:
-            return np.full(len(self._after.public), -np.inf)
-        return self.budget.excess(self._after)
+        n_y = len(self._after.public)
+        excess = np.full(n_y, -np.inf) if self.budget is None else np.array(self.budget.excess(self._after))
+        excess.flags.writeable = False  # the verdict is read from it
+        return excess
 
     @property
     def worst_excess(self) -> float:
@@ -187,11 +188,17 @@ class LeakageReport:
             return self
         y = int(np.argmax(self.excess))
         column = lift(self._after)[:, y]
-        with np.errstate(divide="ignore"):
-            s = int(np.argmax(np.abs(np.log(column))))
-        raise BudgetExceeded(
-            self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), self.worst_excess
-        )
+        extremes = [int(column.argmax()), int(column.argmin())]
+        s = extremes[0]
+        if self.budget is not None:
+            # Which side is over depends on the budget: judge each extreme as if all other lifts were 1.
+            alone = np.ones((len(column), 2))
+            alone[extremes, [0, 1]] = column[extremes]
+            s = extremes[int(np.argmax(self.budget.excess_of(alone, self._after.p_s)))]
+        # A sensitive column released as it is rules all other symbols out: no finite budget allows that.
+        exposed = bool(set(self.facts.kept) & set(self.sensitive))
+        excess = math.inf if exposed else self.worst_excess
+        raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
 
     def to_frame(self, table: Literal["symbols", "measures", "columns"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame.
@@ -211,11 +218,11 @@ class LeakageReport:
             return pd.DataFrame(self._columns())
         raise InvalidParameter(f"table must be 'symbols', 'measures' or 'columns', got {table!r}")
 
-    def _symbols(self) -> list[dict[str, Any]]:
-        """Leakage of each released symbol, riskiest first."""
+    def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
+        """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""
         after = self._after
         top, bottom = max_log_lift(after), min_log_lift(after)
-        order = np.argsort(-(np.maximum(top, -bottom)), kind="stable")
+        order = np.lexsort((-np.maximum(top, -bottom), -self.excess))
         return [
             {
                 "symbol": after.public.label(int(y)),
@@ -224,7 +231,7 @@ class LeakageReport:
                 "min_log_lift": float(bottom[y]),
                 "excess": float(self.excess[y]) if self.budget is not None else None,
             }
-            for y in order
+            for y in order[:n]
         ]
 
     def _columns(self) -> list[dict[str, str]]:
@@ -264,9 +271,9 @@ class LeakageReport:
         return f"LeakageReport({self.facts.mechanism}, {verdict if self.budget is not None else 'no budget'})"
 
     def _repr_html_(self) -> str:
-        from sanitize._render.html import to_html
+        from sanitize._render.html import to_fragment
 
-        return to_html(self, "internal", None)
+        return to_fragment(self, "internal")
 
 
 def _measure_all(

@@ -1,0 +1,280 @@
+"""The only code that reads or writes DataFrame columns: pandas, polars, pyarrow tables and NumPy arrays."""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from sanitize._version import __version__
+from sanitize.errors import ColumnError
+
+if TYPE_CHECKING:
+    from sanitize.report import LeakageReport
+
+Kind = Literal["pandas", "polars", "pyarrow", "array"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Mapping[str, Any]):
+    """A user's table as named columns, and the way back to its own kind.
+
+    Attributes
+    ----------
+    native : object
+        What the user passed.
+    kind : str
+        pandas, polars, pyarrow, or array.
+    names : tuple of str
+        Column names; ``x0, x1, ...`` for arrays.
+    labels : tuple
+        The names as the user's table has them (pandas allows any object).
+    """
+
+    native: Any
+    kind: Kind
+    names: tuple[str, ...]
+    labels: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, native: Any) -> Table:
+        """Read a DataFrame, a pyarrow Table or a two-dimensional array."""
+        if isinstance(native, Table):
+            return native
+        if isinstance(native, np.ndarray):
+            if native.ndim != 2:
+                raise ColumnError(f"expected a table, got an array of {native.ndim} dimension(s)")
+            names = tuple(f"x{j}" for j in range(native.shape[1]))
+            return cls(native, "array", names, names)
+        if isinstance(native, nw.DataFrame):
+            native = native.to_native()
+        kind = _kind(native)
+        labels = tuple(native.column_names if kind == "pyarrow" else native.columns)
+        names = tuple(str(label) for label in labels)
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise ColumnError(f"the table has more than one column {twice!r}; rename or drop one", twice)
+        return cls(native, kind, names, labels)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.names:
+            raise ColumnError.absent(name, self.names)
+        j = self.names.index(name)
+        if self.kind == "array":
+            column = self.native[:, j]
+            # An object array of floats is numeric, as scikit-learn has it.
+            return column.tolist() if column.dtype == object else column
+        if self.kind == "pandas":
+            return self.native.iloc[:, j]
+        return self.native[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Column names."""
+        return self.names
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.native)
+
+    def rebuild(
+        self, columns: Mapping[str, pa.Array], kept: tuple[str, ...] = (), container: str | None = None
+    ) -> Any:
+        """Table with these columns, then the kept ones as they were, rows in the same order.
+
+        Parameters
+        ----------
+        columns : mapping of name to Arrow array
+            Dictionary arrays take the dtype of the column they replace where its values allow it.
+        kept : tuple of str
+        container : {"pandas", "polars"}, optional
+            Kind of the result; the table's own kind by default.
+        """
+        kind = container or self.kind
+        if kind == "pandas":
+            return self._to_pandas(columns, kept)
+        if kind == "polars":
+            return self._to_polars(columns, kept)
+        if kind == "pyarrow":
+            arrays = {name: _arrow_like(array, self._native_type(name)) for name, array in columns.items()}
+            return pa.table({**arrays, **{name: self.native[name] for name in kept}})
+        parts = [_plain(array) for array in columns.values()] + [self.native[:, self.names.index(k)] for k in kept]
+        fits = self.native.dtype.kind in "US" or all(np.issubdtype(part.dtype, np.number) for part in parts)
+        dtype = self.native.dtype if fits and self.native.dtype != object else object
+        return np.stack([part.astype(dtype) for part in parts], axis=1)
+
+    def _native_type(self, name: str) -> Any:
+        """Type of a column in the table's own kind; None for a new column or another kind."""
+        if name not in self.names or self.kind == "array":
+            return None
+        if self.kind == "pandas":
+            return self.native.dtypes.iloc[self.names.index(name)]
+        return self.native.schema[name] if self.kind == "polars" else self.native.schema.field(name).type
+
+    def _to_pandas(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...]) -> Any:
+        import pandas as pd
+
+        own = self.kind == "pandas"
+        label_of = dict(zip(self.names, self.labels, strict=True)) if own else {}
+        made = {
+            label_of.get(name, name): _pandas_like(array, self._native_type(name) if own else None)
+            for name, array in columns.items()
+        }
+        frame = pd.DataFrame(made, index=self.native.index if own else None)
+        for name in kept:
+            frame[label_of.get(name, name)] = self[name] if own else np.asarray(self[name])
+        return frame
+
+    def _to_polars(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...]) -> Any:
+        import polars as pl
+
+        made = [
+            _polars_like(name, array, self._native_type(name) if self.kind == "polars" else None)
+            for name, array in columns.items()
+        ]
+        return pl.DataFrame([*made, *[pl.Series(name, self[name]) for name in kept]])
+
+
+def _kind(native: Any) -> Kind:
+    if isinstance(native, pa.Table):
+        return "pyarrow"
+    try:
+        implementation = nw.from_native(native, eager_only=True).implementation
+    except TypeError:
+        raise ColumnError(
+            f"expected a pandas or polars DataFrame, a pyarrow Table or a two-dimensional array, got "
+            f"{type(native).__name__}; collect lazy frames first"
+        ) from None
+    if implementation.is_pandas():
+        return "pandas"
+    if implementation.is_polars():
+        return "polars"
+    raise ColumnError(f"frames of {implementation} are not supported; convert to pandas, polars or pyarrow")
+
+
+def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    """Distinct values and indices of a dictionary array; a plain array has no indices."""
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary, array.indices
+    return array, None
+
+
+def _pandas_like(array: pa.Array, dtype: Any) -> Any:
+    """Pandas column of a dtype; only the distinct values are converted, rows are taken from them."""
+    import pandas as pd
+
+    dictionary, indices = _parts(array)
+    levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
+    if isinstance(dtype, pd.CategoricalDtype):
+        released = set(dictionary.to_pylist())
+        categories = [c for c in dtype.categories.tolist() if c in released]
+        if len(categories) < len(released):
+            categories = dictionary.to_pylist()
+        values: Any = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
+    elif dtype is None:
+        values = levels.astype(object).array if pa.types.is_string(dictionary.type) else levels.array
+    else:
+        try:
+            values = levels.astype(dtype).array
+        except (TypeError, ValueError):
+            # A numpy integer column cannot hold the interval labels or missing values; objects can.
+            values = levels.astype(object).array
+    if indices is None:
+        return values
+    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    fill = bool(indices.null_count)
+    if isinstance(dtype, np.dtype):
+        return pd.api.extensions.take(values.to_numpy(), codes, allow_fill=fill)
+    return values.take(codes, allow_fill=fill)
+
+
+def _polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
+    """Polars column of a dtype; only the distinct values are converted, rows are gathered from them."""
+    import polars as pl
+
+    dictionary, indices = _parts(array)
+    levels = pl.Series(name, dictionary)
+    if isinstance(dtype, pl.Enum):
+        # An Enum lists its categories in the type; only released ones may show.
+        released = set(levels.to_list())
+        dtype = pl.Enum([c for c in dtype.categories.to_list() if c in released])
+    if dtype is not None:
+        try:
+            levels = levels.cast(dtype)
+        except pl.exceptions.PolarsError:
+            levels = levels.cast(pl.String)  # labels of a numeric column
+    return levels.gather(pl.Series(indices)) if indices is not None else levels
+
+
+def _arrow_like(array: pa.Array, dtype: pa.DataType | None) -> pa.Array:
+    dictionary, indices = _parts(array)
+    if dtype is None or (pa.types.is_string(dictionary.type) and not _holds_text(dtype)):
+        return dictionary.take(indices) if indices is not None else dictionary
+    if pa.types.is_dictionary(dtype):
+        if indices is None:
+            return dictionary.cast(dtype.value_type).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(indices, dictionary.cast(dtype.value_type))
+    values = dictionary.cast(dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
+    return values.take(indices) if indices is not None else values
+
+
+def _holds_text(dtype: pa.DataType) -> bool:
+    plain = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
+
+
+def _plain(array: pa.Array) -> Any:
+    """NumPy column with NaN or None for missing."""
+    dictionary, indices = _parts(array)
+    values = dictionary.to_numpy(zero_copy_only=False)
+    if indices is None:
+        return values
+    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if indices.null_count:
+        filler = np.nan if np.issubdtype(values.dtype, np.number) or not len(values) else None
+        values = np.append(values.astype(float if filler is not None else object), filler)
+    return values[codes]
+
+
+# ---------------------------------------------------------------------------------------------- reports
+
+# By object identity, because frames are not hashable; an entry goes when its frame does.
+_KEPT: dict[int, LeakageReport] = {}
+
+
+def attach_report(frame: Any, report: LeakageReport) -> Any:
+    """Remember the report of a released frame; pandas frames also carry a summary without counts."""
+    key = id(frame)
+    try:
+        weakref.finalize(frame, _KEPT.pop, key, None)
+    except TypeError:  # arrays of some kinds cannot be watched, so nothing is remembered for them
+        return frame
+    _KEPT[key] = report
+    if hasattr(frame, "attrs"):
+        frame.attrs["sanitize"] = json.dumps(
+            {
+                "version": __version__,
+                "mechanism": report.facts.mechanism,
+                "budget": repr(report.budget),
+                "within_budget": report.ok,
+            }
+        )
+    return frame
+
+
+def report_of(frame: Any) -> LeakageReport | None:
+    """Report attached to a released frame, if it is that very object."""
+    return _KEPT.get(id(frame))

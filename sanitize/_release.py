@@ -1,0 +1,190 @@
+"""A designed channel bound to the columns of a table: encode rows, draw, print.
+
+Memory, files and engines all go through this one class, so that they agree row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._columns import as_arrow
+from sanitize._design import Design, Recipe, design
+from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
+from sanitize.joint import ContingencyTable
+from sanitize.report import ReleaseFacts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize._columns import ArrowColumn
+    from sanitize._random import RandomWords
+    from sanitize.binning import Bins
+
+HandleUnknown = Literal["high_risk", "error"]
+Missing = Literal["category", "error"]
+
+# Lanes of the random source above all stages of any channel; one for each printed numeric column.
+_BIN_LANE = 1 << 20
+# Below this many rows most columns look distinct, and nothing follows from it.
+_FEW_ROWS = 50
+
+
+@dataclass
+class Columns(Mapping[str, "ArrowColumn"]):
+    """Columns of one batch as symbols: numeric ones binned, missing values allowed or refused."""
+
+    layout: Layout
+    source: Mapping[str, Any]
+    clipped: dict[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> ArrowColumn:
+        column = as_arrow(self.source[name], name)
+        if self.layout.missing == "error" and name in self.layout.public and _has_missing(column):
+            raise ColumnError(f"column {name!r} has missing values and missing='error' was asked for", name)
+        if name not in self.layout.bins:
+            return column
+        labels, clipped = self.layout.bins[name].assign(column)
+        self.clipped[name] = clipped
+        return labels
+
+    def __iter__(self) -> Any:
+        return iter(self.source)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def _has_missing(column: ArrowColumn) -> bool:
+    if column.null_count:
+        return True
+    if pa.types.is_floating(column.type):
+        return bool(np.isnan(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)).any())
+    return False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns are sensitive and which are public, and how numbers become symbols."""
+
+    sensitive: tuple[str, ...]
+    public: tuple[str, ...]
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    missing: Missing = "category"
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("category", "error"):
+            raise InvalidParameter(f"missing must be 'category' or 'error', got {self.missing!r}")
+        both = set(self.sensitive) & set(self.public)
+        # The same columns on both sides ask what a release tells about the public columns themselves.
+        if both and set(self.sensitive) != set(self.public):
+            name = min(both)
+            raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
+        for kind, names in (("sensitive", self.sensitive), ("public", self.public)):
+            if not names:
+                raise ColumnError(f"no {kind} column: name at least one")
+            if len(set(names)) < len(names):
+                raise ColumnError(f"a {kind} column is listed twice")
+
+    def empty_table(self) -> ContingencyTable:
+        """Contingency table without rows."""
+        orders = {name: bins.labels for name, bins in self.bins.items()}
+        return ContingencyTable.empty(self.sensitive, self.public, orders)
+
+    def columns(self, source: Mapping[str, Any]) -> Columns:
+        """Columns of a batch, as symbols."""
+        return Columns(self, source)
+
+    def check_distinct(self, table: ContingencyTable) -> None:
+        """Refuse columns that hold a different value in most rows: no law can be learned from them."""
+        if table.n < _FEW_ROWS:
+            return
+        for kind, alphabet in (("sensitive", table.sensitive), ("public", table.public)):
+            for name, codes in zip(alphabet.columns, alphabet.codes.T, strict=True):
+                if len(np.unique(codes)) > table.n / 2:
+                    raise ColumnError(
+                        f"{kind} column {name!r} has a different value in most rows, so there is no law to "
+                        f"learn; give bins for it if it is numeric (bins={{{name!r}: 8}} or a list of edges), "
+                        "otherwise leave it out",
+                        name,
+                    )
+
+    def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
+        """What the report says about binning."""
+        found = [
+            f"the bin edges of column {name!r} were learned from the data (quantiles) and are released with it"
+            for name, bins in self.bins.items()
+            if bins.learned
+        ]
+        found += [
+            f"{n} rows of column {name!r} lay outside the declared edges and were clipped to them"
+            for name, n in clipped.items()
+            if n
+        ]
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A channel ready to be applied to rows of the columns it was designed for."""
+
+    layout: Layout
+    recipe: Recipe
+    design: Design
+    handle_unknown: HandleUnknown = "high_risk"
+
+    @classmethod
+    def fit(
+        cls,
+        layout: Layout,
+        recipe: Recipe,
+        table: ContingencyTable,
+        *,
+        handle_unknown: HandleUnknown = "high_risk",
+        facts: ReleaseFacts | None = None,
+        clipped: Mapping[str, int] | None = None,
+    ) -> Release:
+        """Design the channel from counts and require it to be within its budget.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the designed channel leaks more than its budget allows.
+        """
+        if handle_unknown not in ("high_risk", "error"):
+            raise InvalidParameter(f"handle_unknown must be 'high_risk' or 'error', got {handle_unknown!r}")
+        layout.check_distinct(table)
+        facts = facts or ReleaseFacts()
+        facts = replace(facts, warnings=(*facts.warnings, *layout.notes(clipped or {})))
+        return cls(layout, recipe, design(table, recipe, facts), handle_unknown)
+
+    @property
+    def output_columns(self) -> tuple[str, ...]:
+        """Names of the columns that are printed."""
+        return self.design.channel.outputs.columns
+
+    def encode(self, source: Mapping[str, Any]) -> tuple[NDArray[np.int32], int]:
+        """Public code of each row, and how many rows hold a symbol that was not seen at fit."""
+        codes = self.design.channel.inputs.encode(self.layout.columns(source))
+        unseen = codes < 0
+        n_unseen = int(unseen.sum())
+        if n_unseen:
+            if self.handle_unknown == "error":
+                raise UnknownSymbol(self.layout.public, n_unseen)
+            codes[unseen] = self.design.fallback
+        return codes, n_unseen
+
+    def decode(self, released: NDArray[np.int32], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
+        """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
+        columns = dict(self.design.channel.outputs.decode(released))
+        if self.recipe.release == "label":
+            return columns
+        for lane, (name, bins) in enumerate(sorted(self.layout.bins.items())):
+            if name in columns:
+                drawn = words.words(_BIN_LANE + lane, start, len(released))
+                columns[name] = bins.draw(columns[name], drawn)
+        return columns

@@ -1,0 +1,134 @@
+"""Numeric columns as intervals, and intervals printed as values again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize.errors import ColumnError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._columns import ArrowColumn
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Intervals of one numeric column: [e0, e1), [e1, e2), ..., the last one closed.
+
+    Parameters
+    ----------
+    column : str
+    edges : tuple of float
+        At least two, ascending. Values outside are clipped into the end intervals.
+    learned : bool
+        The edges are quantiles of the data, which they then tell something about.
+    whole : bool
+        The column holds integers, so integers are drawn inside an interval.
+    """
+
+    column: str
+    edges: tuple[float, ...]
+    learned: bool = False
+    whole: bool = False
+
+    @classmethod
+    def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
+        """Bins from edges that somebody chose without looking at the rows."""
+        given = np.asarray(edges, dtype=np.float64)
+        if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
+            raise InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
+        _check_numeric(column, dtype)
+        return cls(column, tuple(given.tolist()), whole=pa.types.is_integer(dtype))
+
+    @classmethod
+    def quantiles(
+        cls, column: str, values: ArrowColumn, n_bins: int, weights: NDArray[np.float64] | None = None
+    ) -> Bins:
+        """Bins that hold about equally many rows each; fewer where values repeat.
+
+        A quantile is the smallest value that at least that share of the (weighted) rows does not exceed, so a
+        row of weight 2 counts like two rows.
+        """
+        if isinstance(n_bins, bool) or n_bins < 1:
+            raise InvalidParameter(f"bins of {column!r} must be a number of bins >= 1 or a list of edges")
+        _check_numeric(column, values.type)
+        numbers = as_numbers(values)
+        mass = np.ones(len(numbers)) if weights is None else weights
+        used = np.isfinite(numbers) & (mass > 0)
+        numbers, mass = numbers[used], mass[used]
+        if not len(numbers):
+            raise ColumnError(f"column {column!r} has no finite number to learn bins from; declare edges", column)
+        order = np.argsort(numbers, kind="stable")
+        numbers, reached = numbers[order], np.cumsum(mass[order])
+        wanted = np.linspace(0, 1, int(n_bins) + 1) * reached[-1]
+        # Sums of weights carry rounding, which must not push a quantile one value up.
+        place = np.searchsorted(reached, wanted * (1 - 1e-12), side="left")
+        edges = np.unique(numbers[np.minimum(place, len(numbers) - 1)])
+        if len(edges) == 1:
+            edges = np.repeat(edges, 2)
+        return cls(column, tuple(edges.tolist()), learned=True, whole=pa.types.is_integer(values.type))
+
+    @property
+    def labels(self) -> pa.Array:
+        """Names of the intervals in ascending order."""
+        names = [f"[{_number(a)}, {_number(b)})" for a, b in pairwise(self.edges)]
+        names[-1] = names[-1][:-1] + "]"
+        return pa.array(names, pa.string())
+
+    def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
+        """Interval of each row, missing where the value is, and how many rows were clipped."""
+        _check_numeric(self.column, values.type)
+        numbers = as_numbers(values)
+        missing = np.isnan(numbers)
+        with np.errstate(invalid="ignore"):
+            clipped = int(((numbers < self.edges[0]) | (numbers > self.edges[-1])).sum())
+        codes = np.searchsorted(np.array(self.edges[1:-1]), numbers, side="right").astype(np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), self.labels), clipped
+
+    def draw(self, labels: pa.DictionaryArray, words: NDArray[np.uint32]) -> pa.Array:
+        """A value inside each row's interval, uniform and independent of the row's own value."""
+        place = pc.index_in(labels.dictionary, value_set=self.labels).to_numpy(zero_copy_only=False)
+        missing = labels.indices.is_null().to_numpy(zero_copy_only=False)
+        indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        codes = place[indices] if len(place) else indices
+        edges = np.array(self.edges)
+        unit = words / 2.0**32
+        if self.whole:
+            low = np.ceil(edges[:-1]).astype(np.int64)
+            high = np.append(np.ceil(edges[1:-1]), np.floor(edges[-1]) + 1).astype(np.int64)
+            span = np.maximum(high - low, 1)
+            return pa.array(low[codes] + np.floor(unit * span[codes]).astype(np.int64), mask=missing)
+        low, high = edges[:-1][codes], edges[1:][codes]
+        return pa.array(low + unit * (high - low), mask=missing)
+
+
+def as_numbers(values: ArrowColumn) -> NDArray[np.float64]:
+    """Numeric Arrow column as float64, NaN where missing."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def is_numeric(dtype: pa.DataType) -> bool:
+    """Whether a column can be binned: integers, floats and decimals, but not booleans or dates."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
+
+
+def _check_numeric(column: str, dtype: pa.DataType) -> None:
+    if not is_numeric(dtype):
+        raise ColumnError(f"column {column!r} is {dtype}, not numeric, so it cannot be binned; leave it out of bins", column)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))

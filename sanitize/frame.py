@@ -1,0 +1,203 @@
+"""Plain functions on DataFrames, for code that is type-checked; `df.sanitize` offers the same as methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sanitize._frame import Table, report_of
+from sanitize._release import Layout
+from sanitize.channel import Channel
+from sanitize.errors import SanitizeError
+from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.transformers import RandomizedResponse, Sanitizer, SubsetMerging, Watchdog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sanitize.budgets import Budget, LDPBudget
+
+Frame = TypeVar("Frame")
+
+
+def watchdog(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
+    """Release a frame with all high-risk public symbols merged into one.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+    budget : Budget or float
+        A number is symmetric local information privacy in nats.
+    **settings
+        ``sensitive``, ``public``, ``bins`` and the other parameters of `sanitize.transformers.Watchdog`.
+
+    Returns
+    -------
+    Frame of the same kind
+        The sanitized public columns, rows in the same order; `last_report` gives its report.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the designed channel leaks more than the budget.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frame.watchdog(df, 1.0, sensitive="survived", public=["class", "sex"])
+    >>> sz.last_report(released).ok
+    True
+    """
+    return _release(df, Watchdog(budget, **settings))
+
+
+def subset_merging(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
+    """Release a frame with high-risk public symbols merged in small safe groups.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+    budget : Budget or float
+        A number is symmetric local information privacy in nats.
+    **settings
+        ``sensitive``, ``public``, ``bins`` and the other parameters of `sanitize.transformers.SubsetMerging`.
+
+    Returns
+    -------
+    Frame of the same kind
+        The sanitized public columns, rows in the same order; `last_report` gives its report.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the designed channel leaks more than the budget.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> budget = sz.LiftBudget(lower=1.0, upper=0.7)
+    >>> released = sz.frame.subset_merging(df, budget, sensitive="survived", public=["class", "sex"])
+    >>> list(released.columns)
+    ['class', 'sex']
+    """
+    return _release(df, SubsetMerging(budget, **settings))
+
+
+def randomized_response(df: Frame, budget: LDPBudget | float, **settings: Any) -> Frame:
+    """Release a frame through k-ary randomized response on the public tuple.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+    budget : LDPBudget or float
+        Local differential privacy of the public columns in nats.
+    **settings
+        ``public``, ``sensitive`` and the other parameters of `sanitize.transformers.RandomizedResponse`.
+
+    Returns
+    -------
+    Frame of the same kind
+        The randomized public columns, rows in the same order; `last_report` gives its report.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frame.randomized_response(df, 2.0, sensitive="survived", public="class")
+    >>> round(sz.last_report(released).summary["ldp_public"], 6)
+    2.0
+    """
+    return _release(df, RandomizedResponse(budget, **settings))
+
+
+def audit(df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
+    """What the public columns of a table tell about the sensitive ones as they are.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+    sensitive : str or list of str
+    public : str or list of str, optional
+        All other columns by default.
+
+    Returns
+    -------
+    LeakageReport
+        Without a budget: it only measures.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> report = sz.audit(sz.datasets.load_titanic(), sensitive="survived", public=["class", "sex"])
+    >>> round(report.summary["max_log_lift"], 3)
+    1.102
+    """
+    table = Table.of(df)
+    secret = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    if public is None:
+        shown = tuple(name for name in table.names if name not in secret)
+    else:
+        shown = (public,) if isinstance(public, str) else tuple(public)
+    layout = Layout(secret, shown)
+    counts = layout.empty_table()
+    counts.count(layout.columns(table))
+    layout.check_distinct(counts)
+    joint = counts.to_joint()
+    channel = Channel.identity(len(joint.public), joint.public)
+    return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit"))
+
+
+def last_report(df: Any) -> LeakageReport:
+    """Report of a released frame: this very object, not a copy of it.
+
+    Raises
+    ------
+    SanitizeError
+        If the frame did not come from a release, or is a copy of one that did.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frame.watchdog(df, 1.0, sensitive="survived", public="sex")
+    >>> sz.last_report(released)
+    LeakageReport(watchdog, within budget)
+    """
+    report = report_of(df)
+    if report is None:
+        raise SanitizeError("this frame has no report: it is a copy or was not released by sanitize; keep the original")
+    return report
+
+
+def _release(df: Frame, sanitizer: Sanitizer) -> Frame:
+    released: Frame = sanitizer.fit(df).transform(df)
+    return released
+
+
+class FrameMethods:
+    """Methods of ``df.sanitize``, the same on pandas and polars frames."""
+
+    def __init__(self, df: Any) -> None:
+        self._df = df
+
+    def watchdog(self, budget: Budget | float, **settings: Any) -> Any:
+        """`sanitize.frame.watchdog` of this frame."""
+        return watchdog(self._df, budget, **settings)
+
+    def subset_merging(self, budget: Budget | float, **settings: Any) -> Any:
+        """`sanitize.frame.subset_merging` of this frame."""
+        return subset_merging(self._df, budget, **settings)
+
+    def randomized_response(self, budget: LDPBudget | float, **settings: Any) -> Any:
+        """`sanitize.frame.randomized_response` of this frame."""
+        return randomized_response(self._df, budget, **settings)
+
+    def audit(self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
+        """`sanitize.audit` of this frame."""
+        return audit(self._df, sensitive, public)
+
+    @property
+    def report(self) -> LeakageReport:
+        """`sanitize.last_report` of this frame."""
+        return last_report(self._df)

@@ -1,0 +1,19 @@
+"""``import sanitize.pandas`` gives pandas frames ``df.sanitize``.
+
+Examples
+--------
+>>> import sanitize as sz
+>>> import sanitize.pandas
+>>> df = sz.datasets.load_titanic()
+>>> released = df.sanitize.watchdog(1.0, sensitive="survived", public=["class", "sex"])
+>>> released.sanitize.report.ok
+True
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from sanitize.frame import FrameMethods
+
+pd.api.extensions.register_dataframe_accessor("sanitize")(FrameMethods)

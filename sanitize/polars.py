@@ -1,0 +1,20 @@
+"""``import sanitize.polars`` gives polars frames ``df.sanitize``.
+
+Examples
+--------
+>>> import polars as pl
+>>> import sanitize as sz
+>>> import sanitize.polars
+>>> df = pl.from_pandas(sz.datasets.load_titanic())
+>>> released = df.sanitize.watchdog(1.0, sensitive="survived", public=["class", "sex"])
+>>> sz.last_report(released).ok
+True
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from sanitize.frame import FrameMethods
+
+pl.api.register_dataframe_namespace("sanitize")(FrameMethods)

@@ -1,0 +1,118 @@
+"""Hypothesis strategies for laws, channels and budgets; general inputs, zeros included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.channel import Channel
+from sanitize.joint import JointDistribution
+
+ORDERS = (1.0, 1 + 1e-9, 1.5, 2.0, 100.0, np.inf)
+
+# Cell weights: many zeros and ties, small integers, and a wide range of magnitudes.
+_CELLS = st.one_of(
+    st.just(0), st.integers(1, 4), st.integers(1, 1000), st.floats(1e-6, 1.0, allow_nan=False, allow_infinity=False)
+)
+
+
+@st.composite
+def matrices(draw, max_s: int = 5, max_x: int = 8, min_s: int = 1, min_x: int = 1):
+    """Joint laws as matrices: zero cells allowed, margins positive."""
+    n_s, n_x = draw(st.integers(min_s, max_s)), draw(st.integers(min_x, max_x))
+    cells = np.array(draw(st.lists(_CELLS, min_size=n_s * n_x, max_size=n_s * n_x)), float).reshape(n_s, n_x)
+    for s in range(n_s):
+        if not cells[s].any():
+            cells[s, draw(st.integers(0, n_x - 1))] = 1
+    for x in range(n_x):
+        if not cells[:, x].any():
+            cells[draw(st.integers(0, n_s - 1)), x] = 1
+    return cells / cells.sum()
+
+
+@st.composite
+def frames(draw, max_rows: int = 40):
+    """Tables with two sensitive and two public columns of mixed kinds, missing values included."""
+    n = draw(st.integers(1, max_rows))
+    columns = {
+        "illness": st.sampled_from(["flu", "none", None]),
+        "rich": st.booleans(),
+        "town": st.sampled_from(["A", "B", "C", None]),
+        "age": st.sampled_from([20.0, 35.0, -0.0, 0.0, float("nan")]),
+    }
+    return pd.DataFrame(
+        {name: pd.Series(draw(st.lists(cell, min_size=n, max_size=n))) for name, cell in columns.items()}
+    )
+
+
+def _from_frame(frame: pd.DataFrame) -> JointDistribution:
+    return JointDistribution.from_frame(frame, sensitive=["illness", "rich"], public=["town", "age"])
+
+
+def joints(**sizes: int):
+    """Laws of (S, X): from matrices, and counted from tables with two sensitive columns."""
+    return st.one_of(matrices(**sizes).map(JointDistribution.from_matrix), frames().map(_from_frame))
+
+
+@st.composite
+def stages(draw, n_inputs: int, max_outputs: int = 6):
+    """One row-stochastic matrix: sparse, or deterministic."""
+    n_outputs = draw(st.integers(1, max_outputs))
+    if draw(st.booleans()):
+        return np.eye(n_outputs)[draw(st.lists(st.integers(0, n_outputs - 1), min_size=n_inputs, max_size=n_inputs))]
+    cells = draw(st.lists(_CELLS, min_size=n_inputs * n_outputs, max_size=n_inputs * n_outputs))
+    rows = np.array(cells, float).reshape(n_inputs, n_outputs)
+    for row in rows:
+        if not row.any():
+            row[draw(st.integers(0, n_outputs - 1))] = 1
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+@st.composite
+def chains(draw, n_inputs: int):
+    """The matrices of a chain of one to three stages."""
+    matrices_, n = [], n_inputs
+    for _ in range(draw(st.integers(1, 3))):
+        matrices_.append(draw(stages(n)))
+        n = matrices_[-1].shape[1]
+    return matrices_
+
+
+def channel_of(matrices_) -> Channel:
+    """The channel of a chain of matrices."""
+    channel = Channel.from_matrix(matrices_[0])
+    for matrix in matrices_[1:]:
+        channel = channel.then(Channel.from_matrix(matrix))
+    return channel
+
+
+def channels(n_inputs: int):
+    return chains(n_inputs).map(channel_of)
+
+
+@st.composite
+def joints_and_channels(draw, **sizes: int):
+    joint = draw(joints(**sizes))
+    return joint, draw(channels(len(joint.public)))
+
+
+_NATS = st.one_of(st.just(0.0), st.sampled_from([0.1, 0.5, 1.0, 2.0]), st.floats(0.0, 5.0), st.just(np.inf))
+KINDS = {
+    "lift": LiftBudget,
+    "ldp": LDPBudget,
+    "l1": L1LiftBudget,
+    "chi2": Chi2LiftBudget,
+    "alpha": AlphaLiftBudget,
+}
+
+
+@st.composite
+def budgets(draw, kinds=tuple(KINDS), nats=_NATS):
+    """A budget, with its kind and bounds for the oracles: ``(budget, kind, bounds)``."""
+    kind = draw(st.sampled_from(kinds))
+    bounds = {"eps": draw(nats)} if kind == "ldp" else {"lower": draw(nats), "upper": draw(nats)}
+    if kind == "alpha":
+        bounds["alpha"] = draw(st.sampled_from([1.5, 2.0, 3.0, 10.0, np.inf]))
+    return KINDS[kind](**bounds), kind, bounds

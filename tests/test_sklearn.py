@@ -1,0 +1,59 @@
+"""scikit-learn's own estimator checks, in two forms."""
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
+
+SHIPPED = [
+    Watchdog(1.0, sensitive=[0], bins=2),
+    SubsetMerging(1.0, sensitive=[0], bins=2),
+    RandomizedResponse(1.0, bins=2),
+]
+
+
+class _WithoutTag:
+    """The same estimator without the tag, so that reproducibility is checked too."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = False
+        return tags
+
+
+class SeededWatchdog(_WithoutTag, Watchdog):
+    pass
+
+
+class SeededSubsetMerging(_WithoutTag, SubsetMerging):
+    pass
+
+
+class SeededRandomizedResponse(_WithoutTag, RandomizedResponse):
+    pass
+
+
+SEEDED = [
+    SeededWatchdog(1.0, sensitive=[0], bins=2, random_state=0),
+    SeededSubsetMerging(1.0, sensitive=[0], bins=2, random_state=0),
+    SeededRandomizedResponse(1.0, bins=2, random_state=0),
+]
+
+# The noise of a row depends on its position, on purpose: a retried row must draw the same noise.
+EXPECTED = {
+    "check_methods_sample_order_invariance": "noise is a function of the row's position",
+    "check_methods_subset_invariance": "noise is a function of the row's position",
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@parametrize_with_checks(SHIPPED)
+def test_estimators_pass_scikit_learns_checks_as_shipped(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(SEEDED, expected_failed_checks=lambda estimator: EXPECTED)
+def test_seeded_estimators_pass_all_checks_but_two(estimator, check):
+    check(estimator)

@@ -1,0 +1,151 @@
+"""One estimator a mechanism; each says how its budget is read and which function designs the channel."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from sanitize._design import Recipe
+from sanitize.budgets import LDPBudget
+from sanitize.channel import Channel
+from sanitize.errors import InvalidBudget
+from sanitize.joint import JointDistribution
+from sanitize.mechanisms import randomized_response, subset_merging, watchdog
+from sanitize.mechanisms._merging import as_budget
+from sanitize.transformers._sanitizer import Sanitizer
+
+
+class Watchdog(Sanitizer):
+    """Merge all high-risk public symbols into one [ZDS §III].
+
+    Parameters
+    ----------
+    budget : Budget or float
+        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+        None, the default, raises at fit: there is no silent budget.
+    sensitive, public : str, int, list of them, or callable, optional
+        Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
+        are released as one tuple, so that the budget holds for them together.
+    bins : dict of column to edges or number, or int, optional
+        Intervals for numeric columns: declared edges, or a number of quantile bins.
+    release : {"resample", "label"}
+        Print a released symbol as a public one drawn from P(x|y), or as a readable label.
+    handle_unknown : {"high_risk", "error"}
+        Symbols not seen at fit are released like the riskiest one, or refused.
+    missing : {"category", "error"}
+        Missing values are one symbol, or refused.
+    smoothing : float
+        Added to every cell of the counts: a prior, reported as such.
+    min_count : int
+        Public symbols in fewer rows are pooled before the design.
+    keep_sensitive : bool
+        Keep the sensitive columns in the output, for work inside; the report then fails.
+    random_state : None, int, Generator or 32 bytes
+        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+
+    Attributes
+    ----------
+    channel_ : Channel
+    report_ : LeakageReport
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    SubsetMerging : keeps more of the public columns under the same budget.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import Watchdog
+    >>> df = sz.datasets.load_titanic()
+    >>> released = Watchdog(1.0, sensitive="survived", public=["class", "sex"]).fit_transform(df)
+    >>> list(released.columns), len(released) == len(df)
+    (['class', 'sex'], True)
+    """
+
+    def _recipe(self) -> Recipe:
+        budget = as_budget(self.budget)
+        return self._with_settings("watchdog", partial(watchdog, budget=budget), budget)
+
+
+class SubsetMerging(Sanitizer):
+    """Merge high-risk public symbols in small groups, each safe by itself [ZDS Algorithm 1].
+
+    Parameters
+    ----------
+    budget : Budget or float
+        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+        None, the default, raises at fit: there is no silent budget.
+    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, keep_sensitive, random_state
+        As in `Watchdog`.
+
+    Attributes
+    ----------
+    channel_ : Channel
+    report_ : LeakageReport
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> df = sz.datasets.load_titanic()
+    >>> budget = sz.LiftBudget(lower=1.0, upper=0.7)
+    >>> sanitizer = SubsetMerging(budget, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> sanitizer.report_.ok
+    True
+    """
+
+    def _recipe(self) -> Recipe:
+        budget = as_budget(self.budget)
+        return self._with_settings("subset merging", partial(subset_merging, budget=budget), budget)
+
+
+class RandomizedResponse(Sanitizer):
+    """Keep each public symbol or replace it by a random one: ε-LDP whatever the law of the data [WXH §4.1].
+
+    Parameters
+    ----------
+    budget : float or LDPBudget
+        Local differential privacy of X in nats; S then has at most the same, usually far less.
+        None, the default, raises at fit: there is no silent budget.
+    sensitive : str, int, list of them, or callable, optional
+        Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
+    public, bins, release, handle_unknown, missing, smoothing, min_count, keep_sensitive, random_state
+        As in `Watchdog`. Symbols are printed as they are, so ``release`` only matters for pooled ones.
+
+    Attributes
+    ----------
+    channel_ : Channel
+    report_ : LeakageReport
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import RandomizedResponse
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = RandomizedResponse(1.0, sensitive="survived", public="class").fit(df)
+    >>> round(sanitizer.report_.summary["ldp_public"], 6)
+    1.0
+    """
+
+    _needs_sensitive = False
+
+    def _recipe(self) -> Recipe:
+        budget = self.budget
+        if isinstance(budget, (int, float, np.floating, np.integer)) and not isinstance(budget, bool):
+            budget = LDPBudget(float(budget))
+        if not isinstance(budget, LDPBudget):
+            given = "none" if budget is None else type(budget).__name__
+            raise InvalidBudget(f"RandomizedResponse needs its LDP in nats: a number or LDPBudget(eps), got {given}")
+        mechanism = partial(_respond, epsilon=budget.eps)
+        return self._with_settings("randomized response", mechanism, budget, keeps_symbols=True)
+
+
+def _respond(joint: JointDistribution, epsilon: float) -> Channel:
+    return randomized_response(len(joint.public), epsilon).renamed(inputs=joint.public)

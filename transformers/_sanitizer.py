@@ -1,0 +1,384 @@
+"""The base of all estimators: which columns, which law, which rows; the maths lives in `sanitize`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sanitize._columns import as_arrow
+from sanitize._design import Recipe, restrict
+from sanitize._frame import Table, attach_report
+from sanitize._random import is_secure, random_words
+from sanitize._release import Layout, Release
+from sanitize.binning import Bins, is_numeric
+from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
+from sanitize.joint import ContingencyTable
+from sanitize.report import LeakageReport, ReleaseFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize._random import Randomness
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+
+    ColumnSpec = str | int | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
+
+
+class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators that release public columns through a privacy channel.
+
+    Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; a channel over its
+    budget raises `BudgetExceeded`. `transform` draws a released symbol for each row. Every call of an unseeded
+    `transform` draws fresh noise, so releasing the same rows twice leaks more than the report says: keep one
+    release and hand out copies.
+
+    Attributes
+    ----------
+    channel_ : Channel
+        From public symbols to what is printed.
+    report_ : LeakageReport
+        Leakage before and after, against the budget.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when fitted on a frame with text column names.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | float | None = None,
+        *,
+        sensitive: ColumnSpec = None,
+        public: ColumnSpec = None,
+        bins: Mapping[str, Sequence[float] | int] | int | None = None,
+        release: Literal["resample", "label"] = "resample",
+        handle_unknown: Literal["high_risk", "error"] = "high_risk",
+        missing: Literal["category", "error"] = "category",
+        smoothing: float = 0.0,
+        min_count: int = 0,
+        keep_sensitive: bool = False,
+        random_state: Randomness = None,
+    ) -> None:
+        self.budget = budget
+        self.sensitive = sensitive
+        self.public = public
+        self.bins = bins
+        self.release = release
+        self.handle_unknown = handle_unknown
+        self.missing = missing
+        self.smoothing = smoothing
+        self.min_count = min_count
+        self.keep_sensitive = keep_sensitive
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------------------- what subclasses say
+
+    _needs_sensitive = True
+
+    def _recipe(self) -> Recipe:
+        """Budget and mechanism of the subclass, with the shared settings."""
+        raise NotImplementedError  # pragma: no cover
+
+    def _with_settings(
+        self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
+    ) -> Recipe:
+        return Recipe(name, mechanism, budget, keeps_symbols, self.release, self.smoothing, self.min_count)
+
+    # --------------------------------------------------------------------------------------- the protocol
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Sanitizer:
+        """Learn the law of (S, X), design the channel and check it against the budget.
+
+        Parameters
+        ----------
+        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features)
+            The table, with the sensitive columns in it unless ``sensitive_features`` is given.
+        y : ignored
+            Never the sensitive column.
+        sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
+            The sensitive columns when they come apart from X.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of each row in the law.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BudgetExceeded
+            If the designed channel exceeds the budget.
+        ColumnError
+            If a column is absent, ambiguous, of a nested type, or different in most rows.
+        """
+        recipe = self._recipe()
+        table = self._read(X, reset=True)
+        if table.n_rows == 0:
+            raise ColumnError("Found array with 0 sample(s): the table has no rows, so there is no law to learn")
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
+        layout, source = self._layout(table, sensitive_features, weights)
+        counts = layout.empty_table()
+        columns = layout.columns(source)
+        counts.count(columns, weights)
+        return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)
+
+    def _fit_counts(
+        self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
+    ) -> Sanitizer:
+        """Design from counts, wherever they were taken; the path that files share."""
+        notes = ("the noise is seeded: fit for tests, not for release",) if self._seeded else ()
+        facts = ReleaseFacts(seeded=self._seeded, warnings=notes)
+        if self.keep_sensitive:
+            facts = replace(
+                facts,
+                kept=layout.sensitive,
+                warnings=(*notes, "the sensitive columns are kept in the output: not for release"),
+            )
+        release = Release.fit(
+            layout, recipe, counts, handle_unknown=self.handle_unknown, facts=facts, clipped=clipped
+        )
+        if not self.keep_sensitive:
+            release.design.report.require()
+        self._release = release
+        self._joint = release.design.joint
+        self.channel_ = release.design.channel
+        self.report_ = release.design.report
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Release the public columns: draw a released symbol for each row and print it.
+
+        Only the public columns are needed. Each call draws fresh noise unless ``random_state`` is an integer;
+        releasing the same rows again with fresh noise leaks more than the report says.
+
+        Parameters
+        ----------
+        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Same kind as X, with the sanitized public columns only, rows in the same order.
+        """
+        check_is_fitted(self, "channel_")
+        table = self._read(X, reset=False)
+        codes, n_unseen = self._release.encode(table)
+        if n_unseen:
+            warnings.warn(
+                f"{n_unseen} of {len(codes)} rows hold public values that were not there at fit; they were "
+                "released like the riskiest symbol",
+                UnseenSymbolWarning,
+                stacklevel=2,
+            )
+        words = random_words(self.random_state)
+        columns = self._release.decode(self.channel_.sample(codes, words), words)
+        kept = self._kept(table)
+        if kept:
+            warnings.warn(
+                "keep_sensitive=True: the output holds the sensitive columns and is not for release",
+                ReleaseWarning,
+                stacklevel=2,
+            )
+        container = _get_output_config("transform", self)["dense"]
+        frame = table.rebuild(columns, kept, None if container == "default" else container)
+        return attach_report(frame, self._report_of_rows(n_unseen))
+
+    def measure(self, X: Any, *, sensitive_features: Any = None) -> LeakageReport:
+        """Leakage of the fitted channel under the law of other rows, for example held-out ones.
+
+        The figures are exact for the rows given and an estimate for the source they came from.
+
+        Parameters
+        ----------
+        X : table with the public and, unless given apart, the sensitive columns
+        sensitive_features : array-like or frame, optional
+
+        Returns
+        -------
+        LeakageReport
+            Its verdict may fail: the channel was designed for the law of the rows it was fitted on.
+        """
+        check_is_fitted(self, "channel_")
+        table = self._read(X, reset=False)
+        source = self._with_sensitive(table, sensitive_features)[1]
+        layout = self._release.layout
+        columns = layout.columns(source)
+        counts = layout.empty_table()
+        counts.count(columns)
+        law, channel = restrict(counts, self.channel_, self._release.design.fallback)
+        return LeakageReport.measure(law, channel, self.report_.budget, facts=self.report_.facts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """Names of the released columns."""
+        check_is_fitted(self, "channel_")
+        kept = self._release.layout.sensitive if self.keep_sensitive else ()
+        return np.array([*self._release.output_columns, *kept], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = True
+        return tags
+
+    # ------------------------------------------------------------------------------------------- columns
+
+    @property
+    def _seeded(self) -> bool:
+        return not is_secure(self.random_state)
+
+    def _report_of_rows(self, n_unseen: int) -> LeakageReport:
+        facts = replace(self.report_.facts, n_unseen=n_unseen)
+        return replace(self.report_, facts=facts)
+
+    def _kept(self, table: Table) -> tuple[str, ...]:
+        if not self.keep_sensitive:
+            return ()
+        return tuple(name for name in self._release.layout.sensitive if name in table.names)
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        """Table of the user's X, checked the way scikit-learn checks features."""
+        if hasattr(X, "columns") or hasattr(X, "column_names"):
+            table = Table.of(X)
+            if reset:
+                validate_data(self, X, skip_check_array=True, reset=True)
+            elif not self._only_public(table):
+                validate_data(self, X, skip_check_array=True, reset=False)
+            return table
+        return Table.of(validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset))
+
+    def _only_public(self, table: Table) -> bool:
+        """Whether a frame has the public columns but not the same columns as at fit: all transform needs."""
+        same = set(table.names) == set(getattr(self, "feature_names_in_", table.names))
+        return not same and set(self._release.layout.public) <= set(table.names)
+
+    def _with_sensitive(self, table: Table, sensitive_features: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+        """Names of the sensitive columns and the table that has them."""
+        if sensitive_features is None:
+            return _select(self.sensitive, "sensitive", table), table
+        if self.sensitive is not None:
+            raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
+        apart = _apart(sensitive_features, table.n_rows)
+        clash = sorted(set(apart) & set(table.names))
+        if clash:
+            raise ColumnError(
+                f"column {clash[0]!r} is in X and in sensitive_features; drop it from X or rename it", clash[0]
+            )
+        return tuple(apart), {**{name: table[name] for name in table}, **apart}
+
+    def _layout(
+        self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
+    ) -> tuple[Layout, Mapping[str, Any]]:
+        """Roles of the columns and the table with the sensitive ones in it."""
+        sensitive, source = self._with_sensitive(table, sensitive_features)
+        public = _select(self.public, "public", table)
+        if self.public is None:
+            public = tuple(name for name in table.names if name not in sensitive)
+            if not public:
+                raise ColumnError(
+                    f"no public column is left: the table has {len(table)} feature(s) and all are sensitive"
+                )
+        if not sensitive:
+            if self._needs_sensitive:
+                raise ColumnError(
+                    f"{type(self).__name__} needs to know what is sensitive: name columns with sensitive=, or "
+                    "pass them to fit as sensitive_features (y is never taken as sensitive)"
+                )
+            return Layout(public, public, self._bins(source, public, weights), self.missing), source
+        overlap = sorted(set(sensitive) & set(public))
+        if overlap:
+            raise ColumnError(
+                f"column {overlap[0]!r} is listed both as sensitive and as public; choose one", overlap[0]
+            )
+        return Layout(sensitive, public, self._bins(source, (*sensitive, *public), weights), self.missing), source
+
+    def _bins(
+        self, source: Mapping[str, Any], names: tuple[str, ...], weights: NDArray[np.float64] | None
+    ) -> dict[str, Bins]:
+        """Bins of the numeric columns that have them."""
+        wanted = self.bins
+        if wanted is None:
+            return {}
+        if isinstance(wanted, (int, np.integer)):
+            columns = {name: as_arrow(source[name], name) for name in names}
+            return {
+                name: Bins.quantiles(name, column, int(wanted), weights)
+                for name, column in columns.items()
+                if is_numeric(column.type)
+            }
+        made = {}
+        for key, spec in wanted.items():
+            name = names_of(key, source)
+            if name not in names:
+                raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
+            column = as_arrow(source[name], name)
+            if isinstance(spec, (int, np.integer)):
+                made[name] = Bins.quantiles(name, column, int(spec), weights)
+            else:
+                made[name] = Bins.declared(name, spec, column.type)
+        return made
+
+
+def names_of(key: str | int, source: Mapping[str, Any]) -> str:
+    """Column name of a name or a position."""
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        names = list(source)
+        if not -len(names) <= key < len(names):
+            raise ColumnError(f"there is no column number {key}; the table has {len(names)}")
+        return names[key]
+    name = str(key)
+    if name not in source:
+        raise ColumnError.absent(name, source)
+    return name
+
+
+def _select(spec: ColumnSpec, role: str, table: Table) -> tuple[str, ...]:
+    """Names of the columns a parameter asks for: a name, a position, a list of them or a callable."""
+    if spec is None:
+        return ()
+    if callable(spec):
+        spec = spec(table.native)
+    if isinstance(spec, (str, int, np.integer)):
+        spec = [spec]  # type: ignore[list-item]
+    try:
+        keys = list(spec)
+    except TypeError:
+        raise InvalidParameter(
+            f"{role} must be a column name, a position, a list of them or a callable, got {type(spec).__name__}"
+        ) from None
+    return tuple(names_of(key, table) for key in keys)
+
+
+def _apart(sensitive_features: Any, n_rows: int) -> dict[str, Any]:
+    """Sensitive columns that came apart from X, by name."""
+    if hasattr(sensitive_features, "columns") or hasattr(sensitive_features, "column_names"):
+        frame = Table.of(sensitive_features)
+        columns = {name: frame[name] for name in frame}
+    else:
+        name = getattr(sensitive_features, "name", None)
+        array = sensitive_features if name is not None else np.asarray(sensitive_features)
+        if getattr(array, "ndim", 1) == 2:
+            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
+        else:
+            columns = {str(name) if name is not None else "sensitive_features": array}
+    for name, column in columns.items():
+        if len(column) != n_rows:
+            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {n_rows}", name)
+    return columns

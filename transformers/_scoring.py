@@ -1,0 +1,81 @@
+"""Scorers for model selection: greater is better, so leakage is scored with a minus sign."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_UTILITIES = ("utility", "normalized_utility")
+
+
+def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
+    """Scorer that gives minus a leakage of a fitted sanitizer on the rows it is shown.
+
+    Parameters
+    ----------
+    measure : str
+        Name of a measure in the report, for example ``max_log_lift`` or ``mutual_information``.
+
+    Returns
+    -------
+    callable
+        ``scorer(sanitizer, X, y=None) -> float``, for ``scoring=`` of GridSearchCV and cross_val_score.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sanitize.transformers import SubsetMerging, leakage_scorer
+    >>> df = sz.datasets.load_titanic()
+    >>> search = GridSearchCV(
+    ...     SubsetMerging(sensitive="survived", public=["class", "sex"]),
+    ...     {"budget": [0.5, 1.0, 2.0]},
+    ...     scoring=leakage_scorer("mutual_information"),
+    ... )
+    >>> search.fit(df).best_params_
+    {'budget': 0.5}
+    """
+
+    def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:  # noqa: ARG001
+        value = _value(sanitizer, X, measure, params)
+        return value if measure == "min_log_lift" else -value
+
+    return score
+
+
+def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
+    """Scorer that gives what a fitted sanitizer keeps of the public columns on the rows it is shown.
+
+    Parameters
+    ----------
+    measure : {"normalized_utility", "utility"}
+        Share of H(X) kept, or I(X;Y) in nats.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import Watchdog, utility_scorer
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = Watchdog(1.0, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> 0 < utility_scorer()(sanitizer, df) <= 1
+    True
+    """
+    if measure not in _UTILITIES:
+        raise InvalidParameter(f"measure must be one of {_UTILITIES}, got {measure!r}")
+
+    def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:  # noqa: ARG001
+        return _value(sanitizer, X, measure, params)
+
+    return score
+
+
+def _value(sanitizer: Any, X: Any, measure: str, params: dict[str, Any]) -> float:
+    values = sanitizer.measure(X, **params).summary
+    if not isinstance(values.get(measure), float):
+        names = sorted(name for name, value in values.items() if isinstance(value, float))
+        raise InvalidParameter(f"measure must be one of {names}, got {measure!r}")
+    return float(values[measure])
