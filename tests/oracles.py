@@ -314,32 +314,54 @@ SAFE_WITHIN = 1e-12  # R5
 class Merging:
     """Complete merging, and Algorithm 1 with the resolutions R1 to R5, for one law and one budget.
 
-    Risks are compared after rounding to 11 digits, so that mathematical ties go to the lowest index.
+    Attributes
+    ----------
+    too_close : bool
+        Whether some choice hung on differences that doubles cannot tell from rounding: sets of different laws
+        whose risks agree to 9 digits, or an excess within rounding of the tolerance. Equal laws are an honest tie.
     """
 
     def __init__(self, joint: Law, kind: str, bounds: dict[str, float]) -> None:
         self.joint, self.kind, self.bounds = joint, kind, bounds
         self.p_s, p_x = margins(joint)
         self.X = set(range(len(p_x)))
+        self.too_close = False
         self.X_H = {x for x in self.X if not self.safe({x})}
+
+    def law(self, A: set[int]) -> list[Fraction]:
+        """P(s, A)."""
+        return [sum(row[x] for x in A) for row in self.joint]
 
     def lifts(self, A: set[int]) -> list[Fraction]:
         """P(A|s) / P(A)."""
-        p_A = [sum(row[x] for x in A) for row in self.joint]
+        p_A = self.law(A)
         return [p / q / sum(p_A) for p, q in zip(p_A, self.p_s, strict=True)]
 
     def safe(self, A: set[int]) -> bool:
-        return over_budget(self.kind, self.lifts(A), self.p_s, **self.bounds) <= SAFE_WITHIN
+        over = over_budget(self.kind, self.lifts(A), self.p_s, **self.bounds)
+        self.too_close |= 1e-13 < over < 1e-11
+        return over <= SAFE_WITHIN
 
     def omega(self, A: set[int]) -> float:
+        """Risk, rounded so that mathematical ties are ties."""
         value = risk(self.kind, self.lifts(A), self.p_s, **self.bounds)
         return value if math.isinf(value) else float(f"{value:.10e}")
+
+    def choose(self, pick, candidates: list[int], union) -> int:
+        """The candidate of least or largest risk; ties go to the lowest index."""
+        risks = [self.omega(union(c)) for c in candidates]
+        best = risks.index(pick(risks))
+        for i, value in enumerate(risks):
+            near = value == risks[best] or abs(value - risks[best]) <= 1e-9 * (1 + abs(value))
+            if near and not math.isinf(value) and self.law(union(candidates[i])) != self.law(union(candidates[best])):
+                self.too_close = True
+        return candidates[best]
 
     def join_low_risk(self, A: set[int]) -> set[int]:
         """R4: low-risk symbols join one at a time, the one that minimises ω of the union first."""
         left = self.X - self.X_H
         while not self.safe(A):
-            best = min(sorted(left), key=lambda x: self.omega(A | {x}))
+            best = self.choose(min, sorted(left), lambda x: A | {x})  # noqa: B023
             A, left = A | {best}, left - {best}
         return A
 
@@ -351,16 +373,16 @@ class Merging:
         """The partition of subset merging."""
         left, subsets = set(self.X_H), []
         while left:  # R2
-            riskiest = max(sorted(left), key=lambda x: self.omega({x}))
+            riskiest = self.choose(max, sorted(left), lambda x: {x})
             A, left = {riskiest}, left - {riskiest}
             while left and not self.safe(A):
-                best = min(sorted(left), key=lambda x: self.omega(A | {x}))
+                best = self.choose(min, sorted(left), lambda x: A | {x})  # noqa: B023
                 A, left = A | {best}, left - {best}
             subsets.append(A)
         if subsets:
             *earlier, last = subsets
             while earlier and not self.safe(last):  # R3
-                best = min(range(len(earlier)), key=lambda i: self.omega(last | earlier[i]))
+                best = self.choose(min, list(range(len(earlier))), lambda i: last | earlier[i])  # noqa: B023
                 last = last | earlier.pop(best)
             subsets = [*earlier, self.join_low_risk(last)]
         return self.partition(subsets)

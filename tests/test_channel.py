@@ -7,7 +7,6 @@ import json
 import math
 import pickle
 import tracemalloc
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -329,17 +328,20 @@ def test_randomized_response_after_merging_is_measured_in_linear_memory():
     assert epsilon == pytest.approx(2.0, abs=1e-9)
 
 
-def test_merging_after_randomized_response_is_measured_in_linear_memory():
-    # 6,000 symbols keep a quadratic detour affordable, and visible.
-    n = 6000
+def test_merging_after_randomized_response_is_measured_in_linear_memory(monkeypatch):
+    from sanitize import _rows
+
+    monkeypatch.setattr(_rows, "_DENSE_CELLS", 0)  # take the route of large alphabets at a size that stays cheap
+    n = 2000
     channel = sz.randomized_response(n, 2.0).then(Channel.merge(np.arange(n) // 2))
-    (kept, epsilon), peak = _peak_megabytes(lambda: (sz.utility(_uniform_joint(n), channel), sz.ldp_epsilon(channel)))
+    joint = _uniform_joint(n)
+    (kept, epsilon), peak = _peak_megabytes(lambda: (sz.utility(joint, channel), sz.ldp_epsilon(channel)))
     scale = math.exp(2.0) + n - 1
     mine, theirs = (math.exp(2.0) + 1) / scale, 2 / scale
     expected = math.log(n / 2) + mine * math.log(mine) + (n / 2 - 1) * theirs * math.log(theirs)
     assert kept == pytest.approx(expected, abs=1e-9)
     assert epsilon == pytest.approx(math.log((math.exp(2.0) + 1) / 2), abs=1e-9)
-    assert peak < 100
+    assert peak < 10
 
 
 def test_large_two_stage_entropies_agree_with_the_dense_route(monkeypatch):
@@ -355,4 +357,4 @@ def test_large_two_stage_entropies_agree_with_the_dense_route(monkeypatch):
 def test_integers_of_randomized_response_survive_json_exactly():
     channel = sz.randomized_response(300, 1.0)
     assert Channel.from_json(channel.to_json()) == channel
-    assert Decimal(int(channel.stages[0].weights.sum())) == Decimal(300) * SCALE
+    assert sum(map(int, channel.stages[0].weights)) == 300 * SCALE

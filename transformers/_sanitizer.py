@@ -139,6 +139,15 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         counts.count(columns, weights)
         return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)
 
+    def _fit_counted(
+        self, empty: Any, count: Callable[[Layout], tuple[ContingencyTable, dict[str, int]]]
+    ) -> Sanitizer:
+        """Fit on rows that somebody else counts; ``empty`` is a table of their columns without rows."""
+        recipe = self._recipe()
+        layout, _ = self._layout(self._read(empty, reset=True), None, None)
+        counts, clipped = count(layout)
+        return self._fit_counts(layout, counts, recipe, clipped)
+
     def _fit_counts(
         self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
     ) -> Sanitizer:

@@ -20,6 +20,7 @@ N_SYMBOLS = 5
 # The utility has a sentence of its own, which says both.
 _IN_WORDS = ("utility", "normalized_utility")
 _ELLIPSIS = "..."
+_MARKS = {"exact": "", "bound": " bnd.", "estimate": " est."}
 # Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 
@@ -159,15 +160,15 @@ def _head(document: dict[str, Any], budget: str) -> list[str]:
 
 
 def _measures(measures: list[dict[str, Any]]) -> list[str]:
-    """Table of the measures; what kind of figure they are is said once where all are of one kind."""
+    """Table of the measures; of what kind the figures are is said once, and again only where it differs."""
     rows = [measure for measure in measures if measure["name"] not in _IN_WORDS]
     kinds = {measure["kind"] for measure in rows}
-    title = f"measure (all {kinds.pop()})" if len(kinds) == 1 else "measure"
-    lines = [f"{title:<34}{'before':>11}{'after':>11}{'allowed':>14}  unit"]
+    title = f"measure (all {kinds.pop()})" if len(kinds) == 1 else "measure (exact if not marked)"
+    lines = [f"{title:<34}{'before':>11}{'after':>11}{'allowed':>13}  unit"]
     for measure in rows:
-        label = measure["label"] if not kinds else f"{measure['label']} ({measure['kind']})"
-        figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>14}"
-        lines.append(f"{_pad(label, 34)}{figures}  {clip(measure['unit'], 6)}")
+        mark = _MARKS[measure["kind"]] if kinds else ""
+        figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>13}"
+        lines.append(f"{_pad(measure['label'], 34)}{figures}  {clip(measure['unit'], 4)}{mark}")
     return lines
 
 
