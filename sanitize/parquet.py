@@ -113,6 +113,41 @@ def privatize_parquet(
     return sanitizer.report_
 
 
+def plan_parquet(
+    source: str | os.PathLike[str], sanitizer: Sanitizer, *, batch_rows: int = BATCH_ROWS
+) -> LeakageReport:
+    """Design and measure what `privatize_parquet` would write, and write nothing.
+
+    Parameters
+    ----------
+    source : path
+    sanitizer : Sanitizer
+        Fitted in place.
+    batch_rows : int
+
+    Returns
+    -------
+    LeakageReport
+
+    Raises
+    ------
+    BudgetExceeded
+        If the channel exceeds the budget.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import Watchdog
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
+    >>> sz.datasets.load_titanic().to_parquet(file)
+    >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
+    LeakageReport(watchdog, within budget)
+    """
+    _fit(ParquetSource.open(source), sanitizer, batch_rows)
+    return sanitizer.report_
+
+
 def audit_parquet(
     source: str | os.PathLike[str],
     sensitive: Sequence[str],

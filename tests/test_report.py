@@ -249,7 +249,8 @@ def test_excess_of_an_over_budget_report_is_the_worst_and_leads_the_symbols() ->
     assert report.worst_excess == pytest.approx(math.log(1.6) - 0.4)
     assert not report.ok
     assert f"exceeded by {in_words(report.worst_excess)}" in " ".join(report.to_text().split())
-    excess = [row["excess"] for row in report.to_dict()["symbols"]]
+    backwards = measured(PMF[:, ::-1], budget=sz.LiftBudget(lower=0.9, upper=0.4))
+    excess = [row["excess"] for row in backwards.to_dict()["symbols"]]
     assert excess == sorted(excess, reverse=True)
     assert excess[0] == report.worst_excess
 
@@ -406,6 +407,29 @@ def test_text_stays_one_screen_of_visible_characters_for_hostile_names(kind: str
         assert any(line.startswith("Keeps") for line in lines)
         assert lines[-1].startswith("! ")
         assert "SEEDED" in lines[0]
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str) -> None:
+    groups = [[f"{role}{i:02d}{HOSTILE[kind]}" for i in range(20)] for role in "sxk"]
+    rows = [[tuple(f"{value}{HOSTILE[kind]}" for _ in range(20)) for value in "ab"] for _ in groups[:2]]
+    joint = sz.JointDistribution(
+        np.full((2, 2), 0.25),
+        *(sz.Alphabet(names, symbols) for names, symbols in zip(groups, rows, strict=False)),
+        4,
+    )
+    facts = ReleaseFacts(kept=tuple(groups[2]), warnings=(HOSTILE[kind],))
+    channel = sz.Channel.identity(2, joint.public)
+    report = LeakageReport.measure(
+        joint, channel, sz.AlphaLiftBudget(1.2345, 0.123456, 0.654321), facts=facts
+    )
+    text = report.to_text(audience=audience)
+    assert len(text.split("\n")) <= {"public": 24, "internal": 40}[audience]
+    assert max(map(text_view.cells, text.split("\n"))) <= 80
+    assert " nats)." in text
+    assert "and 18 more" in " ".join(text.split())
+    assert len(report.to_html(audience=audience).encode()) < 1_000_000
 
 
 def test_a_common_report_fits_without_dropping_warnings() -> None:
