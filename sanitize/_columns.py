@@ -59,8 +59,8 @@ def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
         return pa.float32()
     if types.is_nested(dtype) or types.is_interval(dtype) or types.is_union(dtype):
         raise ColumnError(
-            f"column {name!r} has the type {dtype}, which cannot be sanitized; flatten it into plain columns "
-            "or leave it out",
+            f"column {name!r} has the type {str(dtype).partition('<')[0]}, which cannot be sanitized; flatten it "
+            "into plain columns or leave it out",
             name,
         )
     return dtype
@@ -132,9 +132,12 @@ def _clean(
     used = np.zeros(len(values) + 1, bool)
     used[codes] = True
     used = used[:-1]
-    if used.all() and not values.null_count and (distinct := values.dictionary_encode()) and len(
-        distinct.dictionary
-    ) == len(values):
+    if (
+        used.all()
+        and not values.null_count
+        and (distinct := values.dictionary_encode())
+        and len(distinct.dictionary) == len(values)
+    ):
         return values, codes
     kept = values.filter(pa.array(used)).dictionary_encode()
     renumber = np.full(len(values) + 1, MISSING, np.int32)

@@ -90,9 +90,7 @@ class Table(Mapping[str, Any]):
         """Number of rows."""
         return len(self.native)
 
-    def rebuild(
-        self, columns: Mapping[str, pa.Array], kept: tuple[str, ...] = (), container: str | None = None
-    ) -> Any:
+    def rebuild(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...] = (), container: str | None = None) -> Any:
         """Table with these columns, then the kept ones as they were, rows in the same order.
 
         Parameters
@@ -244,8 +242,9 @@ def _plain(array: pa.Array) -> Any:
         return values
     codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
     if indices.null_count:
-        filler = np.nan if np.issubdtype(values.dtype, np.number) or not len(values) else None
-        values = np.append(values.astype(float if filler is not None else object), filler)
+        numeric = np.issubdtype(values.dtype, np.number) or not len(values)
+        filler: Any = np.nan if numeric else None
+        values = np.append(values.astype(float if numeric else object), filler)
     return values[codes]
 
 

@@ -93,7 +93,9 @@ class ParquetSource:
         """Name of a file inside the source, for its random stream; empty for a single file."""
         return "" if file == self.root else file.relative_to(self.root).as_posix()
 
-    def batches(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[dict[str, pa.Array]]:
+    def batches(
+        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+    ) -> Iterator[dict[str, pa.Array]]:
         """Columns of one file, a batch at a time; text columns stay dictionaries."""
         with _reading(file):
             reader = _open(file, self._text(columns))

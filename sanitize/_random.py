@@ -80,7 +80,7 @@ class GeneratorWords:
 
     generator: np.random.Generator
 
-    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:  # noqa: ARG002
+    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
         """Next ``count`` words."""
         return self.generator.integers(0, 1 << 32, size=count, dtype=np.uint32)
 

@@ -39,16 +39,16 @@ class ReducedChannel:
         What remains; empty when Y determines the state.
     """
 
-    states: NDArray[np.int32]
+    states: NDArray[np.intp]
     stages: tuple[Stage, ...]
 
     @classmethod
     def of(cls, channel: Channel) -> ReducedChannel:
         """Reduce a channel."""
         stages = list(channel.stages)
-        states = np.arange(channel.n_inputs, dtype=np.int32)
+        states: NDArray[np.intp] = np.arange(channel.n_inputs)
         while stages and stages[0].is_deterministic:
-            states = stages.pop(0).indices[states]
+            states = stages.pop(0).indices[states].astype(np.intp)
         used, states = np.unique(states, return_inverse=True)
         if stages:
             stages[0] = stages[0].take(used)

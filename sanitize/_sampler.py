@@ -51,7 +51,11 @@ class AliasTable:
 
     @classmethod
     def build(
-        cls, indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64], scale_bits: int
+        cls,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        weights: NDArray[np.int64],
+        scale_bits: int,
     ) -> AliasTable:
         """Tables for the rows of a sparse matrix of integers that sum to 2**scale_bits a row."""
         sizes = np.diff(indptr)
@@ -113,9 +117,7 @@ def _split_threshold(
     return lead.astype(np.uint32), tail.astype(np.uint32)
 
 
-def _alias_by_row(
-    law: NDArray[np.int64], mass: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _alias_by_row(law: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Buckets of each row by Vose's two stacks, in exact integers.
 
     Parameters
@@ -152,9 +154,7 @@ def _alias_by_row(
     return threshold, first, second
 
 
-def _alias_in_step(
-    law: NDArray[np.int64], mass: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _alias_in_step(law: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Buckets of all rows at once, one bucket a step: same contract as `_alias_by_row`.
 
     Outputs are taken by weight. The heaviest open output fills up light ones in ascending order until it is

@@ -10,15 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, sort_values
+from sanitize._keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-# Up to this many cells a lookup table is faster than a binary search, and still small.
-_DENSE_CELLS = 1 << 22
 
 
 class Alphabet:
@@ -101,7 +99,7 @@ class Alphabet:
                 rank[MISSING] = len(level)
             levels.append(level)
             codes.append(rank[column_codes])
-        return cls._of(tuple(columns), tuple(levels), _distinct_rows(np.stack(codes, axis=1), levels))
+        return cls._of(tuple(columns), tuple(levels), distinct_rows(np.stack(codes, axis=1), levels))
 
     @classmethod
     def of_size(cls, column: str, n: int) -> Alphabet:
@@ -162,7 +160,7 @@ class Alphabet:
                 wanted[(prefix < 0) | (column == UNSEEN)] = -1
             else:
                 wanted[column == UNSEEN] = -1
-            prefix = _position(wanted, keys, n_prefixes * size)
+            prefix = position_of(wanted, keys, n_prefixes * size)
             n_prefixes = len(keys)
         assert prefix is not None
         return prefix.astype(np.int32)
@@ -212,7 +210,7 @@ class Alphabet:
             levels.append(level)
             codes.append(np.concatenate([here, there]).astype(np.int32))
         rows = np.stack(codes, axis=1)
-        joined = Alphabet._of(self.columns, tuple(levels), _distinct_rows(rows, levels))
+        joined = Alphabet._of(self.columns, tuple(levels), distinct_rows(rows, levels))
         positions = joined._locate(rows)
         return joined, positions[: len(self)], positions[len(self) :]
 
@@ -260,37 +258,6 @@ def _column(table: Mapping[str, Any], name: str) -> Any:
     if name not in names:
         raise ColumnError.absent(name, names)
     return table[name]
-
-
-def _distinct_rows(rows: NDArray[np.int32], levels: Sequence[pa.Array]) -> NDArray[np.int32]:
-    """Distinct rows of level codes in lexicographic order."""
-    prefix = np.zeros(len(rows), np.int64)
-    first = np.zeros(min(len(rows), 1), np.int64)
-    n_prefixes = 1
-    for level, code in zip(levels, rows.T, strict=True):
-        wanted = prefix * (len(level) + 1) + code
-        n_cells = n_prefixes * (len(level) + 1)
-        if n_cells <= _DENSE_CELLS:
-            seen = np.full(n_cells, -1, np.int64)
-            seen[wanted] = np.arange(len(wanted))
-            keys = np.flatnonzero(seen >= 0)
-            first, prefix = seen[keys], _position(wanted, keys, n_cells)
-        else:
-            _, first, prefix = np.unique(wanted, return_index=True, return_inverse=True)
-        n_prefixes = max(len(first), 1)
-    return np.ascontiguousarray(rows[first])
-
-
-def _position(wanted: NDArray[np.int64], keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
-    """Position of each wanted key among sorted keys; -1 where it is negative or absent."""
-    if n_cells <= _DENSE_CELLS:
-        table = np.full(n_cells + 1, -1, np.int64)  # the extra cell answers the key -1
-        table[keys] = np.arange(len(keys))
-        return table[wanted]
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[found] == wanted, found, -1)
 
 
 def _compact(level: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:

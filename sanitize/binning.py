@@ -127,7 +127,9 @@ def is_numeric(dtype: pa.DataType) -> bool:
 
 def _check_numeric(column: str, dtype: pa.DataType) -> None:
     if not is_numeric(dtype):
-        raise ColumnError(f"column {column!r} is {dtype}, not numeric, so it cannot be binned; leave it out of bins", column)
+        raise ColumnError(
+            f"column {column!r} is {dtype}, not numeric, so it cannot be binned; leave it out of bins", column
+        )
 
 
 def _number(value: Any) -> str:

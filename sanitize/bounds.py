@@ -2,8 +2,9 @@
 
 A channel that meets a lift budget meets bounds on every averaged leakage too. The lifts of one symbol lie in
 [a, b] = [e**-lower, e**upper] and average to 1 under P_S, so the extremes are two-point laws; the bounds here
-are the suprema over all priors. Three of them replace printed statements of [ZDS Prop. 5] that fail when
-a + b < 2, the regime the paper recommends.
+are the suprema over all priors. They replace printed statements of [ZDS Prop. 1, 3, 5], several of which fail
+when a + b < 2 (or 1/a + 1/b < 2), the first being the regime the paper recommends. Each function of one measure
+returns a `Bound` with both numbers and its verdict on the printed one.
 """
 
 from __future__ import annotations
@@ -11,10 +12,52 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from sanitize._bounds_converse import (
+    max_lift_from_alpha,
+    max_lift_from_chi2,
+    max_lift_from_l1,
+    min_lift_from_alpha_inverse,
+    min_lift_from_chi2_inverse,
+    min_lift_from_l1_inverse,
+)
+from sanitize._bounds_inverse import alpha_lift_inverse_bound, chi2_lift_inverse_bound, l1_lift_inverse_bound
+from sanitize._bounds_lift import (
+    Bound,
+    alpha_lift_bound,
+    arimoto_bound,
+    chi2_bound,
+    l1_lift_bound,
+    ldp_bound,
+    mutual_information_bound,
+    sibson_bound,
+    total_variation_bound,
+)
 from sanitize.budgets import LDPBudget, LiftBudget
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget
+
+__all__ = [
+    "Bound",
+    "alpha_lift_bound",
+    "alpha_lift_inverse_bound",
+    "arimoto_bound",
+    "chi2_bound",
+    "chi2_lift_inverse_bound",
+    "implied_bounds",
+    "l1_lift_bound",
+    "l1_lift_inverse_bound",
+    "ldp_bound",
+    "max_lift_from_alpha",
+    "max_lift_from_chi2",
+    "max_lift_from_l1",
+    "min_lift_from_alpha_inverse",
+    "min_lift_from_chi2_inverse",
+    "min_lift_from_l1_inverse",
+    "mutual_information_bound",
+    "sibson_bound",
+    "total_variation_bound",
+]
 
 
 def implied_bounds(budget: Budget | None) -> dict[str, float]:
@@ -41,21 +84,18 @@ def implied_bounds(budget: Budget | None) -> dict[str, float]:
         return {"ldp_sensitive": budget.eps, "max_log_lift": budget.eps, "min_log_lift": -budget.eps}
     if not isinstance(budget, LiftBudget):
         return {}
-    limits = {"max_log_lift": budget.upper, "min_log_lift": -budget.lower, "ldp_sensitive": budget.lower + budget.upper}
-    if math.isinf(budget.upper):
+    lower, upper = budget.lower, budget.upper
+    limits = {"max_log_lift": upper, "min_log_lift": -lower, "ldp_sensitive": lower + upper}
+    if math.isinf(upper):
         return limits
-    a, b = math.exp(-budget.lower), math.exp(budget.upper)
-    limits["maximal_leakage"] = budget.upper
-    if a == b:
-        return limits | dict.fromkeys(("mutual_information", "total_variation", "chi2_divergence", "l1_lift", "chi2_lift"), 0.0)
-    p = (1 - a) / (b - a)
-    spread = (b - 1) * (1 - a)
+    chi2, order_2 = chi2_bound(lower, upper).tight, sibson_bound(lower, upper, 2).tight
     return limits | {
-        "mutual_information": p * b * budget.upper - (1 - p) * (a * budget.lower if a > 0 else 0.0),
-        "total_variation": spread / (b - a),
-        "chi2_divergence": spread,
-        "chi2_lift": spread,
-        "l1_lift": 2 * spread / (b - a),
-        "sibson_2": math.log(p * b**2 + (1 - p) * a**2),
-        "arimoto_2": math.log(p * b**2 + (1 - p) * a**2),
+        "maximal_leakage": upper,
+        "mutual_information": mutual_information_bound(lower, upper).tight,
+        "total_variation": total_variation_bound(lower, upper).tight,
+        "chi2_divergence": chi2,
+        "chi2_lift": chi2,
+        "l1_lift": l1_lift_bound(lower, upper).tight,
+        "sibson_2": order_2,
+        "arimoto_2": order_2,
     }

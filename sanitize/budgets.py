@@ -113,12 +113,12 @@ class LiftBudget(_LiftBased):
             raise InvalidBudget(f"LiftBudget.from_ldp: min_share must lie in [0, 1], got {min_share}")
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
-    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002
+    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         top, bottom = _logs(lifts)
         return np.maximum(_minus(top, self.upper), _minus(-bottom, self.lower))
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002
-        """log Λ - log Ψ, without the side that has no bound."""
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log Λ - log Ψ, without the side that has no bound."""
         top, bottom = _logs(lifts)
         if math.isinf(self.lower):
             return top
@@ -145,8 +145,8 @@ class LDPBudget(_LiftBased):
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return _minus(self.risk_of(lifts, p_s), self.eps)
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002
-        """log Λ - log Ψ."""
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log Λ - log Ψ."""
         top, bottom = _logs(lifts)
         return top - bottom
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -56,7 +57,7 @@ class Channel:
     ) -> None:
         if not stages:
             raise InvalidChannel("a channel needs at least one stage; the identity is Channel.identity(n)")
-        for a, b in zip(stages, stages[1:], strict=False):
+        for a, b in pairwise(stages):
             if a.n_outputs != b.n_inputs:
                 raise InvalidChannel(f"a stage with {a.n_outputs} outputs cannot feed one with {b.n_inputs} inputs")
         inputs = Alphabet.of_size("x", stages[0].n_inputs) if inputs is None else inputs
@@ -71,9 +72,7 @@ class Channel:
         object.__setattr__(self, "outputs", outputs)
 
     @classmethod
-    def from_matrix(
-        cls, matrix: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None
-    ) -> Channel:
+    def from_matrix(cls, matrix: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
         """Channel from a row-stochastic matrix (n_x, n_y); rows must sum to 1 within 1e-9.
 
         Raises
@@ -141,7 +140,7 @@ class Channel:
         return pmf
 
     def then(self, other: Channel) -> Channel:
-        """This channel followed by another: X to Y to Z."""
+        """Pass Y on through another channel: X to Y to Z."""
         if other.n_inputs != self.n_outputs:
             raise InvalidChannel(f"{self.n_outputs} released symbols cannot enter a channel of {other.n_inputs}")
         return Channel(self.stages + other.stages, self.inputs, other.outputs)
@@ -164,9 +163,7 @@ class Channel:
         )
         return Channel((stage,), self.outputs, self.inputs)
 
-    def sample(
-        self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0
-    ) -> NDArray[np.int32]:
+    def sample(self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0) -> NDArray[np.int32]:
         """Released symbol of each row, drawn from exactly the law that reports measure.
 
         Parameters

@@ -21,6 +21,7 @@ from sanitize.errors import (
     ColumnError,
     InvalidDistribution,
     InvalidParameter,
+    RowOrderLeak,
     SanitizeError,
     SourceError,
     TargetError,
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         given = parser.parse_args(argv)
     except SystemExit as stop:  # argparse has printed usage or help
         return int(stop.code or 0)
-    warnings.showwarning = _show_warning
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
     _stop_on_terminate()
     try:
         given.run(given)
@@ -73,13 +74,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), _code(error), given)
     except MemoryError:
         return _fail("not enough memory for this input", INPUT, given)
-    except Exception as error:  # noqa: BLE001 (the last line of defence: no values, no traceback)
+    except Exception as error:
         return _fail(f"internal error ({type(error).__name__}); run again with -v and report it", INTERNAL, given)
     return DONE
 
 
 def _code(error: SanitizeError) -> int:
-    if isinstance(error, BudgetExceeded):
+    if isinstance(error, (BudgetExceeded, RowOrderLeak)):
         return GATE
     if isinstance(error, TargetError):
         return OUTPUT
@@ -128,7 +129,7 @@ def _release(given: argparse.Namespace) -> None:
     _check_roles(given)
     sanitizer = _sanitizer(given)
     if given.dry_run:
-        report = plan_parquet(given.input, sanitizer)
+        report = plan_parquet(given.input, sanitizer, rows=given.rows)
     else:
         report = privatize_parquet(given.input, given.output, sanitizer, rows=given.rows, force=given.force)
     _print(report, given)
@@ -239,10 +240,19 @@ def _parser() -> argparse.ArgumentParser:
         help="largest log-lift and, after the colon, largest minus log-lift, in nats; one number sets both",
     )
     release.add_argument(
-        "-m", "--mechanism", choices=sorted(_MECHANISMS), default="subset-merging", help="default: subset-merging"
+        "-m",
+        "--mechanism",
+        choices=sorted(_MECHANISMS),
+        default="subset-merging",
+        help="default: subset-merging",
     )
     release.add_argument(
-        "--bins", metavar="COL=EDGES", type=_bins, action="append", default=[], help="edges of a numeric column"
+        "--bins",
+        metavar="COL=EDGES",
+        type=_bins,
+        action="append",
+        default=[],
+        help="edges of a numeric column",
     )
     release.add_argument("--min-count", metavar="N", type=int, default=0, help="pool public values in fewer rows")
     release.add_argument("--smoothing", metavar="A", type=float, default=0.0, help="add A to every cell (a prior)")

@@ -104,6 +104,23 @@ class BudgetExceeded(SanitizeError):
         )
 
 
+class RowOrderLeak(SanitizeError):
+    """The order of the rows tells more about S than the budget allows, so they cannot keep it.
+
+    Attributes
+    ----------
+    information : float
+        I(S; position) in nats, with position cut into blocks of rows.
+    """
+
+    def __init__(self, information: float) -> None:
+        self.information = information
+        super().__init__(
+            f"the order of the rows tells the sensitive columns (I(S; position) = {information:.4g} nats, over the "
+            "budget); nothing was released. Use rows='shuffle', the default (--rows shuffle)"
+        )
+
+
 class SourceError(SanitizeError, OSError):
     """The input cannot be read, is damaged, or does not fit what was asked of it."""
 

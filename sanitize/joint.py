@@ -47,7 +47,7 @@ class ContingencyTable:
         cls, sensitive: Sequence[str], public: Sequence[str], orders: Mapping[str, pa.Array] | None = None
     ) -> ContingencyTable:
         """Table without rows, for these columns."""
-        columns = {name: [] for name in [*sensitive, *public]}
+        columns: dict[str, list[object]] = {name: [] for name in [*sensitive, *public]}
         return cls(
             Alphabet.from_table(columns, sensitive, orders),
             Alphabet.from_table(columns, public, orders),

@@ -211,7 +211,7 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
         )
     reduced = ReducedChannel.of(channel)
     p_state = np.bincount(reduced.states, weights=joint.p_x)
-    p_y = p_state[None, :]
+    p_y: NDArray[np.float64] = p_state[None, :].astype(np.float64)
     for stage in reduced.stages:
         p_y = p_y @ stage.probabilities
     return max(0.0, entropy(p_y.ravel()) - float(p_state @ reduced.entropies()))

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._measurement import Measure
+from sanitize._order import OrderAudit
+from sanitize._parquet_passes import Rows, SecondPass, write_blocks
 from sanitize._parquet_source import BATCH_ROWS, ParquetSource
-from sanitize._parquet_target import ROW_GROUP_ROWS, ReleaseWriter, Target, new_file, released_schema, summary, writing
-from sanitize._random import GeneratorWords, KeyedWords, RandomWords, random_words
+from sanitize._parquet_target import Target, new_file, summary
+from sanitize._random import random_words
 from sanitize._release import Layout
-from sanitize._shuffle import shuffled_blocks
 from sanitize.channel import Channel
-from sanitize.errors import InvalidParameter, SourceChanged
+from sanitize.errors import InvalidParameter, RowOrderLeak
 from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
     from sanitize._release import Release
     from sanitize.joint import ContingencyTable
     from sanitize.transformers import Sanitizer
-
-Rows = Literal["shuffle", "keep"]
 
 
 def privatize_parquet(
@@ -96,25 +94,29 @@ def privatize_parquet(
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
     opened = ParquetSource.open(source)
     place = Target.check(target, Path(source), force=force)
-    release, counts = _fit(opened, sanitizer, batch_rows)
+    release, counts = _fit(opened, sanitizer, batch_rows, rows)
     words = random_words(sanitizer.random_state if key is None else key)
-    passed = _SecondPass(opened, release, counts, words, batch_rows)
+    passed = SecondPass(opened, release, counts, words, batch_rows)
     footer = summary(sanitizer.report_, rows)
     if place.as_folder:
         with place.parts(len(opened.files)) as paths:
             for path, codes in zip(paths, passed.parts(rows), strict=True):
                 with new_file(path) as stream:
-                    _write(stream, path, codes, passed, footer)
+                    write_blocks(stream, path, codes, passed, footer)
             passed.verify()
     else:
         with new_file(place.path) as stream:
-            _write(stream, place.path, chain.from_iterable(passed.parts(rows)), passed, footer)
+            write_blocks(stream, place.path, chain.from_iterable(passed.parts(rows)), passed, footer)
             passed.verify()
     return sanitizer.report_
 
 
 def plan_parquet(
-    source: str | os.PathLike[str], sanitizer: Sanitizer, *, batch_rows: int = BATCH_ROWS
+    source: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    *,
+    rows: Rows = "shuffle",
+    batch_rows: int = BATCH_ROWS,
 ) -> LeakageReport:
     """Design and measure what `privatize_parquet` would write, and write nothing.
 
@@ -123,6 +125,8 @@ def plan_parquet(
     source : path
     sanitizer : Sanitizer
         Fitted in place.
+    rows : {"shuffle", "keep"}
+        ``keep`` also measures what the order of the rows tells.
     batch_rows : int
 
     Returns
@@ -144,7 +148,7 @@ def plan_parquet(
     >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, within budget)
     """
-    _fit(ParquetSource.open(source), sanitizer, batch_rows)
+    _fit(ParquetSource.open(source), sanitizer, batch_rows, rows)
     return sanitizer.report_
 
 
@@ -179,14 +183,14 @@ def audit_parquet(
     """
     opened = ParquetSource.open(source)
     layout = Layout(tuple(sensitive), tuple(public))
-    counts = _count(opened, layout, batch_rows)[0]
+    counts = _count(opened, layout, batch_rows, None)[0]
     layout.check_distinct(counts)
     joint = counts.to_joint()
     channel = Channel.identity(len(joint.public), joint.public)
     return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit"))
 
 
-def _fit(opened: ParquetSource, sanitizer: Sanitizer, batch_rows: int) -> tuple[Release, ContingencyTable]:
+def _fit(opened: ParquetSource, sanitizer: Sanitizer, batch_rows: int, rows: Rows) -> tuple[Release, ContingencyTable]:
     """Counting pass, and the sanitizer fitted on it."""
     if sanitizer.keep_sensitive:
         raise InvalidParameter("keep_sensitive=True cannot be released to a file; drop it")
@@ -195,18 +199,45 @@ def _fit(opened: ParquetSource, sanitizer: Sanitizer, batch_rows: int) -> tuple[
         raise InvalidParameter("quantile bins need the whole column in memory: declare edges to release a file")
     fields = {field.name: field for field in opened.schema}
     table: list[ContingencyTable] = []
+    order: list[OrderAudit] = []
 
     def count(layout: Layout) -> tuple[ContingencyTable, dict[str, int]]:
-        counted, clipped = _count(opened, layout, batch_rows)
+        # Where the public columns are their own sensitive ones, their order is what is released.
+        if rows == "keep" and layout.sensitive != layout.public:
+            order.append(OrderAudit.of(layout.sensitive, opened.n_rows))
+        counted, clipped = _count(opened, layout, batch_rows, order[0] if order else None)
         table.append(counted)
         return counted, clipped
 
     sanitizer._fit_counted(pa.schema(list(fields.values())).empty_table(), count)
+    if order:
+        _check_order(sanitizer, order[0])
     return sanitizer._release, table[0]
 
 
+def _check_order(sanitizer: Sanitizer, order: OrderAudit) -> None:
+    """Refuse to keep an order that tells S; mention one that tells a little."""
+    verdict = order.verdict(sanitizer._release.recipe.budget)
+    if verdict.too_much:
+        raise RowOrderLeak(verdict.information)
+    told = Measure(
+        "position_information",
+        "what row order tells, I(S;block)",
+        "nats",
+        "estimate",
+        None,
+        verdict.information,
+    )
+    report = sanitizer.report_
+    if verdict.tells:
+        note = "the rows keep their order, which depends on the sensitive columns (within the budget)"
+        facts = replace(report.facts, warnings=(*report.facts.warnings, note))
+        report = replace(report, facts=facts)
+    sanitizer.report_ = replace(report, measures=(*report.measures, told))
+
+
 def _count(
-    opened: ParquetSource, layout: Layout, batch_rows: int
+    opened: ParquetSource, layout: Layout, batch_rows: int, order: OrderAudit | None
 ) -> tuple[ContingencyTable, dict[str, int]]:
     """Contingency table of all files, and how many values were clipped a column."""
     names = list(dict.fromkeys((*layout.sensitive, *layout.public)))
@@ -217,124 +248,8 @@ def _count(
         for batch in opened.batches(file, names, batch_rows):
             columns = layout.columns(batch)
             counts.count(columns)
+            if order is not None:
+                order.count(columns, len(batch[names[0]]))
             clipped.update(columns.clipped)
     opened.unchanged()
     return counts, dict(clipped)
-
-
-class _SecondPass:
-    """Released codes of every row, in blocks of one row group, and the check that nothing changed."""
-
-    def __init__(
-        self,
-        opened: ParquetSource,
-        release: Release,
-        counts: ContingencyTable,
-        words: RandomWords,
-        batch_rows: int,
-    ) -> None:
-        self._opened = opened
-        self._expected = counts.counts.sum(axis=0)
-        self._seen = np.zeros_like(self._expected)
-        self.words = words
-        self._batch_rows = batch_rows
-        self.release = release
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns of the source."""
-        return self._opened.schema
-
-    def parts(self, rows: Rows) -> Iterator[Iterator[Block]]:
-        """Blocks of each part of the output; one part a file of the source."""
-        if rows == "keep":
-            for file in self._opened.files:
-                yield self._blocks(file)
-            return
-        totals = np.zeros(self.release.design.channel.n_outputs, np.int64)
-        for file in self._opened.files:
-            for block in self._blocks(file):
-                totals += np.bincount(block.codes, minlength=len(totals))
-        n_parts, n_rows = len(self._opened.files), int(totals.sum())
-        words = self.words
-        generator = words.generator() if isinstance(words, KeyedWords) else cast(GeneratorWords, words).generator
-        blocks = shuffled_blocks(totals, generator, _sizes(n_rows, n_parts))
-        start = 0
-        shuffled = words.derive("shuffled") if isinstance(words, KeyedWords) else words
-        for part in range(n_parts):
-            size = n_rows * (part + 1) // n_parts - n_rows * part // n_parts
-            yield self._shuffled_part(blocks, size, shuffled, start)
-            start += size
-
-    def _shuffled_part(
-        self, blocks: Iterator[NDArray[np.int32]], size: int, words: RandomWords, start: int
-    ) -> Iterator[Block]:
-        end = start + size
-        while start < end:
-            codes = next(blocks)
-            yield Block(codes, words, start)
-            start += len(codes)
-
-    def _blocks(self, file: Path) -> Iterator[Block]:
-        """Released codes of one file in source order; they depend on the key and the row number only."""
-        label = self._opened.label(file)
-        words = self.words.derive(label) if label and isinstance(self.words, KeyedWords) else self.words
-        channel = self.release.design.channel
-        held: list[NDArray[np.int32]] = []
-        n_held, start, row = 0, 0, 0
-        for batch in self._opened.batches(file, list(self.release.layout.public), self._batch_rows):
-            codes, n_unseen = self.release.encode(batch)
-            if n_unseen:
-                raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
-            self._seen += np.bincount(codes, minlength=len(self._seen))
-            released = channel.sample(codes, words, start=row)
-            row += len(codes)
-            while n_held + len(released) >= ROW_GROUP_ROWS:
-                cut = ROW_GROUP_ROWS - n_held
-                yield Block(np.concatenate([*held, released[:cut]]), words, start)
-                held, n_held, released, start = [], 0, released[cut:], start + ROW_GROUP_ROWS
-            held.append(released)
-            n_held += len(released)
-        if n_held:
-            yield Block(np.concatenate(held), words, start)
-
-    def verify(self) -> None:
-        """Refuse the release when the second pass did not see the rows of the first."""
-        self._opened.unchanged()
-        if not np.array_equal(self._seen, self._expected):
-            raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
-
-
-@dataclass(frozen=True)
-class Block:
-    """Released codes of consecutive output rows, and where the noise of printing them comes from."""
-
-    codes: NDArray[np.int32]
-    words: RandomWords
-    start: int
-
-
-def _sizes(n_rows: int, n_parts: int) -> Iterator[int]:
-    """Rows of each block, when every part is cut into row groups."""
-    for part in range(n_parts):
-        left = n_rows * (part + 1) // n_parts - n_rows * part // n_parts
-        while left:
-            size = min(left, ROW_GROUP_ROWS)
-            yield size
-            left -= size
-
-
-def _write(stream: BinaryIO, path: Path, blocks: Iterator[Block], passed: _SecondPass, footer: bytes) -> None:
-    """Print blocks into a new Parquet file."""
-    writer: ReleaseWriter | None = None
-    for block in blocks:
-        columns = passed.release.decode(block.codes, block.words, block.start)
-        with writing(path):
-            if writer is None:
-                writer = ReleaseWriter(stream, released_schema(passed.schema, columns), footer)
-            writer.write(columns)
-    with writing(path):
-        if writer is None:
-            columns = passed.release.decode(np.empty(0, np.int32), passed.words, 0)
-            writer = ReleaseWriter(stream, released_schema(passed.schema, columns), footer)
-        writer.close()

@@ -1,7 +1,7 @@
 """Slow twins of the library: fractions, decimals and loops, written as close to the formulas as possible.
 
-Nothing here imports the library or NumPy's linear algebra. A law is a list of rows of Fractions: ``joint[s][y]``.
-An oracle should be easy to check, not clever.
+Nothing here imports the library or NumPy. A law is a list of rows of Fractions: ``joint[s][y]``. An oracle
+should be easy to check, not clever.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def column(matrix: Law, y: int) -> list[Fraction]:
     return [row[y] for row in matrix]
 
 
-# --- one released symbol: everything is a function of its lifts and of the prior -----------------------------
+# --- one released symbol: everything is a function of its lifts and of the prior
 
 
 def power(base: Decimal, exponent: Decimal) -> Decimal:
@@ -61,11 +61,11 @@ def power(base: Decimal, exponent: Decimal) -> Decimal:
 
 
 def l1_of(lifts: list[Fraction], p_s: list[Fraction]) -> Fraction:
-    return sum(p * abs(l - 1) for p, l in zip(p_s, lifts, strict=True))
+    return sum(p * abs(ratio - 1) for p, ratio in zip(p_s, lifts, strict=True))
 
 
 def chi2_of(lifts: list[Fraction], p_s: list[Fraction]) -> Fraction:
-    return sum(p * (l - 1) ** 2 for p, l in zip(p_s, lifts, strict=True))
+    return sum(p * (ratio - 1) ** 2 for p, ratio in zip(p_s, lifts, strict=True))
 
 
 def alpha_of(lifts: list[Fraction], p_s: list[Fraction], alpha: float) -> float:
@@ -75,7 +75,7 @@ def alpha_of(lifts: list[Fraction], p_s: list[Fraction], alpha: float) -> float:
     with localcontext() as context:
         context.prec = DIGITS
         a = Decimal(alpha)
-        total = sum(decimal_of(p) * power(decimal_of(l), a) for p, l in zip(p_s, lifts, strict=True))
+        total = sum(decimal_of(p) * power(decimal_of(ratio), a) for p, ratio in zip(p_s, lifts, strict=True))
         return float(power(total, 1 / a))
 
 
@@ -83,7 +83,7 @@ def inverse_of(measure, lifts: list[Fraction], p_s: list[Fraction], *order) -> f
     """A measure with 1/l in place of l; infinite beside an empty cell."""
     if 0 in lifts:
         return INFINITY
-    return float(measure([1 / l for l in lifts], p_s, *order))
+    return float(measure([1 / ratio for ratio in lifts], p_s, *order))
 
 
 def per_symbol(measure, joint: Law, *order) -> list[float]:
@@ -105,7 +105,7 @@ def min_lift(joint: Law) -> list[Fraction]:
     return [min(column(lift(joint), y)) for y in range(len(joint[0]))]
 
 
-# --- averages ------------------------------------------------------------------------------------------------
+# --- averages
 
 
 def mutual_information(joint: Law) -> float:
@@ -114,9 +114,9 @@ def mutual_information(joint: Law) -> float:
     with localcontext() as context:
         context.prec = DIGITS
         total = sum(
-            decimal_of(p) * decimal_of(l).ln()
+            decimal_of(p) * decimal_of(ratio).ln()
             for row, lifts in zip(joint, ratios, strict=True)
-            for p, l in zip(row, lifts, strict=True)
+            for p, ratio in zip(row, lifts, strict=True)
             if p > 0
         )
         return float(total)
@@ -216,9 +216,7 @@ def utility(p_x: list[Fraction], matrix: Law) -> float:
 
 def push(joint: Law, matrix: Law) -> Law:
     """P(s, y) = Σ_x P(s, x) P(y|x)."""
-    return [
-        [sum(row[x] * matrix[x][y] for x in range(len(matrix))) for y in range(len(matrix[0]))] for row in joint
-    ]
+    return [[sum(row[x] * matrix[x][y] for x in range(len(matrix))) for y in range(len(matrix[0]))] for row in joint]
 
 
 def product(*stages: Law) -> Law:
@@ -228,7 +226,7 @@ def product(*stages: Law) -> Law:
     return matrix
 
 
-# --- channels made of integers -------------------------------------------------------------------------------
+# --- channels made of integers
 
 
 def stage_matrix(stage) -> Law:
@@ -245,7 +243,7 @@ def channel_matrix(channel) -> Law:
     return product(*[stage_matrix(stage) for stage in channel.stages])
 
 
-# --- budgets -------------------------------------------------------------------------------------------------
+# --- budgets
 
 
 def over_budget(kind: str, lifts: list[Fraction], p_s: list[Fraction], **bounds: float) -> float:
@@ -256,9 +254,7 @@ def over_budget(kind: str, lifts: list[Fraction], p_s: list[Fraction], **bounds:
     if kind == "lift":
         return max(minus(log(max(lifts)), upper), minus(-log(min(lifts)), lower))
     if kind == "l1":
-        return max(
-            minus(float(l1_of(lifts, p_s)), expm1(upper)), minus(inverse_of(l1_of, lifts, p_s), expm1(lower))
-        )
+        return max(minus(float(l1_of(lifts, p_s)), expm1(upper)), minus(inverse_of(l1_of, lifts, p_s), expm1(lower)))
     if kind == "chi2":
         return max(
             minus(float(chi2_of(lifts, p_s)), expm1(upper) ** 2),
@@ -306,7 +302,7 @@ def minus(value: float, bound: float) -> float:
     return -INFINITY if math.isinf(bound) else value - bound
 
 
-# --- complete merging and Algorithm 1, over sets -------------------------------------------------------------
+# --- complete merging and Algorithm 1, over sets
 
 SAFE_WITHIN = 1e-12  # R5
 
@@ -318,7 +314,7 @@ class Merging:
     ----------
     too_close : bool
         Whether some choice hung on differences that doubles cannot tell from rounding: sets of different laws
-        whose risks agree to 9 digits, or an excess within rounding of the tolerance. Equal laws are an honest tie.
+        whose risks agree to 9 digits, or an excess within rounding of the tolerance. Equal laws do tie.
     """
 
     def __init__(self, joint: Law, kind: str, bounds: dict[str, float]) -> None:

@@ -14,7 +14,10 @@ ORDERS = (1.0, 1 + 1e-9, 1.5, 2.0, 100.0, np.inf)
 
 # Cell weights: many zeros and ties, small integers, and a wide range of magnitudes.
 _CELLS = st.one_of(
-    st.just(0), st.integers(1, 4), st.integers(1, 1000), st.floats(1e-6, 1.0, allow_nan=False, allow_infinity=False)
+    st.just(0),
+    st.integers(1, 4),
+    st.integers(1, 1000),
+    st.floats(1e-6, 1.0, allow_nan=False, allow_infinity=False),
 )
 
 

@@ -154,10 +154,16 @@ ARROW_COLUMNS = {
     "dictionary of nothing": pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int32()), pa.array([], "str")),
     "chunks": pa.chunked_array([["b", None], [], ["a", "b"]], pa.string()),
     "chunks of dictionaries": pa.chunked_array(
-        [pa.DictionaryArray.from_arrays([0, 1], ["b", "a"]), pa.DictionaryArray.from_arrays([0, 1], ["c", "b"])]
+        [
+            pa.DictionaryArray.from_arrays([0, 1], ["b", "a"]),
+            pa.DictionaryArray.from_arrays([0, 1], ["c", "b"]),
+        ]
     ),
     "chunks of dictionaries with duplicates": pa.chunked_array(
-        [pa.DictionaryArray.from_arrays([0, 1], ["b", "b"]), pa.DictionaryArray.from_arrays([0, 1], ["c", "b"])]
+        [
+            pa.DictionaryArray.from_arrays([0, 1], ["b", "b"]),
+            pa.DictionaryArray.from_arrays([0, 1], ["c", "b"]),
+        ]
     ),
     "chunks of dictionaries with nulls": pa.chunked_array(
         [
@@ -190,6 +196,7 @@ def _looked_up(chunk: pa.DictionaryArray) -> list:
     return [None if i is None else dictionary[i] for i in chunk.indices.to_pylist()]
 
 
+# KNOWN BUG: uuid columns and chunks whose dictionaries hold nulls raise Arrow's errors
 @pytest.mark.parametrize("kind", ARROW_COLUMNS)
 def test_codes_lead_back_to_the_values_for_every_arrow_type(kind):
     column = ARROW_COLUMNS[kind]
@@ -203,6 +210,7 @@ def test_codes_lead_back_to_the_values_for_every_arrow_type(kind):
     assert len(alphabet.symbols) == len(alphabet)
 
 
+# KNOWN BUG: uuid columns and chunks whose dictionaries hold nulls raise Arrow's errors
 @pytest.mark.parametrize("kind", ARROW_COLUMNS)
 def test_alphabets_survive_every_kind_of_copy(kind):
     alphabet = Alphabet.from_table({"x": ARROW_COLUMNS[kind]}, ["x"])
@@ -228,11 +236,15 @@ def test_decoded_columns_hold_only_released_values():
 SECRET = "Ms " + "Doe"
 
 
+# KNOWN BUG: polars objects become pointers, text and bytes become bytes, and the cause of a lone surrogate's error
+# carries the whole value
 @pytest.mark.parametrize(
     "values",
     [
         [SECRET, 1],
         [1, SECRET],
+        [SECRET, b"bytes"],
+        [SECRET + "\ud800"],
         np.array([SECRET, 2.5], dtype=object),
         pd.Series([SECRET, dt.date(2024, 1, 1)], dtype=object),
         [[SECRET], [SECRET]],
@@ -255,8 +267,9 @@ def test_mixed_and_nested_columns_are_refused_by_name_and_without_a_value(values
     with pytest.raises(ColumnError, match="'town of birth'") as caught:
         Alphabet.from_table(table, ["town of birth"])
     assert caught.value.column == "town of birth"
-    shown = "".join(traceback.format_exception(caught.value))
-    assert SECRET not in shown
+    shown = "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
+    causes = [caught.value.__cause__, *getattr(caught.value.__cause__, "args", ())]
+    assert SECRET not in shown + repr(causes)
     assert str(2**70) not in shown
 
 
@@ -288,7 +301,10 @@ def test_unseen_symbols_have_code_minus_one():
     assert seen.tolist() == [1, 2, -1, -1, -1, -1]
 
 
-@given(st.lists(st.integers(0, 6) | st.none(), max_size=12), st.lists(st.integers(-1, 7) | st.none(), max_size=12))
+@given(
+    st.lists(st.integers(0, 6) | st.none(), max_size=12),
+    st.lists(st.integers(-1, 7) | st.none(), max_size=12),
+)
 def test_encode_finds_exactly_the_symbols_that_are_there(fitted, rows):
     alphabet = Alphabet.from_table({"x": pa.array(fitted, pa.int64())}, ["x"])
     expected = [*sorted({v for v in fitted if v is not None}), *([None] if None in fitted else [])]
@@ -298,7 +314,9 @@ def test_encode_finds_exactly_the_symbols_that_are_there(fitted, rows):
 
 _ROWS = st.lists(
     st.tuples(
-        st.sampled_from(["a", "b", None]), st.integers(0, 3) | st.none(), st.sampled_from([0.0, -0.0, 0.5, None])
+        st.sampled_from(["a", "b", None]),
+        st.integers(0, 3) | st.none(),
+        st.sampled_from([0.0, -0.0, 0.5, None]),
     ),
     max_size=20,
 )
@@ -349,6 +367,15 @@ def test_a_union_takes_the_type_of_the_part_that_has_values():
     assert empty.union(full)[0].symbols == full.union(empty)[0].symbols == ("a", "b", None)
 
 
+# KNOWN BUG: refused for the type of the part that adds no value
+@pytest.mark.parametrize("dtype", [pa.int8(), pa.uint64(), pa.float64()])
+def test_a_union_with_equal_numbers_of_another_type_adds_nothing(dtype):
+    numbers = Alphabet.from_table({"x": pa.array([1, 2, None])}, ["x"])
+    both, here, there = numbers.union(Alphabet.from_table({"x": pa.array([2, None], dtype)}, ["x"]))
+    assert both == numbers
+    assert (here.tolist(), there.tolist()) == ([0, 1, 2], [1, 2])
+
+
 def test_a_union_over_other_columns_or_kinds_is_refused():
     text, number = Alphabet(("x",), ["a"]), Alphabet(("x",), [1])
     with pytest.raises(ColumnError, match="'x' is"):
@@ -387,6 +414,7 @@ NOT_EQUAL = {
 }
 
 
+# KNOWN BUG: look_up casts, and a cast changes values
 @pytest.mark.parametrize("kind", NOT_EQUAL)
 def test_values_that_are_not_equal_never_match_across_types(kind):
     fitted, values = NOT_EQUAL[kind]
@@ -398,9 +426,8 @@ def test_values_that_are_not_equal_never_match_across_types(kind):
     assert (codes == -1).all()
 
 
-@pytest.mark.parametrize(
-    ("fitted", "values"), [*NOT_EQUAL.values(), (pa.array([3, 4]), pa.array(["4", "z"]))]
-)
+# KNOWN BUG: the cast succeeds or fails for the batch as a whole
+@pytest.mark.parametrize(("fitted", "values"), [*NOT_EQUAL.values(), (pa.array([3, 4]), pa.array(["4", "z"]))])
 def test_the_code_of_a_row_does_not_depend_on_the_rows_beside_it(fitted, values):
     alphabet = Alphabet.from_table({"x": fitted}, ["x"])
 
@@ -440,13 +467,25 @@ def test_declared_orders_are_kept_and_grow_without_moving():
     assert joined.symbols == ("low", "mid", "high", None)
 
 
+# KNOWN BUG: the value takes the code -2, which reads the level before the last
+def test_a_value_outside_its_declared_order_is_refused():
+    table, order = {"town": ["A", "B"], "x": ["high", "unheard of"]}, pa.array(["low", "high"])
+    with pytest.raises(ColumnError, match="'x'"):
+        Alphabet.from_table(table, ["town", "x"], {"x": order})
+
+
 def test_labels_are_text_in_the_order_given():
     assert Alphabet.of_labels("g", ["z", "a", "z"]).symbols == ("z", "a", "z #2")
     assert Alphabet(("a", "b"), [("x", None)]).label(0) == "x | (missing)"
 
 
 def test_absent_columns_are_named_with_the_nearest():
-    for table in ({"income": [1]}, pd.DataFrame({"income": [1]}), pl.DataFrame({"income": [1]}), pa.table({"income": [1]})):
+    for table in (
+        {"income": [1]},
+        pd.DataFrame({"income": [1]}),
+        pl.DataFrame({"income": [1]}),
+        pa.table({"income": [1]}),
+    ):
         with pytest.raises(ColumnError, match=r"no column 'incone'.*'income'") as caught:
             Alphabet.from_table(table, ["incone"])
         assert caught.value.column == "incone"

@@ -26,8 +26,9 @@ def test_excess_is_positive_exactly_where_the_definition_is_broken(joint, case):
     budget, kind, bounds = case
     law = oracles.exact(joint.pmf)
     p_s, _ = oracles.margins(law)
-    over = np.array([oracles.over_budget(kind, oracles.column(oracles.lift(law), y), p_s, **bounds)
-                     for y in range(len(joint.p_x))])
+    over = np.array(
+        [oracles.over_budget(kind, oracles.column(oracles.lift(law), y), p_s, **bounds) for y in range(len(joint.p_x))]
+    )
     excess = budget.excess(joint)
     assert excess.shape == joint.p_x.shape
     clear = np.abs(over) > 1e-9  # the doubles of a law cannot tell which side of the bound a closer one is
@@ -95,6 +96,7 @@ def test_no_leakage_meets_a_budget_of_zero():
     assert (LDPBudget(0.0).excess(independent) <= 0).all()
 
 
+# KNOWN BUG: OverflowError from 710 nats on, from 355 for chi2
 @pytest.mark.parametrize("make", TWO_SIDED)
 @pytest.mark.parametrize("nats", [400.0, 1000.0, 1e308])
 def test_a_huge_finite_bound_is_never_exceeded_by_finite_lifts(make, nats):
@@ -123,6 +125,7 @@ def test_bounds_that_are_not_numbers_of_nats_are_refused(bad):
             make(bad)
 
 
+# KNOWN BUG: True is taken for 1, text and None raise TypeError
 @pytest.mark.parametrize("bad", NONSENSE)
 def test_from_ldp_refuses_what_the_other_budgets_refuse(bad):
     with pytest.raises(InvalidBudget):

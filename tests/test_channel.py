@@ -95,29 +95,35 @@ def test_alphabets_must_fit_and_stages_must_chain():
         Channel(())
 
 
-@pytest.mark.parametrize(
-    ("indptr", "indices", "weights"),
-    [
-        ([0, 2], [0, 1], [SCALE, 1]),
-        ([0, 2], [0, 1], [SCALE // 2, SCALE // 2 - 1]),
-        ([0, 2], [0, 1], [SCALE, 0]),
-        ([0, 1], [2], [SCALE]),
-        ([0, 1], [-1], [SCALE]),
-        ([0, 0, 1], [0], [SCALE]),
-        ([0, 2], [0], [SCALE]),
-        ([0, 1], [2**32], [SCALE]),
-        # Five times 2**62 is 2**62 again in 64-bit arithmetic.
-        ([0, 5], [0, 1, 0, 1, 0], [SCALE] * 5),
-        # The same output twice would be measured as two.
-        ([0, 2], [0, 0], [SCALE // 2, SCALE // 2]),
-    ],
-)
-def test_stages_that_break_an_invariant_are_refused(indptr, indices, weights):
+BROKEN_STAGES = {
+    "too much": ([0, 2], [0, 1], [SCALE, 1]),
+    "too little": ([0, 2], [0, 1], [SCALE // 2, SCALE // 2 - 1]),
+    "a zero": ([0, 2], [0, 1], [SCALE, 0]),
+    "an output too far": ([0, 1], [2], [SCALE]),
+    "a negative output": ([0, 1], [-1], [SCALE]),
+    "an empty row": ([0, 0, 1], [0], [SCALE]),
+    "entries missing": ([0, 2], [0], [SCALE]),
+    "an output that is 0 in 32 bits": ([0, 1], [2**32], [SCALE]),
+    "five times 2**62, which is 2**62 in 64 bits": ([0, 5], [0, 1, 2, 3, 4], [SCALE] * 5),
+    "one output twice": ([0, 2], [0, 0], [SCALE // 2, SCALE // 2]),
+}
+
+
+# KNOWN BUG: the sum of a row wraps in 64 bits, outputs wrap in 32, outputs may repeat
+@pytest.mark.parametrize("kind", BROKEN_STAGES)
+def test_stages_that_break_an_invariant_are_refused(kind):
+    indptr, indices, weights = BROKEN_STAGES[kind]
+    n_outputs = 5 if len(indices) == 5 else 2
     with pytest.raises(InvalidChannel):
-        Stage(np.array(indptr), np.array(indices), np.array(weights), 2)
+        Stage(np.array(indptr), np.array(indices), np.array(weights), n_outputs)
 
 
-@pytest.mark.parametrize("labels", [[0.5, 1.5], [-1, 0], [], [[0, 1]], ["a", "b"]])
+# KNOWN BUG: fractions are cut off, no labels and text raise NumPy's errors
+@pytest.mark.parametrize(
+    "labels",
+    [[0.5, 1.5], [-1, 0], [], [[0, 1]], ["a", "b"]],
+    ids=["fractions", "negative", "none", "nested", "text"],
+)
 def test_group_labels_must_be_whole_numbers(labels):
     with pytest.raises(InvalidChannel):
         Channel.merge(labels)
@@ -179,6 +185,7 @@ def test_reversed_is_bayes_rule_and_restores_the_margin(case):
     assert_allclose(channel.then(back).push(joint.p_x[None, :])[0], joint.p_x, atol=1e-12)
 
 
+# KNOWN BUG: IndexError where the last output is impossible
 @pytest.mark.parametrize("matrix", [[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]])
 def test_reversing_a_channel_with_an_impossible_output_says_so(matrix):
     with pytest.raises(InvalidChannel):
@@ -211,32 +218,38 @@ def _tampered(change) -> str:
     return json.dumps(state)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "not json",
-        "[]",
-        "{}",
-        _tampered(lambda state: state.update(format="other")),
-        _tampered(lambda state: state.update(version=99)),
-        _tampered(lambda state: state.update(scale_bits=32)),
-        _tampered(lambda state: state["stages"][0]["weights"].__setitem__(0, 1)),
-        _tampered(lambda state: state["stages"][0]["weights"].__setitem__(0, -1)),
-        _tampered(lambda state: state["stages"][0]["indices"].__setitem__(0, 7)),
-        _tampered(lambda state: state["stages"][0]["indices"].__setitem__(1, 2**32 + 1)),
-        _tampered(lambda state: state["stages"][0]["indices"].__setitem__(1, 0)),
-        _tampered(lambda state: state["stages"][0].update(n_outputs=3)),
-        _tampered(lambda state: state.update(stages=[])),
-        _tampered(lambda state: state.pop("stages")),
-        _tampered(lambda state: state["stages"][0].pop("weights")),
-        _tampered(lambda state: state.pop("inputs")),
-    ],
-)
-def test_json_that_is_not_a_channel_is_refused(text):
+def _entry(part: str, position: int, value: int) -> str:
+    return _tampered(lambda state: state["stages"][0][part].__setitem__(position, value))
+
+
+NOT_CHANNELS = {
+    "no JSON": "not json",
+    "a list": "[]",
+    "nothing": "{}",
+    "another format": _tampered(lambda state: state.update(format="other")),
+    "another version": _tampered(lambda state: state.update(version=99)),
+    "another scale": _tampered(lambda state: state.update(scale_bits=32)),
+    "a row that misses 1": _entry("weights", 0, 1),
+    "a negative weight": _entry("weights", 0, -1),
+    "an output too far": _entry("indices", 0, 7),
+    "an output that is 1 in 32 bits": _entry("indices", 1, 2**32 + 1),
+    "one output twice": _entry("indices", 1, 0),
+    "an output without a symbol": _tampered(lambda state: state["stages"][0].update(n_outputs=3)),
+    "no stage": _tampered(lambda state: state.update(stages=[])),
+    "stages missing": _tampered(lambda state: state.pop("stages")),
+    "weights missing": _tampered(lambda state: state["stages"][0].pop("weights")),
+    "symbols missing": _tampered(lambda state: state.pop("inputs")),
+}
+
+
+# KNOWN BUG: missing parts raise KeyError, outputs wrap or repeat
+@pytest.mark.parametrize("kind", NOT_CHANNELS)
+def test_json_that_is_not_a_channel_is_refused(kind):
     with pytest.raises(InvalidChannel):
-        Channel.from_json(text)
+        Channel.from_json(NOT_CHANNELS[kind])
 
 
+# KNOWN BUG: copies and unpickled channels have writeable arrays
 def test_channels_are_frozen_after_every_kind_of_copy():
     channel = Channel.from_matrix(HALF)
     for back in (channel, pickle.loads(pickle.dumps(channel)), copy.deepcopy(channel)):
@@ -328,6 +341,7 @@ def test_randomized_response_after_merging_is_measured_in_linear_memory():
     assert epsilon == pytest.approx(2.0, abs=1e-9)
 
 
+# KNOWN BUG: the stages before the last are multiplied out
 def test_merging_after_randomized_response_is_measured_in_linear_memory(monkeypatch):
     from sanitize import _rows
 

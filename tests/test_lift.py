@@ -28,7 +28,7 @@ def close(fast, slow):
 def test_lifts_equal_the_fractions(joint):
     slow = oracles.lift(oracles.exact(joint.pmf))
     close(sz.lift(joint), np.array(slow, float))
-    close(sz.log_lift(joint), [[oracles.log(l) for l in row] for row in slow])
+    close(sz.log_lift(joint), [[oracles.log(ratio) for ratio in row] for row in slow])
 
 
 @given(strategies.joints())
@@ -37,9 +37,9 @@ def test_extreme_lifts_equal_the_fractions(joint):
     top, bottom = oracles.max_lift(law), oracles.min_lift(law)
     close(sz.max_lift(joint), np.array(top, float))
     close(sz.min_lift(joint), np.array(bottom, float))
-    close(sz.max_log_lift(joint), [oracles.log(l) for l in top])
-    close(sz.min_log_lift(joint), [oracles.log(l) for l in bottom])
-    close(sz.ldp_ratio(joint), [a / b if b else np.inf for a, b in zip(map(float, top), map(float, bottom))])
+    close(sz.max_log_lift(joint), list(map(oracles.log, top)))
+    close(sz.min_log_lift(joint), list(map(oracles.log, bottom)))
+    close(sz.ldp_ratio(joint), [float(a / b) if b else np.inf for a, b in zip(top, bottom, strict=True)])
 
 
 @given(strategies.joints())

@@ -1,4 +1,4 @@
-"""Mechanisms: the partition of the paper's algorithm, the budget met by exact arithmetic, and the paper's table."""
+"""Mechanisms: the partition of the paper's algorithm, budgets met by exact arithmetic, the paper's table."""
 
 from __future__ import annotations
 
@@ -142,15 +142,14 @@ def test_complete_merging_leaks_least_of_all_channels_on_the_set(joint, data):
     n = len(joint.p_x)
     members = sorted(data.draw(st.sets(st.integers(0, n - 1), min_size=1)))
     other = data.draw(strategies.channels(len(members)))
-    on_set = JointDistribution.from_matrix(joint.pmf[:, members] / joint.pmf[:, members].sum()) if (
-        joint.pmf[:, members].sum(axis=1) > 0
-    ).all() else None
-    assume(on_set is not None)
+    inside = joint.pmf[:, members]
+    assume((inside.sum(axis=1) > 0).all())
+    on_set = JointDistribution.from_matrix(inside / inside.sum())
 
     # Lifts of symbols released from the set, relative to the prior of the whole law.
-    pushed = other.push(joint.pmf[:, members])
+    pushed = other.push(inside)
     pushed = pushed[:, pushed.sum(axis=0) > 0]
-    merged = joint.pmf[:, members].sum(axis=1, keepdims=True)
+    merged = inside.sum(axis=1, keepdims=True)
 
     def lifts(columns):
         return columns / joint.p_s[:, None] / columns.sum(axis=0)
@@ -159,14 +158,14 @@ def test_complete_merging_leaks_least_of_all_channels_on_the_set(joint, data):
     weights = pushed.sum(axis=0) / pushed.sum()
     with np.errstate(divide="ignore"):
         measures = {
-            "max_lift": lambda l: l.max(axis=0),
-            "min_lift": lambda l: -l.min(axis=0),
-            "l1": lambda l: joint.p_s @ np.abs(l - 1),
-            "chi2": lambda l: joint.p_s @ (l - 1) ** 2,
-            "alpha": lambda l: (joint.p_s @ l**3) ** (1 / 3),
-            "inverse l1": lambda l: joint.p_s @ np.abs(1 / l - 1),
-            "inverse chi2": lambda l: joint.p_s @ (1 / l - 1) ** 2,
-            "ldp": lambda l: l.max(axis=0) / l.min(axis=0),
+            "max_lift": lambda ratio: ratio.max(axis=0),
+            "min_lift": lambda ratio: -ratio.min(axis=0),
+            "l1": lambda ratio: joint.p_s @ np.abs(ratio - 1),
+            "chi2": lambda ratio: joint.p_s @ (ratio - 1) ** 2,
+            "alpha": lambda ratio: (joint.p_s @ ratio**3) ** (1 / 3),
+            "inverse l1": lambda ratio: joint.p_s @ np.abs(1 / ratio - 1),
+            "inverse chi2": lambda ratio: joint.p_s @ (1 / ratio - 1) ** 2,
+            "ldp": lambda ratio: ratio.max(axis=0) / ratio.min(axis=0),
         }
         for name, measure in measures.items():
             least, found = measure(ours), measure(theirs)
@@ -174,13 +173,9 @@ def test_complete_merging_leaks_least_of_all_channels_on_the_set(joint, data):
             assert found.max() >= least - slack, name
             if name != "ldp":  # quasi-convex only: the worst symbol, not the average
                 assert weights @ found >= least - slack, name
-    released, alone = joint_of(on_set, other), joint_of(on_set, Channel.merge(np.zeros(len(members), int)))
+    released, alone = on_set.release(other), on_set.release(Channel.merge(np.zeros(len(members), int)))
     for scalar in (sz.mutual_information, sz.total_variation, sz.chi2_divergence, sz.maximal_leakage):
         assert scalar(released) >= scalar(alone) - 1e-12
-
-
-def joint_of(joint: JointDistribution, channel: Channel) -> JointDistribution:
-    return joint.release(channel)
 
 
 @given(strategies.joints(min_s=2, min_x=2), st.data())
@@ -210,7 +205,7 @@ def test_lift_mechanisms_refuse_what_is_not_a_budget(mechanism, bad):
         mechanism(JointDistribution.from_matrix([[0.5, 0.5]]), bad)
 
 
-# --- randomized response -------------------------------------------------------------------------------------
+# --- randomized response
 
 EPSILONS = [0, 1e-6, 0.1, 1, 5, 50, 700]
 SIZES = [1, 2, 3, 17, 256, 257, 2000]
@@ -238,7 +233,7 @@ def column_of_integers(channel: Channel, y: int) -> list[int]:
 def test_randomized_response_never_exceeds_epsilon_by_its_integers(n, epsilon):
     channel = sz.randomized_response(n, epsilon)
     assert (channel.n_inputs, channel.n_outputs) == (n, n)
-    symbols = range(n) if n <= 17 else sorted({0, 1, SCALE % n - 1, SCALE % n, n // 2, n - 2, n - 1})
+    symbols = range(n) if n <= 17 else sorted({0, 1, (SCALE - 1) % n, SCALE % n, n // 2, n - 2, n - 1})
     with localcontext() as context:
         context.prec = 100
         limit = Decimal(epsilon).exp()
@@ -263,7 +258,8 @@ def test_randomized_response_has_its_closed_form_utility(n, epsilon):
     assert sz.utility(joint, channel) == pytest.approx(expected, abs=1e-9)
     if n > 1:
         assert sz.ldp_epsilon(channel) <= epsilon + 1e-9
-        assert sz.ldp_epsilon(channel) == pytest.approx(min(epsilon, sz.ldp_epsilon(channel)), abs=1e-9)
+    if n > 1 and epsilon <= 5:
+        assert sz.ldp_epsilon(channel) == pytest.approx(epsilon, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 256, 257])
@@ -286,10 +282,10 @@ def test_randomized_response_refuses_epsilons_that_are_no_number_of_nats(epsilon
         sz.randomized_response(3, epsilon)
 
 
-# --- the paper's table ---------------------------------------------------------------------------------------
+# --- the paper's table
 
-# [ZDS] §III, IV: mean normalised utility of complete merging / subset merging over laws with |X| = 17, |S| = 5
-# and uniform cells, for shares of an LDP budget given to the min-lift, and for the LDP budget itself.
+# [ZDS] §III, IV: mean normalised utility of complete merging / subset merging over laws with |X| = 17,
+# |S| = 5 and uniform cells, for shares of an LDP budget given to the min-lift, and for the LDP budget itself.
 # eps: 0.35, 0.5, 0.65, LDP; computed by an independent program over 300 laws (standard error below 0.008).
 PAPER_TABLE = """
 0.25  0.001/0.347  0.002/0.422  0.001/0.374  0.003/0.462
@@ -307,7 +303,7 @@ N_LAWS = 1000
 
 
 def test_paper_table():
-    # Means of 1,000 laws with a fixed seed: each is within 4.5 standard errors of the 300 laws of the table.
+    # The laws come from a fixed seed, so this never flickers; both sides of a cell are means with an error.
     printed = {
         (float(line.split()[0]), share): tuple(map(float, cell.split("/")))
         for line in PAPER_TABLE.strip().splitlines()

@@ -11,15 +11,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sanitize._columns import as_arrow
 from sanitize._design import Recipe, restrict
 from sanitize._frame import Table, attach_report
 from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
-from sanitize.binning import Bins, is_numeric
-from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
+from sanitize.errors import ColumnError, ReleaseWarning, UnseenSymbolWarning
 from sanitize.joint import ContingencyTable
 from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.transformers._roles import bins_of, public_columns, with_sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from sanitize._random import Randomness
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
-
-    ColumnSpec = str | int | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
+    from sanitize.transformers._roles import ColumnSpec
 
 
 class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -97,7 +95,7 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         X: Any,
-        y: Any = None,  # noqa: ARG002
+        y: Any = None,
         *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
@@ -139,9 +137,7 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         counts.count(columns, weights)
         return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)
 
-    def _fit_counted(
-        self, empty: Any, count: Callable[[Layout], tuple[ContingencyTable, dict[str, int]]]
-    ) -> Sanitizer:
+    def _fit_counted(self, empty: Any, count: Callable[[Layout], tuple[ContingencyTable, dict[str, int]]]) -> Sanitizer:
         """Fit on rows that somebody else counts; ``empty`` is a table of their columns without rows."""
         recipe = self._recipe()
         layout, _ = self._layout(self._read(empty, reset=True), None, None)
@@ -160,9 +156,7 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 kept=layout.sensitive,
                 warnings=(*notes, "the sensitive columns are kept in the output: not for release"),
             )
-        release = Release.fit(
-            layout, recipe, counts, handle_unknown=self.handle_unknown, facts=facts, clipped=clipped
-        )
+        release = Release.fit(layout, recipe, counts, handle_unknown=self.handle_unknown, facts=facts, clipped=clipped)
         if not self.keep_sensitive:
             release.design.report.require()
         self._release = release
@@ -233,7 +227,7 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         law, channel = restrict(counts, self.channel_, self._release.design.fallback)
         return LeakageReport.measure(law, channel, self.report_.budget, facts=self.report_.facts)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the released columns."""
         check_is_fitted(self, "channel_")
         kept = self._release.layout.sensitive if self.keep_sensitive else ()
@@ -278,116 +272,26 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         same = set(table.names) == set(getattr(self, "feature_names_in_", table.names))
         return not same and set(self._release.layout.public) <= set(table.names)
 
-    def _with_sensitive(self, table: Table, sensitive_features: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-        """Names of the sensitive columns and the table that has them."""
-        if sensitive_features is None:
-            return _select(self.sensitive, "sensitive", table), table
-        if self.sensitive is not None:
-            raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
-        apart = _apart(sensitive_features, table.n_rows)
-        clash = sorted(set(apart) & set(table.names))
-        if clash:
-            raise ColumnError(
-                f"column {clash[0]!r} is in X and in sensitive_features; drop it from X or rename it", clash[0]
-            )
-        return tuple(apart), {**{name: table[name] for name in table}, **apart}
+    def _with_sensitive(self, table: Table, apart: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+        return with_sensitive(table, self.sensitive, apart)
 
     def _layout(
         self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
     ) -> tuple[Layout, Mapping[str, Any]]:
-        """Roles of the columns and the table with the sensitive ones in it."""
+        """Roles of the columns, and the table with the sensitive ones in it."""
         sensitive, source = self._with_sensitive(table, sensitive_features)
-        public = _select(self.public, "public", table)
-        if self.public is None:
-            public = tuple(name for name in table.names if name not in sensitive)
-            if not public:
-                raise ColumnError(
-                    f"no public column is left: the table has {len(table)} feature(s) and all are sensitive"
-                )
+        public = public_columns(table, self.public, sensitive)
         if not sensitive:
             if self._needs_sensitive:
                 raise ColumnError(
                     f"{type(self).__name__} needs to know what is sensitive: name columns with sensitive=, or "
                     "pass them to fit as sensitive_features (y is never taken as sensitive)"
                 )
-            return Layout(public, public, self._bins(source, public, weights), self.missing), source
+            return Layout(public, public, bins_of(self.bins, source, public, weights), self.missing), source
         overlap = sorted(set(sensitive) & set(public))
         if overlap:
             raise ColumnError(
                 f"column {overlap[0]!r} is listed both as sensitive and as public; choose one", overlap[0]
             )
-        return Layout(sensitive, public, self._bins(source, (*sensitive, *public), weights), self.missing), source
-
-    def _bins(
-        self, source: Mapping[str, Any], names: tuple[str, ...], weights: NDArray[np.float64] | None
-    ) -> dict[str, Bins]:
-        """Bins of the numeric columns that have them."""
-        wanted = self.bins
-        if wanted is None:
-            return {}
-        if isinstance(wanted, (int, np.integer)):
-            columns = {name: as_arrow(source[name], name) for name in names}
-            return {
-                name: Bins.quantiles(name, column, int(wanted), weights)
-                for name, column in columns.items()
-                if is_numeric(column.type)
-            }
-        made = {}
-        for key, spec in wanted.items():
-            name = names_of(key, source)
-            if name not in names:
-                raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
-            column = as_arrow(source[name], name)
-            if isinstance(spec, (int, np.integer)):
-                made[name] = Bins.quantiles(name, column, int(spec), weights)
-            else:
-                made[name] = Bins.declared(name, spec, column.type)
-        return made
-
-
-def names_of(key: str | int, source: Mapping[str, Any]) -> str:
-    """Column name of a name or a position."""
-    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        names = list(source)
-        if not -len(names) <= key < len(names):
-            raise ColumnError(f"there is no column number {key}; the table has {len(names)}")
-        return names[key]
-    name = str(key)
-    if name not in source:
-        raise ColumnError.absent(name, source)
-    return name
-
-
-def _select(spec: ColumnSpec, role: str, table: Table) -> tuple[str, ...]:
-    """Names of the columns a parameter asks for: a name, a position, a list of them or a callable."""
-    if spec is None:
-        return ()
-    if callable(spec):
-        spec = spec(table.native)
-    if isinstance(spec, (str, int, np.integer)):
-        spec = [spec]  # type: ignore[list-item]
-    try:
-        keys = list(spec)
-    except TypeError:
-        raise InvalidParameter(
-            f"{role} must be a column name, a position, a list of them or a callable, got {type(spec).__name__}"
-        ) from None
-    return tuple(names_of(key, table) for key in keys)
-
-
-def _apart(sensitive_features: Any, n_rows: int) -> dict[str, Any]:
-    """Sensitive columns that came apart from X, by name."""
-    if hasattr(sensitive_features, "columns") or hasattr(sensitive_features, "column_names"):
-        frame = Table.of(sensitive_features)
-        columns = {name: frame[name] for name in frame}
-    else:
-        name = getattr(sensitive_features, "name", None)
-        array = sensitive_features if name is not None else np.asarray(sensitive_features)
-        if getattr(array, "ndim", 1) == 2:
-            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
-        else:
-            columns = {str(name) if name is not None else "sensitive_features": array}
-    for name, column in columns.items():
-        if len(column) != n_rows:
-            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {n_rows}", name)
-    return columns
+        bins = bins_of(self.bins, source, (*sensitive, *public), weights)
+        return Layout(sensitive, public, bins, self.missing), source

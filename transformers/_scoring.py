@@ -40,7 +40,7 @@ def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
     {'budget': 0.5}
     """
 
-    def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:  # noqa: ARG001
+    def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
         value = _value(sanitizer, X, measure, params)
         return value if measure == "min_log_lift" else -value
 
@@ -67,7 +67,7 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
     if measure not in _UTILITIES:
         raise InvalidParameter(f"measure must be one of {_UTILITIES}, got {measure!r}")
 
-    def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:  # noqa: ARG001
+    def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
         return _value(sanitizer, X, measure, params)
 
     return score

@@ -109,5 +109,5 @@ def _constant(n: int) -> tuple[Stage, Stage]:
     """Every input draws from the same uniform law: no leakage at all, rounding included."""
     return (
         Stage.deterministic(np.zeros(n, np.int32), 1),
-        Stage(np.array([0, n]), np.arange(n), _uniform(n), n),
+        Stage(np.array([0, n]), np.arange(n, dtype=np.int32), _uniform(n), n),
     )

@@ -1,0 +1,88 @@
+"""Every figure of a report, computed from the law and the channel's matrix alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sanitize import measures
+from sanitize.bounds import implied_bounds
+from sanitize.errors import InvalidParameter
+from sanitize.lift import chi2_lift, l1_lift, max_log_lift, min_log_lift
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
+
+Kind = Literal["exact", "bound", "estimate"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of a report.
+
+    Attributes
+    ----------
+    name, label : str
+        Key, and words for people.
+    unit : str
+        ``nats`` or ``1`` (a pure number).
+    kind : str
+        ``exact`` for the law stated, ``bound`` for a guarantee, ``estimate`` for a sample.
+    before, after : float or None
+        Value for the raw table and for the release; None where it does not apply or was not computed.
+    bound : float or None
+        What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
+    """
+
+    name: str
+    label: str
+    unit: str
+    kind: Kind
+    before: float | None
+    after: float | None
+    bound: float | None = None
+
+
+def measure_all(
+    before: JointDistribution, after: JointDistribution, channel: Channel, budget: Budget | None
+) -> tuple[Measure, ...]:
+    """Every measure of the raw and of the released law."""
+    bounds = implied_bounds(budget)
+
+    def line(name: str, label: str, unit: str, of: Callable[[JointDistribution], float]) -> Measure:
+        return Measure(name, label, unit, "exact", float(of(before)), float(of(after)), bounds.get(name))
+
+    lines = [
+        line("max_log_lift", "largest log-lift of any symbol", "nats", lambda j: max_log_lift(j).max()),
+        line("min_log_lift", "smallest log-lift of any symbol", "nats", lambda j: min_log_lift(j).min()),
+        line("ldp_sensitive", "local DP of the sensitive columns", "nats", measures.ldp_epsilon),
+        line("l1_lift", "largest l1-lift", "1", lambda j: l1_lift(j).max()),
+        line("chi2_lift", "largest chi2-lift", "1", lambda j: chi2_lift(j).max()),
+        line("mutual_information", "mutual information I(S;Y)", "nats", measures.mutual_information),
+        line("total_variation", "total variation T(S;Y)", "1", measures.total_variation),
+        line("chi2_divergence", "chi2 divergence", "1", measures.chi2_divergence),
+        line("sibson_2", "Sibson information, order 2", "nats", lambda j: measures.sibson_information(j, 2)),
+        line("arimoto_2", "Arimoto information, order 2", "nats", lambda j: measures.arimoto_information(j, 2)),
+        line("maximal_leakage", "maximal leakage", "nats", measures.maximal_leakage),
+    ]
+    entropy = measures.entropy(before.p_x)
+    kept = measures.utility(before, channel)
+    share = measures.normalized_utility(before, channel)
+    return (
+        *lines,
+        Measure("ldp_public", "local DP of the public columns", "nats", "exact", math.inf, _ldp_public(channel)),
+        Measure("utility", "information kept I(X;Y)", "nats", "exact", entropy, kept),
+        Measure("normalized_utility", "share of information kept", "1", "exact", 1.0, share),
+    )
+
+
+def _ldp_public(channel: Channel) -> float | None:
+    try:
+        return measures.ldp_epsilon(channel)
+    except InvalidParameter:  # too large to measure without a dense matrix
+        return None

@@ -1,0 +1,277 @@
+"""Conversions between (ε, δ)-closeness, divergence, total variation and mutual information [CY].
+
+P and Q are (ε, δ)-close when P(A) <= e**ε Q(A) + δ and Q(A) <= e**ε P(A) + δ for every event A. A channel is
+(ε, δ)-differentially private when the output laws of neighbouring inputs are (ε, δ)-close, so each statement on
+a pair of laws is one on channels. All in nats.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sanitize._bounds_checks import number, whole_number
+from sanitize._bounds_lift import Bound
+
+_LN2 = math.log(2)
+_RTOL = 4 * np.finfo(float).eps
+_TINY = 1e-300
+
+
+def binary_entropy(p: float) -> float:
+    """h_b(p) = -p log p - (1-p) log(1-p), in nats.
+
+    Parameters
+    ----------
+    p : float
+        Probability, between 0 and 1.
+
+    Raises
+    ------
+    InvalidParameter
+        If p is not a probability.
+
+    Examples
+    --------
+    >>> round(binary_entropy(0.11), 4)
+    0.3466
+    """
+    p = number("p", p, 0, 1)
+    return 0.0 if p in (0, 1) else -p * math.log(p) - (1 - p) * math.log1p(-p)
+
+
+def binary_entropy_inverse(entropy: float) -> float:
+    """The p <= 1/2 with h_b(p) = entropy; relative precision near 0, absolute near 1/2.
+
+    Parameters
+    ----------
+    entropy : float
+        Between 0 and log 2, in nats.
+
+    Raises
+    ------
+    InvalidParameter
+        If the entropy is out of range.
+
+    Examples
+    --------
+    >>> round(binary_entropy_inverse(0.3466), 2)
+    0.11
+    """
+    entropy = number("entropy", entropy, 0, _LN2)
+    if entropy == 0:
+        return 0.0
+    if _LN2 - entropy < 0.3:
+        return (1 - _bias(_LN2 - entropy)) / 2
+    low = max(2 * math.log(entropy / 1.4), -740.0)  # h_b(p) <= 1.4 √p; p itself stays a double
+    root = brentq(lambda t: binary_entropy(math.exp(t)) - entropy, low, -_LN2, xtol=1e-16, rtol=_RTOL)
+    return math.exp(root)
+
+
+def approximate_dp_delta(epsilon: float, delta: float, to_epsilon: float) -> float:
+    """(ε, δ) implies (ε', δ') with δ' = 1 - (e**ε' + 1)(1-δ)/(e**ε + 1) for ε' <= ε, else δ [CY, tight].
+
+    Parameters
+    ----------
+    epsilon, to_epsilon : float
+        ε and ε' in nats, >= 0 (inf allowed).
+    delta : float
+        δ, between 0 and 1.
+
+    Returns
+    -------
+    float
+        The least δ' that every (ε, δ)-close pair meets; a pair on four points reaches it.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> round(approximate_dp_delta(1.0, 1e-6, 0.5), 6)
+    0.287642
+    """
+    epsilon, target = number("epsilon", epsilon, 0, math.inf), number("to_epsilon", to_epsilon, 0, math.inf)
+    delta = number("delta", delta, 0, 1)
+    if target >= epsilon:
+        return delta
+    return delta + (1 - delta) * -math.expm1(target - epsilon) / (1 + math.exp(-epsilon))
+
+
+def approximate_dp_epsilon(epsilon: float, delta: float, to_delta: float) -> float:
+    """Least ε' for which (ε, δ) implies (ε', to_delta): the inverse of `approximate_dp_delta` [CY].
+
+    inf when ``to_delta < delta``: no ε' buys a smaller δ.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε in nats, >= 0.
+    delta, to_delta : float
+        δ and δ', between 0 and 1.
+
+    Examples
+    --------
+    >>> round(approximate_dp_epsilon(1.0, 1e-6, 0.287642), 4)
+    0.5
+    """
+    epsilon = number("epsilon", epsilon, 0, math.inf)
+    delta, target = number("delta", delta, 0, 1), number("to_delta", to_delta, 0, 1)
+    if target < delta:
+        return math.inf
+    if target in (1, delta):
+        return 0.0 if target == 1 else epsilon
+    if math.isinf(epsilon):
+        return math.inf
+    shrink = (delta - target) / (1 - delta) * (1 + math.exp(-epsilon))
+    return max(0.0, epsilon + math.log1p(shrink)) if shrink > -1 else 0.0
+
+
+def kl_from_dp(epsilon: float) -> Bound:
+    """(ε, 0)-close laws have divergence at most ε tanh(ε/2), reached by randomized response [CY].
+
+    Printed first as ε, true and loose; the printed tightest form ε (e**ε-1)(1-e**-ε)/(e**ε-e**-ε) is this one.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, >= 0.
+
+    Examples
+    --------
+    >>> bound = kl_from_dp(1.0)
+    >>> round(bound.tight, 4), bound.printed
+    (0.4621, 1.0)
+    """
+    epsilon = number("epsilon", epsilon, 0, math.inf)
+    return Bound(epsilon * math.tanh(epsilon / 2), epsilon)
+
+
+def total_variation_from_kl(divergence: float) -> float:
+    """D(P||Q) <= d implies TV <= min(√(d/2), √(1 - e**-d)) [CY, Pinsker, with Bretagnolle-Huber's bound].
+
+    Valid, never attained for d > 0; the second is smaller from d = 1.6 on, and the only one below 1 from 2 on.
+
+    Parameters
+    ----------
+    divergence : float
+        In nats, >= 0.
+
+    Examples
+    --------
+    >>> round(total_variation_from_kl(0.02), 6), round(total_variation_from_kl(3), 6)
+    (0.1, 0.974787)
+    """
+    divergence = number("divergence", divergence, 0, math.inf)
+    return min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence)))
+
+
+def mutual_information_from_kl(divergence: float) -> float:
+    """Output laws within d of each other in divergence have I(X;Y) <= d for every prior [CY], valid and loose.
+
+    Examples
+    --------
+    >>> mutual_information_from_kl(0.3)
+    0.3
+    """
+    return number("divergence", divergence, 0, math.inf)
+
+
+def mutual_information_from_dp(epsilon: float) -> float:
+    """I(X;Y) <= z - 1 - log z, z = ε e**ε/(e**ε - 1), over all ε-LDP channels of X, priors and alphabets.
+
+    A supremum: subset mechanisms on growing alphabets approach it. It sharpens [CY] and [WXH Cor. 1] (I <= ε).
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, >= 0.
+
+    Examples
+    --------
+    >>> round(mutual_information_from_dp(1.0), 4), round(mutual_information_from_dp(2.0), 4)
+    (0.1233, 0.4745)
+    """
+    epsilon = number("epsilon", epsilon, 0, math.inf)
+    if epsilon < 0.1:
+        # Both z - 1 and log z start at ε/2; what is left is even in ε.
+        return epsilon**2 / 8 - epsilon**4 / 576 + epsilon**6 / 17280 - epsilon**8 * 19 / 9676800
+    if math.isinf(epsilon):
+        return math.inf
+    above = (epsilon + math.expm1(-epsilon)) / -math.expm1(-epsilon)
+    return above - math.log1p(above)
+
+
+def total_variation_from_mutual_information(information: float) -> Bound:
+    """Max over priors of I(X;Y) at most i implies TV <= 1 - 2 h_b^-1(log 2 - i) for all output laws [CY].
+
+    Reached by the binary symmetric channel; 1 from i = log 2 on. Printed beside it: √(2i), true and loose.
+
+    Parameters
+    ----------
+    information : float
+        Capacity bound in nats, >= 0.
+
+    Examples
+    --------
+    >>> bound = total_variation_from_mutual_information(0.1)
+    >>> round(bound.tight, 4), round(bound.printed, 4)
+    (0.4401, 0.4472)
+    """
+    information = number("information", information, 0, math.inf)
+    return Bound(_bias(information) if information < _LN2 else 1.0, math.sqrt(2 * information))
+
+
+def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
+    """Pairwise TV <= δ implies I(X;Y) <= h_b(δ) + δ log(k-1), k = min(n_inputs, n_outputs), log k if δ > 1 - 1/k.
+
+    Sharper than the printed 2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], which
+    `printed_mutual_information_from_total_variation` gives: both by the continuity of (conditional) entropy.
+
+    Parameters
+    ----------
+    delta : float
+        Largest total variation between two output laws, 0 to 1.
+    n_inputs, n_outputs : int
+        Sizes of the alphabets of X and Y, >= 1.
+
+    Examples
+    --------
+    >>> round(mutual_information_from_total_variation(0.1, 2, 5), 4)
+    0.3251
+    """
+    delta = number("delta", delta, 0, 1)
+    k = min(whole_number("n_inputs", n_inputs, 1), whole_number("n_outputs", n_outputs, 1))
+    if delta * k >= k - 1:
+        return math.log(k)
+    return binary_entropy(delta) + delta * math.log(k - 1)
+
+
+def printed_mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
+    """2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], true where δ <= 1/2 and loose by more than half.
+
+    Parameters as in `mutual_information_from_total_variation`.
+
+    Examples
+    --------
+    >>> round(printed_mutual_information_from_total_variation(0.1, 2, 5), 4)
+    0.8699
+    """
+    delta = number("delta", delta, 0, 1)
+    k = min(whole_number("n_outputs", n_outputs, 1), whole_number("n_inputs", n_inputs, 1) + 1)
+    return 2 * binary_entropy(delta) + 2 * delta * math.log(k)
+
+
+def _bias(gap: float) -> float:
+    """The t in [0, 1] with log 2 - h_b((1-t)/2) = gap < log 2, without cancellation for small gaps."""
+    if gap == 0:
+        return 0.0
+    if gap > 0.5:
+        return 1 - 2 * binary_entropy_inverse(_LN2 - gap)
+    # t²/2 <= t atanh t + log(1-t²)/2 <= t² log 2
+    low, high = math.sqrt(gap / _LN2) * (1 - 1e-15), min(math.sqrt(2 * gap) * (1 + 1e-15), 1 - 1e-16)
+    return float(brentq(lambda t: t * math.atanh(t) + math.log1p(-t * t) / 2 - gap, low, high, xtol=_TINY, rtol=_RTOL))

@@ -1,0 +1,245 @@
+"""Rooms and doors: who may import whom, read from the source; and what an import brings along."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sanitize
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for top in ("sanitize", "transformers", "datasets")
+    for path in (ROOT / top).rglob("*.py")
+    if not any((ROOT / top / part).is_symlink() for part in path.relative_to(ROOT / top).parts[:1])
+)
+
+# A room imports only rooms above it. Rooms on one line may import each other; `_parquet_source` and the like
+# stand where their first word stands.
+ORDER = """
+_version
+errors
+_random
+_columns
+alphabet
+joint
+_sampler
+_stage
+channel
+_kernel
+_rows
+lift
+budgets
+measures
+bounds tradeoff accounting
+binning
+mechanisms
+report _render
+attack
+_design
+_release
+_frame
+_shuffle
+transformers
+frame
+parquet
+pandas polars dask spark
+policy
+cli
+__main__
+datasets
+"""
+RANKS = {room: rank for rank, line in enumerate(ORDER.strip().splitlines()) for room in line.split()}
+
+# The one place, or the few, that may import a library; a name may end in / (a folder) or * (a prefix).
+DOORS = {
+    "sklearn": ("transformers/", "sanitize/attack.py"),
+    "narwhals": ("sanitize/_frame.py",),
+    "pyarrow": (
+        "sanitize/_columns.py",
+        "sanitize/alphabet.py",
+        "sanitize/binning.py",
+        "sanitize/_design.py",
+        "sanitize/_release.py",
+        "sanitize/_frame.py",
+        "sanitize/parquet.py",
+        "sanitize/_parquet*",
+        "sanitize/_shuffle.py",
+    ),
+    "pandas": (
+        "sanitize/_frame.py",
+        "sanitize/frame.py",
+        "sanitize/pandas.py",
+        "sanitize/report.py",
+        "datasets/",
+    ),
+    "polars": ("sanitize/_frame.py", "sanitize/polars.py"),
+    "jinja2": ("sanitize/_render/",),
+    "matplotlib": ("sanitize/_render/",),
+    "cryptography": ("sanitize/_random.py",),
+    "scipy": (
+        "sanitize/_stage.py",
+        "sanitize/channel.py",
+        "sanitize/_rows.py",
+        "sanitize/measures.py",
+        "sanitize/bounds.py",
+        "sanitize/tradeoff.py",
+        "sanitize/accounting.py",
+        "sanitize/mechanisms/",
+    ),
+    "rich": ("sanitize/cli.py",),
+    "tqdm": ("sanitize/cli.py",),
+    "dask": ("sanitize/dask.py",),
+    "pyspark": ("sanitize/spark.py",),
+}
+EVERYWHERE = {"numpy", "sanitize"}
+# Rooms that know a lower one by name, for type checkers only.
+TYPES_ONLY = {"sanitize/joint.py": {"pyarrow", "sanitize.channel"}}
+
+
+def imports(path: str) -> list[tuple[str, bool]]:
+    """Modules that a file imports, and whether for type checkers only."""
+    found: list[tuple[str, bool]] = []
+
+    def visit(node: ast.AST, *, typing: bool) -> None:
+        if isinstance(node, ast.Import):
+            found.extend((alias.name, typing) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            if node.module == "sanitize":
+                found.extend((f"sanitize.{alias.name}", typing) for alias in node.names)
+            else:
+                found.append((str(node.module), typing))
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+            for child in node.body:
+                visit(child, typing=True)
+            for child in node.orelse:
+                visit(child, typing=typing)
+            return
+        for child in ast.iter_child_nodes(node):
+            visit(child, typing=typing)
+
+    visit(ast.parse((ROOT / path).read_text(encoding="utf-8")), typing=False)
+    return found
+
+
+def rank(room: str) -> int | None:
+    """Place of a room in the order; a private part of a room stands where the room stands."""
+    if room in RANKS:
+        return RANKS[room]
+    return RANKS.get(room.lstrip("_").partition("_")[0])
+
+
+def room_of(path: str) -> str:
+    top, *rest = Path(path).with_suffix("").parts
+    return rest[0] if top == "sanitize" else top
+
+
+def matches(path: str, door: str) -> bool:
+    if door.endswith(("/", "*")):
+        return path.startswith(door.rstrip("*"))
+    return path == door
+
+
+def test_there_are_sources_to_check():
+    assert len(SOURCES) > 20
+    assert {"sanitize/channel.py", "sanitize/mechanisms/_watchdog.py", "datasets/__init__.py"} <= set(SOURCES)
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_each_dependency_comes_in_by_its_door(path):
+    for module, typing in imports(path):
+        library = module.partition(".")[0]
+        if library in EVERYWHERE or library in sys.stdlib_module_names or typing:
+            continue
+        assert library in DOORS, f"{path} imports {library}, which has no door"
+        assert any(matches(path, door) for door in DOORS[library]), f"{path} imports {library}"
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_a_room_imports_only_rooms_above_it(path):
+    if path == "sanitize/__init__.py":
+        return  # the hall: it re-exports every room, lazily
+    room = room_of(path)
+    assert rank(room) is not None, f"{path}: give this room a place in ORDER"
+    for module, typing in imports(path):
+        parts = module.split(".")
+        if parts[0] != "sanitize" or typing or len(parts) == 1:
+            continue
+        if parts[1] in {"__version__", room}:
+            continue
+        assert rank(parts[1]) is not None, f"{path} imports {module}: give it a place in ORDER"
+        assert rank(parts[1]) <= rank(room), f"{path} imports {module}, which stands below it"
+
+
+@pytest.mark.parametrize("path", [path for path in TYPES_ONLY if path in SOURCES])
+def test_some_imports_are_for_type_checkers_only(path):
+    for module, typing in imports(path):
+        banned = {module, module.partition(".")[0]} & TYPES_ONLY[path]
+        assert typing or not banned, f"{path} imports {module} at run time"
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_files_are_short_and_named_for_what_they_hold(path):
+    lines = (ROOT / path).read_text(encoding="utf-8").count("\n")
+    assert lines <= 300, f"{path} has {lines} lines"
+    names = set(Path(path).with_suffix("").parts)
+    assert not names & {"utils", "_utils", "util", "helpers", "_helpers", "common", "misc"}
+
+
+def run(code: str) -> str:
+    """Output of a fresh interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_the_library_brings_no_heavy_dependency():
+    heavy = [
+        "sklearn",
+        "pandas",
+        "pyarrow",
+        "matplotlib",
+        "scipy",
+        "polars",
+        "narwhals",
+        "jinja2",
+        "cryptography",
+    ]
+    assert run(f"import sys, sanitize; print([m for m in {heavy} if m in sys.modules])") == "[]"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import sanitize.lift",
+        "import sanitize.measures",
+        "import sanitize.mechanisms",
+        "from sanitize.channel import Channel",
+        "from sanitize.lift import max_lift",
+        "import sanitize as sz; sz.watchdog; sz.max_lift",
+        "import importlib; importlib.import_module('sanitize.lift')",
+    ],
+)
+def test_lift_is_the_function_whatever_was_imported_first(first):
+    assert run(f"{first}\nimport sanitize as sz\nprint(type(sz.lift).__name__)") == "function"
+
+
+def test_every_public_name_resolves():
+    code = """
+import sanitize as sz
+print([name for name in sz.__all__ if not hasattr(sz, name)], sorted(sz.__all__) == dir(sz))
+"""
+    assert run(code) == "[] True"
+
+
+def test_other_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = sanitize.nonsense

@@ -1,0 +1,117 @@
+"""Which columns are sensitive, which are public, and which are binned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from sanitize._columns import as_arrow
+from sanitize._frame import Table
+from sanitize.binning import Bins, is_numeric
+from sanitize.errors import ColumnError, InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ColumnSpec: TypeAlias = str | int | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
+BinSpec: TypeAlias = Mapping[str, Sequence[float] | int] | int | None
+
+
+def with_sensitive(table: Table, spec: ColumnSpec, apart: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """Names of the sensitive columns, and the table that has them."""
+    if apart is None:
+        return _select(spec, "sensitive", table), table
+    if spec is not None:
+        raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
+    columns = _apart(apart, table.n_rows)
+    clash = sorted(set(columns) & set(table.names))
+    if clash:
+        raise ColumnError(
+            f"column {clash[0]!r} is in X and in sensitive_features; drop it from X or rename it", clash[0]
+        )
+    return tuple(columns), {**{name: table[name] for name in table}, **columns}
+
+
+def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the public columns; all but the sensitive ones by default."""
+    if spec is not None:
+        return _select(spec, "public", table)
+    left = tuple(name for name in table.names if name not in sensitive)
+    if not left:
+        raise ColumnError(f"no public column is left: the table has {len(table)} feature(s) and all are sensitive")
+    return left
+
+
+def bins_of(
+    wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...], weights: NDArray[np.float64] | None
+) -> dict[str, Bins]:
+    """Bins of the numeric columns that have them."""
+    if wanted is None:
+        return {}
+    if isinstance(wanted, (int, np.integer)):
+        columns = {name: as_arrow(source[name], name) for name in names}
+        return {
+            name: Bins.quantiles(name, column, int(wanted), weights)
+            for name, column in columns.items()
+            if is_numeric(column.type)
+        }
+    made = {}
+    for key, spec in wanted.items():
+        name = _name_of(key, source)
+        if name not in names:
+            raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
+        column = as_arrow(source[name], name)
+        if isinstance(spec, (int, np.integer)):
+            made[name] = Bins.quantiles(name, column, int(spec), weights)
+        else:
+            made[name] = Bins.declared(name, spec, column.type)
+    return made
+
+
+def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
+    """Column name of a name or a position."""
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        names = list(source)
+        if not -len(names) <= key < len(names):
+            raise ColumnError(f"there is no column number {key}; the table has {len(names)}")
+        return names[key]
+    name = str(key)
+    if name not in source:
+        raise ColumnError.absent(name, source)
+    return name
+
+
+def _select(spec: ColumnSpec, role: str, table: Table) -> tuple[str, ...]:
+    """Names of the columns a parameter asks for: a name, a position, a list of them or a callable."""
+    if spec is None:
+        return ()
+    asked: Any = spec(table.native) if callable(spec) else spec
+    if isinstance(asked, (str, int, np.integer)):
+        asked = [asked]
+    try:
+        keys = list(asked)
+    except TypeError:
+        raise InvalidParameter(
+            f"{role} must be a column name, a position, a list of them or a callable, got {type(asked).__name__}"
+        ) from None
+    return tuple(_name_of(key, table) for key in keys)
+
+
+def _apart(sensitive_features: Any, n_rows: int) -> dict[str, Any]:
+    """Sensitive columns that came apart from X, by name."""
+    if hasattr(sensitive_features, "columns") or hasattr(sensitive_features, "column_names"):
+        frame = Table.of(sensitive_features)
+        columns = {name: frame[name] for name in frame}
+    else:
+        name = getattr(sensitive_features, "name", None)
+        array = sensitive_features if name is not None else np.asarray(sensitive_features)
+        if getattr(array, "ndim", 1) == 2:
+            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
+        else:
+            columns = {str(name) if name is not None else "sensitive_features": array}
+    for name, column in columns.items():
+        if len(column) != n_rows:
+            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {n_rows}", name)
+    return columns
