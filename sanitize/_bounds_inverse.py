@@ -90,7 +90,7 @@ def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:
     --------
     >>> bound = alpha_lift_inverse_bound(0.5, 1.5, 2)
     >>> round(bound.tight, 4), round(bound.printed, 4), bound.verdict
-    (1.5602, 1.6487, 'loose')
+    (1.5644, 1.6487, 'loose')
     """
     lower, upper, a, d = _ends(lower, upper)
     alpha = number("alpha", alpha, 1, math.inf)

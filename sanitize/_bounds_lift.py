@@ -88,7 +88,7 @@ def mutual_information_bound(lower: float, upper: float) -> Bound:
     --------
     >>> bound = mutual_information_bound(1.5, 0.5)
     >>> round(bound.tight, 4), bound.printed, bound.verdict
-    (0.2027, 0.5, 'loose')
+    (0.2969, 0.5, 'loose')
     """
     lower, upper = _nats(lower, upper)
     return Bound(_information(lower, upper, 1.0), upper)
@@ -229,7 +229,7 @@ def _deviation(lower: float, upper: float) -> float:
 
 
 def _information(lower: float, upper: float, alpha: float) -> float:
-    """log E[l**α]/(α-1) of the two-point law, E[l log l] at α = 1."""
+    """Logarithm of E[l**α]/(α-1) of the two-point law, E[l log l] at α = 1."""
     if min(lower, upper) == 0:
         return 0.0
     if math.isinf(alpha) or math.isinf(upper):

@@ -27,28 +27,39 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
     """Any one-dimensional column as an Arrow array; missing values become nulls."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
+    if str(getattr(values, "dtype", "")) == "Object":  # polars would hand over pointers
+        raise _mixed(name)
     try:
-        if hasattr(values, "dtype") and type(values).__module__.partition(".")[0] in {"pandas", "numpy"}:
-            return pa.array(values, from_pandas=True)
-        if hasattr(values, "__arrow_c_stream__"):
-            return pa.chunked_array(values)
-        if hasattr(values, "to_arrow"):
-            return values.to_arrow()
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        # The cause quotes a value of the column, so it is not chained into the message.
-        raise ColumnError(
-            f"column {name!r} mixes kinds of values (for example text and numbers) or holds objects; "
-            "convert it to one type first, for example with .astype(str)",
-            name,
-        ) from (None if isinstance(error, pa.ArrowException) else error)
+        if type(values).__module__.partition(".")[0] in {"pandas", "numpy"} or not hasattr(values, "to_arrow"):
+            array = pa.array(values, from_pandas=True)
+        else:
+            array = values.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # The cause quotes a value of the column, so it is left behind.
+        array = None
+    if array is None or (pa.types.is_binary(array.type) and _has_text(values)):
+        raise _mixed(name)
+    return array
+
+
+def _mixed(name: str) -> ColumnError:
+    return ColumnError(
+        f"column {name!r} mixes kinds of values (for example text and numbers) or holds objects; "
+        "convert it to one type first, for example with .astype(str)",
+        name,
+    )
+
+
+def _has_text(values: Any) -> bool:
+    """Whether a column that Arrow reads as bytes has text among them."""
+    return getattr(values, "dtype", object) == object and any(isinstance(value, str) for value in values)
 
 
 def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
     """Type that a column's distinct values are kept in, or an error for what has no order or equality."""
     types = pa.types
-    if isinstance(dtype, pa.ExtensionType):
-        dtype = dtype.storage_type
+    if isinstance(dtype, pa.BaseExtensionType):
+        return _plain_type(dtype.storage_type, name)
     if types.is_dictionary(dtype):
         return _plain_type(dtype.value_type, name)
     if types.is_large_string(dtype) or types.is_string_view(dtype):
@@ -77,7 +88,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
     The values come in no particular order; text is checked to be valid UTF-8.
     """
     plain = _plain_type(column.type, name)
-    if isinstance(column.type, pa.ExtensionType):
+    if isinstance(column.type, pa.BaseExtensionType):
         column = (
             pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
             if isinstance(column, pa.ChunkedArray)
@@ -90,6 +101,8 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     if isinstance(column, pa.ChunkedArray):
+        if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow cannot unify these
+            column = column.cast(column.type.value_type).dictionary_encode()
         chunks = column.unify_dictionaries().chunks
         if not chunks:
             return pa.array([], plain), np.empty(0, np.int32)
@@ -152,27 +165,61 @@ def sort_values(values: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
 
 
 def look_up(values: pa.Array, levels: pa.Array) -> NDArray[np.int32]:
-    """Index of each value in ``levels``; UNSEEN where it is not there. Equal numbers match across types."""
-    if values.type != levels.type and len(values):
-        try:
-            values = values.cast(levels.type)
-        except pa.ArrowException:
-            # Some values have no counterpart in the other type (2.5 among integers): compare one by one.
-            known = {value: code for code, value in enumerate(levels.to_pylist())}
-            return np.array([known.get(value, UNSEEN) for value in values.to_pylist()], np.int32)
+    """Index of each value in ``levels``; UNSEEN where it is not there.
+
+    Values match across types of one kind where they are equal: 3 and 3.0, but never 3 and "3".
+    """
     if not len(values):
         return np.empty(0, np.int32)
-    if pa.types.is_null(levels.type):
+    if values.type == levels.type:
+        found = pc.index_in(values, value_set=levels).fill_null(UNSEEN)
+        return found.to_numpy(zero_copy_only=False).astype(np.int32)
+    if _kind(values.type) != _kind(levels.type):
         return np.full(len(values), UNSEEN, np.int32)
-    return pc.index_in(values, value_set=levels).fill_null(UNSEEN).to_numpy(zero_copy_only=False).astype(np.int32)
+    known = {value: code for code, value in enumerate(_comparable(levels))}
+    return np.array([known.get(value, UNSEEN) for value in _comparable(values)], np.int32)
 
 
-def concat_values(a: pa.Array, b: pa.Array, name: str) -> pa.Array:
-    """Values of two alphabets of one column in one array; a null-typed side takes the other's type."""
-    if a.type == b.type:
-        return pa.concat_arrays([a, b])
-    if pa.types.is_null(a.type):
-        return b
-    if pa.types.is_null(b.type):
-        return a
-    raise ColumnError(f"column {name!r} is {a.type} in one part of the table and {b.type} in another", name)
+def _kind(dtype: pa.DataType) -> str:
+    """Kind of values that may be equal to one another."""
+    types = pa.types
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
+        return "number"
+    if types.is_binary(dtype) or types.is_fixed_size_binary(dtype):
+        return "bytes"
+    if types.is_timestamp(dtype):
+        return "instant" if dtype.tz is not None else "timestamp"
+    return next(
+        (name for name in ("boolean", "string", "date", "time", "duration") if getattr(types, f"is_{name}")(dtype)),
+        str(dtype),
+    )
+
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def _comparable(values: pa.Array) -> list[Any]:
+    """Python values that are equal and hash alike exactly where the values are equal."""
+    types = pa.types
+    if types.is_timestamp(values.type) or types.is_time(values.type) or types.is_duration(values.type):
+        scale = _NANOSECONDS[values.type.unit]
+        whole = values.cast(pa.int32()) if types.is_time32(values.type) else values
+        return [number * scale for number in whole.cast(pa.int64()).to_pylist()]
+    return values.to_pylist()
+
+
+def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
+    """Values of a column with fresh ones after them, in a type that holds both exactly."""
+    if not len(fresh):
+        return values
+    if values.type == fresh.type or not len(values):
+        return pa.concat_arrays([values, fresh]) if len(values) else fresh
+    if _kind(values.type) == _kind(fresh.type):
+        for dtype in (values.type, fresh.type, pa.float64()):
+            try:
+                joined = pa.concat_arrays([values.cast(dtype), fresh.cast(dtype)])
+            except pa.ArrowException:
+                continue
+            if _comparable(joined) == [*_comparable(values), *_comparable(fresh)]:
+                return joined
+    raise ColumnError(f"column {name!r} is {values.type} in one part of the table and {fresh.type} in another", name)

@@ -117,9 +117,9 @@ class ReducedChannel:
     ) -> tuple[sparse.csr_array, NDArray[np.float64], NDArray[np.intp], sparse.csr_array]:
         """Rows as a sparse part plus a weight times one row of the last stage."""
         head = self.stages[0].probabilities
-        for stage in self.stages[1:-1]:
-            head = head @ stage.probabilities
-        last = self.stages[-1]
+        last = self.stages[1].probabilities
+        for stage in self.stages[2:]:
+            last = sparse.csr_array(last @ stage.probabilities)
         is_long = np.diff(last.indptr) > _LONG_ROW
         links = head[:, np.flatnonzero(is_long)].tocsr()
         if (np.diff(links.indptr) > 1).any():
@@ -134,7 +134,7 @@ class ReducedChannel:
         light.eliminate_zeros()
         if int(np.diff(last.indptr)[light.indices].sum()) > _ENTRIES:
             raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
-        return sparse.csr_array(light @ last.probabilities), weight, long_row, last.probabilities
+        return sparse.csr_array(light @ last), weight, long_row, last
 
 
 def _mixture_entropies(

@@ -45,6 +45,8 @@ class Stage:
     n_outputs: int
 
     def __post_init__(self) -> None:
+        if len(self.indices) and not 0 <= self.indices.min() <= self.indices.max() < min(self.n_outputs, 1 << 31):
+            raise InvalidChannel(f"a channel names outputs outside 0 to {self.n_outputs - 1}")
         for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("weights", np.int64)):
             array = np.ascontiguousarray(getattr(self, name), dtype=dtype)
             array.flags.writeable = False
@@ -53,10 +55,17 @@ class Stage:
             raise InvalidChannel("every input symbol of a channel needs at least one output")
         if self.indptr[-1] != len(self.indices) or len(self.indices) != len(self.weights):
             raise InvalidChannel("a channel's entries do not fit its rows")
-        if (self.weights <= 0).any() or (np.add.reduceat(self.weights, self.indptr[:-1]) != SCALE).any():
+        starts = self.indptr[:-1]
+        # Sums of integers wrap around at 2**64, which the sums of doubles exclude.
+        exact = (np.add.reduceat(self.weights, starts) == SCALE) & (
+            np.add.reduceat(self.weights / SCALE, starts) < ROW_TOLERANCE + 1
+        )
+        if (self.weights <= 0).any() or not exact.all():
             raise InvalidChannel("a channel's rows must be positive integers that sum to 2**62")
-        if (self.indices < 0).any() or (self.indices >= self.n_outputs).any():
-            raise InvalidChannel(f"a channel names outputs outside 0 to {self.n_outputs - 1}")
+        ascending = np.diff(self.indices) > 0
+        ascending[starts[1:] - 1] = True
+        if not ascending.all():
+            raise InvalidChannel("the outputs of a channel's row must be in ascending order, each once")
 
     @classmethod
     def from_probabilities(
@@ -89,6 +98,9 @@ class Stage:
         """Stage that sends input i to ``outputs[i]`` for sure."""
         n = len(outputs)
         return cls(np.arange(n + 1), outputs, np.full(n, SCALE, np.int64), n_outputs)
+
+    def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
+        return Stage, (self.indptr, self.indices, self.weights, self.n_outputs)
 
     @property
     def n_inputs(self) -> int:

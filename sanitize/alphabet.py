@@ -86,12 +86,16 @@ class Alphabet:
             Every value a column may have, in the order its symbols should have (labels of bins, say);
             ascending order of the values that occur otherwise.
         """
+        if not columns:
+            raise ColumnError("an alphabet needs at least one column")
         levels, codes = [], []
         for name in columns:
             values, column_codes = factorize(as_arrow(_column(table, name), name), name)
             if orders is not None and name in orders:
                 level = orders[name]
                 rank = np.append(look_up(values, level), np.int32(len(level)))
+                if (rank == UNSEEN).any():
+                    raise ColumnError(f"column {name!r} holds a value outside its declared order", name)
             else:
                 level, order = sort_values(values)
                 rank = np.empty(len(level) + 1, np.int32)
@@ -99,6 +103,7 @@ class Alphabet:
                 rank[MISSING] = len(level)
             levels.append(level)
             codes.append(rank[column_codes])
+            _same_length(codes[0], codes[-1], name)
         return cls._of(tuple(columns), tuple(levels), distinct_rows(np.stack(codes, axis=1), levels))
 
     @classmethod
@@ -156,6 +161,7 @@ class Alphabet:
             size = len(level) + 1
             wanted = column.astype(np.int64)
             if prefix is not None:
+                _same_length(prefix, column, name)
                 wanted += prefix * size
                 wanted[(prefix < 0) | (column == UNSEEN)] = -1
             else:
@@ -198,7 +204,7 @@ class Alphabet:
         levels, codes = [], []
         for j, name in enumerate(self.columns):
             a, b = self.levels[j], other.levels[j]
-            fresh = b.filter(pa.array(look_up(b, a) == UNSEEN)) if len(b) and not pa.types.is_null(a.type) else b
+            fresh = b.filter(pa.array(look_up(b, a) == UNSEEN))
             values = concat_values(a, fresh, name)
             # Without fresh values the order stays as it is, which keeps declared orders.
             level, order = sort_values(values) if len(fresh) else (values, np.arange(len(values)))
@@ -258,6 +264,11 @@ def _column(table: Mapping[str, Any], name: str) -> Any:
     if name not in names:
         raise ColumnError.absent(name, names)
     return table[name]
+
+
+def _same_length(first: NDArray[Any], other: NDArray[Any], name: str) -> None:
+    if len(first) != len(other):
+        raise ColumnError(f"column {name!r} has {len(other)} rows, the columns before it {len(first)}", name)
 
 
 def _compact(level: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:

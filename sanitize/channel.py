@@ -98,6 +98,8 @@ class Channel:
     def merge(cls, labels: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
         """Deterministic channel that releases the group of a symbol; ``labels[x]`` is the group's number."""
         groups = np.asarray(labels)
+        if groups.ndim != 1 or not groups.size or not np.issubdtype(groups.dtype, np.integer):
+            raise InvalidChannel("labels must be one whole number a symbol, the number of its group")
         return cls((Stage.deterministic(groups, int(groups.max()) + 1),), inputs, outputs)
 
     @property
@@ -155,8 +157,14 @@ class Channel:
         Drawing from it after the channel prints a released symbol as a public one. S - X - Y - X' is a Markov
         chain, so by data processing this never leaks more, and the margin of X' is P_X.
         """
-        joint = sparse.csr_array(self.sparse_matrix() * p_x[:, None]).T.tocsr()
+        joint = sparse.csr_array((self.sparse_matrix() * p_x[:, None]).T)
+        joint.eliminate_zeros()
         joint.sort_indices()
+        impossible = int((np.diff(joint.indptr) == 0).sum())
+        if impossible:
+            raise InvalidChannel(
+                f"{impossible} released symbol(s) cannot occur, so nothing can be said of what led to them"
+            )
         sums = np.add.reduceat(joint.data, joint.indptr[:-1])
         stage = Stage.from_probabilities(
             joint.indptr, joint.indices, joint.data / np.repeat(sums, np.diff(joint.indptr)), self.n_inputs
@@ -226,11 +234,16 @@ class Channel:
             raise InvalidChannel(f"this is not a channel: expected the format {_FORMAT!r}")
         if state.get("version") != _VERSION or state.get("scale_bits") != SCALE_BITS:
             raise InvalidChannel("this channel was written by an incompatible version; design it again")
-        stages = tuple(
-            Stage(np.array(s["indptr"]), np.array(s["indices"]), np.array(s["weights"]), s["n_outputs"])
-            for s in state["stages"]
-        )
-        return cls(stages, Alphabet.from_dict(state["inputs"]), Alphabet.from_dict(state["outputs"]))
+        try:
+            stages = tuple(
+                Stage(np.array(s["indptr"]), np.array(s["indices"]), np.array(s["weights"]), s["n_outputs"])
+                for s in state["stages"]
+            )
+            return cls(stages, Alphabet.from_dict(state["inputs"]), Alphabet.from_dict(state["outputs"]))
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            if isinstance(error, InvalidChannel):
+                raise
+            raise InvalidChannel("this channel is damaged: parts are missing or of the wrong kind") from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Channel):

@@ -59,6 +59,9 @@ class ContingencyTable:
     def count(self, table: Mapping[str, Any], weights: NDArray[np.float64] | None = None) -> None:
         """Add the rows of a table, given as a mapping of column names to columns."""
         s, x = self.sensitive.encode(table), self.public.encode(table)
+        for values, what in ((x, "public columns"), (s if weights is None else weights, "weights")):
+            if len(values) != len(s):
+                raise ColumnError(f"the {what} have {len(values)} rows, the sensitive columns {len(s)}")
         if len(s) == 0:
             return
         if s.min() < 0 or x.min() < 0:
@@ -204,6 +207,13 @@ class JointDistribution:
                 raise InvalidParameter("weights must be one finite, non-negative number a row")
             table.count(df, given)
         return table.to_joint()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ("pmf", "sensitive", "public", "n")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.pmf.flags.writeable = False
 
     @cached_property
     def p_s(self) -> NDArray[np.float64]:

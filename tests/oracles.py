@@ -7,11 +7,12 @@ should be easy to check, not clever.
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, Overflow, Underflow, localcontext
 from fractions import Fraction
 
 INFINITY = math.inf
-DIGITS = 60  # Decimals lose nothing that a double could show.
+# Decimals lose nothing that a double could show: 60 digits, and an error instead of a silent zero.
+PRECISE = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Underflow, Overflow, InvalidOperation])
 
 Law = list[list[Fraction]]
 
@@ -24,8 +25,7 @@ def exact(matrix) -> Law:
 
 
 def decimal_of(value: Fraction) -> Decimal:
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(PRECISE):
         return Decimal(value.numerator) / Decimal(value.denominator)
 
 
@@ -33,8 +33,7 @@ def log(value: Fraction) -> float:
     """Natural logarithm of a rational; -inf at 0."""
     if value == 0:
         return -INFINITY
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(PRECISE):
         return float(decimal_of(value).ln())
 
 
@@ -72,8 +71,7 @@ def alpha_of(lifts: list[Fraction], p_s: list[Fraction], alpha: float) -> float:
     """(Σ P(s) l^α)^{1/α}; the largest lift at α = inf."""
     if math.isinf(alpha):
         return float(max(lifts))
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(PRECISE):
         a = Decimal(alpha)
         total = sum(decimal_of(p) * power(decimal_of(ratio), a) for p, ratio in zip(p_s, lifts, strict=True))
         return float(power(total, 1 / a))
@@ -111,8 +109,7 @@ def min_lift(joint: Law) -> list[Fraction]:
 def mutual_information(joint: Law) -> float:
     """Σ P(s, y) log P(s, y) / (P(s) P(y))."""
     ratios = lift(joint)
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(PRECISE):
         total = sum(
             decimal_of(p) * decimal_of(ratio).ln()
             for row, lifts in zip(joint, ratios, strict=True)
@@ -143,8 +140,7 @@ def sibson_information(joint: Law, alpha: float) -> float:
     p_s, p_y = margins(joint)
     if math.isinf(alpha):
         return log(sum(max(joint[s][y] / p_s[s] for s in range(len(p_s))) for y in range(len(p_y))))
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(PRECISE):
         a = Decimal(alpha)
         total = sum(
             power(
@@ -164,8 +160,7 @@ def arimoto_information(joint: Law, alpha: float) -> float:
     if math.isinf(alpha):
         guess = sum(max(column(joint, y)) for y in range(len(p_y)))
         return log(guess / max(p_s))
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(PRECISE):
         a = Decimal(alpha)
         entropy = sum(power(decimal_of(p), a) for p in p_s).ln() / (1 - a)
         norms = sum(power(sum(power(decimal_of(p), a) for p in column(joint, y)), 1 / a) for y in range(len(p_y)))
@@ -202,8 +197,7 @@ def ldp_of_channel(matrix: Law) -> float:
 
 
 def entropy(p: list[Fraction]) -> float:
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(PRECISE):
         return float(-sum(decimal_of(q) * decimal_of(q).ln() for q in p if q > 0))
 
 

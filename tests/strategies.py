@@ -116,6 +116,8 @@ def budgets(draw, kinds=tuple(KINDS), nats=_NATS):
     """A budget, with its kind and bounds for the oracles: ``(budget, kind, bounds)``."""
     kind = draw(st.sampled_from(kinds))
     bounds = {"eps": draw(nats)} if kind == "ldp" else {"lower": draw(nats), "upper": draw(nats)}
+    if draw(st.booleans()):
+        bounds[draw(st.sampled_from(sorted(bounds)))] = np.inf  # one side alone, or none
     if kind == "alpha":
         bounds["alpha"] = draw(st.sampled_from([1.5, 2.0, 3.0, 10.0, np.inf]))
     return KINDS[kind](**bounds), kind, bounds

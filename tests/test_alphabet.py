@@ -181,6 +181,8 @@ ARROW_COLUMNS = {
 
 def plain(column) -> list:
     """Rows of a column as Python values, NaN as None and -0.0 as 0.0."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
     if pa.types.is_dictionary(column.type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         rows = [v for chunk in chunks for v in _looked_up(chunk)]

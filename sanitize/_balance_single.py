@@ -1,0 +1,175 @@
+"""Largest I(X;Y) of a channel when the entropy of X is bounded below: one concave program, with a certificate.
+
+Equal rows of the channel are one letter with a share u(x) of the alphabet, so that log|X| - H(X) is the
+divergence of the law p of the letters from u; ``slack`` = log|X| - b is how large that divergence may be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, null_space
+from scipy.optimize import brentq
+from scipy.special import xlog1py, xlogy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Below this slack the only law that doubles can tell from the others is u itself.
+_NO_SLACK = 1e-14
+_SMALLEST_BARRIER = 1e-14
+_NEWTON_STEPS = 60
+
+
+@dataclass(frozen=True)
+class RestrictedCapacity:
+    """Bounds on max I(X;Y), in nats, and the law of the letters that reaches the lower one."""
+
+    lower: float
+    upper: float
+    p: NDArray[np.float64]
+
+
+def distinct_rows(
+    matrix: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.int64]]:
+    """Distinct rows (k, n_y) of a channel, the number of each row among them, and how often each occurs."""
+    laws, where, counts = np.unique(matrix, axis=0, return_inverse=True, return_counts=True)
+    return laws, where.reshape(-1), counts
+
+
+def divergences(laws: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """D(W_x || q) of each row in nats; q positive where any row is."""
+    ratio = np.divide(laws, q, out=np.ones_like(laws), where=laws > 0)
+    return np.asarray(xlogy(laws, ratio).sum(axis=1))
+
+
+def divergence_from(p: NDArray[np.float64], share: NDArray[np.float64]) -> float:
+    """D(p || u), without cancellation where p is close to u."""
+    r = p / share
+    terms = np.where(r > 0.5, xlog1py(r, np.maximum(r - 1, -0.5)), xlogy(r, r)) - (r - 1)
+    return max(0.0, float(share @ terms))
+
+
+def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: float) -> float:
+    """max{p·D : D(p||u) <= slack} from above: s log Σ u exp(D/s) + s slack at the Gibbs law p ∝ u exp(D/s).
+
+    Any s > 0 gives a valid bound, so the accuracy of the root only matters for its tightness.
+    """
+    top = float(values.max())
+    if slack <= 0:
+        return float(share @ values)
+    below = values - top
+    spread = -float(below.min())
+    if spread == 0 or -math.log(share[below == 0].sum()) <= slack:
+        return top
+
+    def excess(log_s: float) -> float:
+        weights = share * np.exp(below / math.exp(log_s))
+        return divergence_from(weights / weights.sum(), share) - slack
+
+    low, high = math.log(spread) - math.log(700), math.log(spread) + 25
+    if excess(low) <= 0:
+        return top
+    s = math.exp(float(brentq(excess, low, high, xtol=1e-12))) if excess(high) < 0 else math.exp(high)
+    bound = top + s * math.log1p(float(share @ np.expm1(below / s))) + s * slack
+    return min(top, bound)
+
+
+def restricted_capacity(
+    laws: NDArray[np.float64], share: NDArray[np.float64], slack: float, tol: float
+) -> RestrictedCapacity:
+    """max I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
+
+    Each p gives the lower bound I(p, W), and its output law q = pW the upper bound of `gibbs_bound`.
+    """
+    laws = laws[:, laws.sum(axis=0) > 0]
+    k = len(laws)
+    if slack >= -math.log(share.min()):
+        slack = math.inf
+    p = share.copy()
+    barrier = 0.1 * max(_information(p, laws), 1e-3)
+    lower = upper = -math.inf
+    while True:
+        if slack > _NO_SLACK and k > 1:
+            p = _centred(p, laws, share, slack, barrier)
+        lower = _information(p, laws)
+        bound = max(lower, gibbs_bound(divergences(laws, p @ laws), share, slack))
+        upper = bound if math.isinf(upper) else min(upper, bound)
+        barrier *= 0.1
+        if upper - lower <= tol or barrier < _SMALLEST_BARRIER or slack <= _NO_SLACK or k == 1:
+            return RestrictedCapacity(lower, upper, p)
+
+
+def widest_input(laws: NDArray[np.float64], share: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Law of largest entropy among those with the output law and the mean row entropy of p.
+
+    Starting from the centre of the laws that reach a capacity, this is the widest of them: D(p||u) is minimised
+    over p + the null space of the rows, restricted to the letters that p uses.
+    """
+    used = np.flatnonzero(p > 1e-7)
+    entropies = -xlogy(laws[used], laws[used]).sum(axis=1)
+    free = null_space(np.column_stack([laws[used], entropies, np.ones(len(used))]).T, rcond=1e-9)
+    v = p[used] / p[used].sum()
+    for _ in range(_NEWTON_STEPS if free.size else 0):
+        gradient = free.T @ (np.log(v / share[used]) + 1)
+        step = -free @ np.linalg.solve(free.T @ (free / v[:, None]), gradient)
+        length = 1.0
+        if (step < 0).any():
+            length = min(1.0, 0.95 * float((v[step < 0] / -step[step < 0]).min()))
+        before = divergence_from(v, share[used])
+        while length > 1e-10 and divergence_from(v + length * step, share[used]) > before:
+            length /= 2
+        v = v + length * step
+        if np.abs(length * step).max() < 1e-12:
+            break
+    widest = np.zeros_like(p)
+    widest[used] = v / v.sum()
+    return widest
+
+
+def _information(p: NDArray[np.float64], laws: NDArray[np.float64]) -> float:
+    return max(0.0, float(p @ divergences(laws, p @ laws)))
+
+
+def _centred(
+    p: NDArray[np.float64], laws: NDArray[np.float64], share: NDArray[np.float64], slack: float, barrier: float
+) -> NDArray[np.float64]:
+    """Maximum of I(p) + μ (log(slack - D(p||u)) + Σ log p); Newton steps in relative changes of p."""
+
+    def room(p: NDArray[np.float64]) -> float:
+        return 1.0 if math.isinf(slack) else slack - divergence_from(p, share)
+
+    def objective(p: NDArray[np.float64]) -> float:
+        left = room(p)
+        return -math.inf if left <= 0 else _information(p, laws) + barrier * (math.log(left) + np.log(p / share).sum())
+
+    for _ in range(_NEWTON_STEPS):
+        q = p @ laws
+        slope = p * divergences(laws, q) + barrier
+        scaled = p[:, None] * laws
+        curvature = (scaled / q) @ scaled.T
+        curvature[np.diag_indices_from(curvature)] += barrier
+        if math.isfinite(slack):
+            left = room(p)
+            outward = -p * np.log(p / share)
+            slope = slope + barrier / left * outward
+            curvature[np.diag_indices_from(curvature)] += barrier / left * p
+            curvature += barrier / left**2 * np.outer(outward, outward)
+        both = cho_solve(cho_factor(curvature), np.column_stack([slope, p]))
+        change = both[:, 0] - (p @ both[:, 0]) / (p @ both[:, 1]) * both[:, 1]
+        gain = float(change @ curvature @ change)
+        if gain <= 1e-3 * barrier:
+            break
+        length = min(1.0, 0.99 / max(-float(change.min()), 1e-300))
+        before = objective(p)
+        while length > 1e-12 and objective(p * (1 + length * change)) < before + 0.25 * length * gain:
+            length /= 2
+        if length <= 1e-12:
+            break
+        p = p * (1 + length * change)
+        p = p / p.sum()
+    return p

@@ -1,0 +1,98 @@
+"""Which inputs of a channel are neighbours: databases in lexicographic order, and pairs of inputs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+# More than any channel can have; larger ones would only exhaust memory.
+_RECORDS = 1 << 16
+_BITS = 40
+
+
+def hamming_neighbours(
+    n: int | None = None, m: int | None = None, *, sizes: Sequence[int] | None = None
+) -> NDArray[np.intp]:
+    """Pairs of databases that differ in exactly one record, in lexicographic order [WYZ §2.2, WXH Def. 10].
+
+    Database (x_1, ..., x_n) has the code of its letters read as digits, the first record most significant.
+
+    Parameters
+    ----------
+    n, m : int
+        n records over m letters each: m**n databases.
+    sizes : sequence of int
+        Instead of ``n`` and ``m``, the number of letters of each record.
+
+    Returns
+    -------
+    ndarray of int, shape (n_pairs, 2)
+        Codes, the smaller first.
+
+    Raises
+    ------
+    InvalidParameter
+        If not exactly one of (``n``, ``m``) and ``sizes`` is given, or a size is not an integer >= 1.
+
+    Examples
+    --------
+    >>> hamming_neighbours(2, 2).tolist()
+    [[0, 2], [1, 3], [0, 1], [2, 3]]
+    """
+    shape = database_sizes(n, m, sizes)
+    codes = np.arange(math.prod(shape)).reshape(shape)
+    blocks = []
+    for record, letters in enumerate(shape):
+        lines = np.moveaxis(codes, record, -1).reshape(-1, letters)
+        low, high = np.triu_indices(letters, 1)
+        blocks.append(np.stack([lines[:, low].ravel(), lines[:, high].ravel()], axis=1))
+    return np.concatenate(blocks)
+
+
+def database_sizes(n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
+    """Letters of each record, from ``n`` and ``m`` or from ``sizes``."""
+    if (sizes is None) == (n is None and m is None) or (n is None) != (m is None):
+        raise InvalidParameter("describe the databases by n and m together, or by sizes alone")
+    counts: tuple[object, ...] = (n, m) if sizes is None else tuple(sizes)
+    whole = tuple(int(c) for c in counts if isinstance(c, (int, np.integer)) and not isinstance(c, bool) and c >= 1)
+    if not whole or len(whole) < len(counts):
+        raise InvalidParameter(f"{'n and m' if sizes is None else 'sizes'} must be integers >= 1, got {counts}")
+    n_records, bits = (
+        (whole[0], whole[0] * math.log2(whole[1])) if sizes is None else (len(whole), math.log2(math.prod(whole)))
+    )
+    if n_records > _RECORDS or bits > _BITS:
+        raise InvalidParameter(
+            f"n = {n_records} records make more databases than any matrix has rows, about 2**{bits:.0f}"
+        )
+    return (whole[1],) * n_records if sizes is None else whole
+
+
+def databases_of(n_inputs: int, n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
+    """Letters of each record, checked to make up the inputs of a channel."""
+    shape = database_sizes(n, m, sizes)
+    if math.prod(shape) != n_inputs:
+        raise InvalidParameter(
+            f"records of {shape} letters make {math.prod(shape)} databases, but the channel has {n_inputs} inputs"
+        )
+    return shape
+
+
+def pairs_of(neighbours: ArrayLike, n_inputs: int) -> NDArray[np.intp]:
+    """Pairs of inputs as an integer array (n_pairs, 2), checked to name inputs."""
+    pairs = np.asarray(neighbours)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
+        raise InvalidParameter(f"neighbours must be an integer array (n_pairs, 2), got shape {pairs.shape}")
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n_inputs):
+        raise InvalidParameter(
+            f"neighbours must name inputs from 0 to {n_inputs - 1}, got {pairs.min()} to {pairs.max()}"
+        )
+    return pairs.astype(np.intp)
