@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 # The trapezoid rule converges like exp(-2 pi d / step), d the distance of the complex zeros of q from the axis.
 _STEP = 0.02
 _TAIL = 9.5
-LARGEST_AMPLITUDE = 60.0
+LARGEST_AMPLITUDE = 40.0
+# To find where the points lie, coarser figures do.
 _GRID = 0.1
+_COARSE_STEP = 0.1
+_COARSE_TOL = 1e-10
+_TOUCHES = 1e-4
 _MOST_KNOWN = 4096
 
 
@@ -203,13 +207,17 @@ def _locate(line: _HalfLine) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
     Neighbours on the grid share a mass at will, but D tells the places: its peaks, where it touches C.
     """
-    grid = np.linspace(0, line.amplitude, math.ceil(line.amplitude / _GRID) + 1)
-    rows = line.density(grid) * line.masses
-    bracket = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), 1e-9)
-    d = np.concatenate([[-np.inf], bracket.divergences, [-np.inf]])
-    places = grid[(d[1:-1] >= d[:-2]) & (d[1:-1] > d[2:]) & (d[1:-1] > bracket.upper - 1e-3)]
-    nearest = np.abs(grid[:, None] - places).argmin(axis=1)
-    masses = np.bincount(nearest, weights=bracket.law, minlength=len(places))
+    half = math.ceil(line.amplitude / _GRID)
+    grid = np.linspace(-line.amplitude, line.amplitude, 2 * half + 1)
+    reach = math.ceil((line.amplitude + _TAIL) / _COARSE_STEP)
+    rows = _density(np.arange(-reach, reach + 1) * _COARSE_STEP - grid[:, None])
+    bracket = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), _COARSE_TOL)
+    law = bracket.law[half:] + bracket.law[half::-1]
+    law[0] /= 2
+    d = np.append(bracket.divergences[half - 1 :], -np.inf)  # from the left neighbour of 0
+    peak = (d[1:-1] >= d[:-2]) & (d[1:-1] > d[2:]) & (d[1:-1] > bracket.upper - _TOUCHES)
+    places = grid[half:][peak]
+    masses = np.bincount(np.abs(grid[half:, None] - places).argmin(axis=1), weights=law, minlength=len(places))
     kept = masses > 0
     return places[kept], masses[kept] / masses.sum()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Below this slack the only law that doubles can tell from the others is u itself.
-_NO_SLACK = 1e-14
+NO_SLACK = 1e-14
 _SMALLEST_BARRIER = 1e-14
 _NEWTON_STEPS = 60
 
@@ -60,7 +60,7 @@ def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: 
     Any s > 0 gives a valid bound, so the accuracy of the root only matters for its tightness.
     """
     top = float(values.max())
-    if slack <= 0:
+    if slack <= NO_SLACK:
         return float(share @ values)
     below = values - top
     spread = -float(below.min())
@@ -82,7 +82,7 @@ def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: 
 def restricted_capacity(
     laws: NDArray[np.float64], share: NDArray[np.float64], slack: float, tol: float
 ) -> RestrictedCapacity:
-    """max I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
+    """Largest I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
 
     Each p gives the lower bound I(p, W), and its output law q = pW the upper bound of `gibbs_bound`.
     """
@@ -94,25 +94,24 @@ def restricted_capacity(
     barrier = 0.1 * max(_information(p, laws), 1e-3)
     lower = upper = -math.inf
     while True:
-        if slack > _NO_SLACK and k > 1:
+        if slack > NO_SLACK and k > 1:
             p = _centred(p, laws, share, slack, barrier)
         lower = _information(p, laws)
         bound = max(lower, gibbs_bound(divergences(laws, p @ laws), share, slack))
         upper = bound if math.isinf(upper) else min(upper, bound)
         barrier *= 0.1
-        if upper - lower <= tol or barrier < _SMALLEST_BARRIER or slack <= _NO_SLACK or k == 1:
+        if upper - lower <= tol or barrier < _SMALLEST_BARRIER or slack <= NO_SLACK or k == 1:
             return RestrictedCapacity(lower, upper, p)
 
 
 def widest_input(laws: NDArray[np.float64], share: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Law of largest entropy among those with the output law and the mean row entropy of p.
+    """Law of largest entropy among those with the output law of p.
 
     Starting from the centre of the laws that reach a capacity, this is the widest of them: D(p||u) is minimised
     over p + the null space of the rows, restricted to the letters that p uses.
     """
     used = np.flatnonzero(p > 1e-7)
-    entropies = -xlogy(laws[used], laws[used]).sum(axis=1)
-    free = null_space(np.column_stack([laws[used], entropies, np.ones(len(used))]).T, rcond=1e-9)
+    free = null_space(np.column_stack([laws[used], np.ones(len(used))]).T, rcond=1e-7)
     v = p[used] / p[used].sum()
     for _ in range(_NEWTON_STEPS if free.size else 0):
         gradient = free.T @ (np.log(v / share[used]) + 1)
@@ -162,11 +161,16 @@ def _centred(
         both = cho_solve(cho_factor(curvature), np.column_stack([slope, p]))
         change = both[:, 0] - (p @ both[:, 0]) / (p @ both[:, 1]) * both[:, 1]
         gain = float(change @ curvature @ change)
-        if gain <= 1e-3 * barrier:
+        if gain <= 1e-6 * barrier:
             break
         length = min(1.0, 0.99 / max(-float(change.min()), 1e-300))
         before = objective(p)
-        while length > 1e-12 and objective(p * (1 + length * change)) < before + 0.25 * length * gain:
+        # Close to the centre Newton's step is safe, and the objective's gain drowns in rounding.
+        while (
+            gain > 0.05 * barrier
+            and length > 1e-12
+            and objective(p * (1 + length * change)) < before + 0.25 * length * gain
+        ):
             length /= 2
         if length <= 1e-12:
             break

@@ -164,7 +164,7 @@ def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bou
     --------
     >>> bound = min_lift_from_alpha_inverse(1.25, 0.5, 2)
     >>> round(bound.tight, 6), round(bound.printed, 6), bound.verdict
-    (0.67643, 0.565685, 'loose')
+    (0.620204, 0.565685, 'loose')
     """
     bound, share = number("bound", bound, 1, math.inf), _share(share)
     alpha = number("alpha", alpha, 1, math.inf)

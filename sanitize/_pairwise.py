@@ -35,7 +35,8 @@ def log_ratios(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.flo
 def positive_part(p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     """Largest P(A) - e^ε Q(A) over events A: the sum over outputs of the positive part of p - e^ε q."""
     if math.isinf(epsilon):
-        return np.where(q == 0, p, 0.0).sum(axis=1)
+        lost: NDArray[np.float64] = np.where(q == 0, p, 0.0).sum(axis=1)
+        return lost
     # In two halves, because e^ε alone may overflow where its product with a tiny q does not.
     half = np.exp(min(epsilon / 2, 700.0))
     with np.errstate(over="ignore"):
@@ -56,14 +57,16 @@ def epsilon_at(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> 
         logs = np.where(excess > _ROUNDING * delta, np.log(excess) - np.log(mass_q), -np.inf)
     if delta == 0:  # sums would only round what single outputs decide
         logs = log_ratios(p, q)
-    return np.maximum(logs.max(axis=1), 0.0)
+    level: NDArray[np.float64] = np.maximum(logs.max(axis=1), 0.0)
+    return level
 
 
 def renyi(p: NDArray[np.float64], q: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 for equal laws, inf where P leaves the support of Q."""
     ratio = log_ratios(p, q)
     if alpha > _ORDERS:
-        return np.maximum(ratio.max(axis=1), 0.0)
+        largest: NDArray[np.float64] = np.maximum(ratio.max(axis=1), 0.0)
+        return largest
     both = (p > 0) & (q > 0)
     shift = alpha - 1
     lost_p, lost_q = np.where(q == 0, p, 0.0).sum(axis=1), np.where(p == 0, q, 0.0).sum(axis=1)

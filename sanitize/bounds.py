@@ -78,7 +78,7 @@ def implied_bounds(budget: Budget | None) -> dict[str, float]:
     >>> from sanitize.budgets import LiftBudget
     >>> bounds = implied_bounds(LiftBudget(lower=1.5, upper=0.5))
     >>> round(bounds["chi2_divergence"], 4), round(bounds["mutual_information"], 4)
-    (0.504, 0.2027)
+    (0.504, 0.2969)
     """
     if isinstance(budget, LDPBudget):
         return {"ldp_sensitive": budget.eps, "max_log_lift": budget.eps, "min_log_lift": -budget.eps}

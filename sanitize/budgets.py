@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
 
 TOLERANCE = 1e-12
+# Beyond this no lift of doubles can reach the bound, and its square would overflow.
+_LARGEST_NATS = 350.0
 
 
 @runtime_checkable
@@ -57,17 +59,22 @@ class _LiftBased:
         raise NotImplementedError  # pragma: no cover
 
 
-def _check(owner: object, **bounds: float) -> None:
+def _check(owner: str, **bounds: float) -> None:
     for name, value in bounds.items():
         if not isinstance(value, (int, float, np.floating, np.integer)) or isinstance(value, bool):
-            raise InvalidBudget(f"{type(owner).__name__}: {name} must be a number, got {type(value).__name__}")
+            raise InvalidBudget(f"{owner}: {name} must be a number, got {type(value).__name__}")
         if math.isnan(value) or value < 0:
-            raise InvalidBudget(f"{type(owner).__name__}: {name} must be >= 0 (inf for no bound), got {value}")
+            raise InvalidBudget(f"{owner}: {name} must be >= 0 (inf for no bound), got {value}")
 
 
 def _minus(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
     """Value minus bound, where an infinite bound is never exceeded, not even by an infinite value."""
     return np.full_like(value, -np.inf) if math.isinf(bound) else value - bound
+
+
+def _expm1(nats: float) -> float:
+    """e**nats - 1; a finite bound stays finite, so that an infinite leakage still exceeds it."""
+    return nats if math.isinf(nats) else math.expm1(min(nats, _LARGEST_NATS))
 
 
 def _logs(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -99,7 +106,7 @@ class LiftBudget(_LiftBased):
     upper: float
 
     def __post_init__(self) -> None:
-        _check(self, lower=self.lower, upper=self.upper)
+        _check(type(self).__name__, lower=self.lower, upper=self.upper)
 
     @classmethod
     def symmetric(cls, eps: float) -> LiftBudget:
@@ -109,8 +116,12 @@ class LiftBudget(_LiftBased):
     @classmethod
     def from_ldp(cls, eps: float, min_share: float = 0.5) -> LiftBudget:
         """Budget that implies ε-LDP of S: ``min_share`` of ε for the min-lift, the rest for the max-lift."""
+        _check("LiftBudget.from_ldp", eps=eps, min_share=min_share)
         if not 0 <= min_share <= 1:
             raise InvalidBudget(f"LiftBudget.from_ldp: min_share must lie in [0, 1], got {min_share}")
+        # No share of an infinite ε is a bound; 0 times inf would be none either.
+        if math.isinf(eps):
+            return cls(lower=eps, upper=eps)
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -140,7 +151,7 @@ class LDPBudget(_LiftBased):
     eps: float
 
     def __post_init__(self) -> None:
-        _check(self, eps=self.eps)
+        _check(type(self).__name__, eps=self.eps)
 
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return _minus(self.risk_of(lifts, p_s), self.eps)
@@ -159,7 +170,7 @@ class _Averaged(_LiftBased):
 
     def _bounds(self) -> tuple[float, float]:
         """Bounds on the measure of the lift and of its inverse."""
-        return math.expm1(self.upper), math.expm1(self.lower)
+        return _expm1(self.upper), _expm1(self.lower)
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         raise NotImplementedError  # pragma: no cover
@@ -197,7 +208,7 @@ class L1LiftBudget(_Averaged):
     upper: float
 
     def __post_init__(self) -> None:
-        _check(self, lower=self.lower, upper=self.upper)
+        _check(type(self).__name__, lower=self.lower, upper=self.upper)
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return l1_of(lifts, p_s)
@@ -217,10 +228,10 @@ class Chi2LiftBudget(_Averaged):
     upper: float
 
     def __post_init__(self) -> None:
-        _check(self, lower=self.lower, upper=self.upper)
+        _check(type(self).__name__, lower=self.lower, upper=self.upper)
 
     def _bounds(self) -> tuple[float, float]:
-        return math.expm1(self.upper) ** 2, math.expm1(self.lower) ** 2
+        return _expm1(self.upper) ** 2, _expm1(self.lower) ** 2
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return chi2_of(lifts, p_s)
@@ -241,12 +252,12 @@ class AlphaLiftBudget(_Averaged):
     upper: float
 
     def __post_init__(self) -> None:
-        _check(self, alpha=self.alpha, lower=self.lower, upper=self.upper)
+        _check(type(self).__name__, alpha=self.alpha, lower=self.lower, upper=self.upper)
         if not self.alpha > 1:
             raise InvalidBudget(f"AlphaLiftBudget: alpha must be greater than 1 (inf allowed), got {self.alpha}")
 
     def _bounds(self) -> tuple[float, float]:
-        return math.exp(self.upper), math.exp(self.lower)
+        return 1 + _expm1(self.upper), 1 + _expm1(self.lower)
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return alpha_of(lifts, p_s, self.alpha)

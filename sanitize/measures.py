@@ -9,12 +9,12 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr, xlogy
+from scipy.special import entr, logsumexp, xlogy
 
 from sanitize._rows import ReducedChannel
 from sanitize.errors import InvalidChannel
 from sanitize.joint import JointDistribution
-from sanitize.lift import alpha_of, check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
+from sanitize.lift import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +79,10 @@ def sibson_information(joint: JointDistribution, alpha: float) -> float:
     >>> [round(sibson_information(joint, a), 4) for a in (1, 2, float("inf"))]
     [0.0863, 0.1572, 0.3365]
     """
-    return _renyi_information(joint, check_alpha(alpha), joint.p_s)
+    order = check_alpha(alpha)
+    if math.isinf(order):
+        return maximal_leakage(joint)
+    return _renyi_information(joint, order, np.zeros(len(joint.p_s)))
 
 
 def arimoto_information(joint: JointDistribution, alpha: float) -> float:
@@ -104,27 +107,26 @@ def arimoto_information(joint: JointDistribution, alpha: float) -> float:
     order = check_alpha(alpha)
     if math.isinf(order):
         return float(np.log(joint.pmf.max(axis=0).sum() / joint.p_s.max()))
-    log_weights = order * np.log(joint.p_s)
-    weights = np.exp(log_weights - log_weights.max())
-    return _renyi_information(joint, order, weights / weights.sum())
+    return _renyi_information(joint, order, np.log(joint.p_s))
 
 
-def _renyi_information(joint: JointDistribution, alpha: float, weights: NDArray[np.float64]) -> float:
-    """α/(α-1) log E_Y[(Σ_s w(s) l(s, Y)^α)^{1/α}] for weights tilted from the prior."""
+def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.float64]) -> float:
+    """α/(α-1) log E_Y[(Σ_s w(s) l(s, Y)^α)^{1/α}] for the weights w ∝ P_S e^{(α-1) tilt}."""
     if alpha == 1:
         return mutual_information(joint)
     lifts = lift(joint)
-    if alpha - 1 > _NEAR_ONE:
-        mean = float(np.log(alpha_of(lifts, weights, alpha) @ joint.p_x))
-        return max(0.0, alpha / (alpha - 1) * mean)
+    order = alpha - 1
+    with np.errstate(divide="ignore"):
+        log_lifts = np.log(lifts)
+    if order > _NEAR_ONE:
+        # In logs, because a large order underflows the weight of a rare s whose lift is large.
+        log_weights = np.log(joint.p_s) + order * tilt
+        norms = logsumexp(log_weights[:, None] + alpha * log_lifts, axis=0) - logsumexp(log_weights)
+        return max(0.0, alpha / order * float(logsumexp(norms / alpha, b=joint.p_x)))
     # With w = P_S e^{(α-1)t} / Z and Σ P_S l = 1 the bracket is 1 + Σ P_S l expm1((α-1)(t + log l)), over Z:
     # small numbers stay small, so that nothing cancels as α tends to 1.
-    order = alpha - 1
-    tilt = np.zeros(len(weights)) if weights is joint.p_s else np.log(joint.p_s)
     log_z = np.log1p(joint.p_s @ np.expm1(order * tilt))
-    with np.errstate(divide="ignore"):
-        exponent = order * (tilt[:, None] + np.log(lifts))
-    bracket = np.einsum("s,sy,sy->y", joint.p_s, lifts, np.expm1(exponent))
+    bracket = np.einsum("s,sy,sy->y", joint.p_s, lifts, np.expm1(order * (tilt[:, None] + log_lifts)))
     small = np.expm1((np.log1p(bracket) - log_z) / alpha)
     return max(0.0, alpha / order * float(np.log1p(small @ joint.p_x)))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # More than any channel can have; larger ones would only exhaust memory.
 _RECORDS = 1 << 16
-_BITS = 40
+_DATABASES = 1 << 40
 
 
 def hamming_neighbours(
@@ -60,20 +60,24 @@ def hamming_neighbours(
 
 def database_sizes(n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
     """Letters of each record, from ``n`` and ``m`` or from ``sizes``."""
-    if (sizes is None) == (n is None and m is None) or (n is None) != (m is None):
+    if sizes is not None and n is None and m is None:
+        shape = tuple(_count(size, "every one of sizes") for size in sizes)
+    elif sizes is None and n is not None and m is not None:
+        records = _count(n, "n")
+        if records > _RECORDS:
+            raise InvalidParameter(f"n must be an integer from 1 to {_RECORDS}, got {n}")
+        shape = (_count(m, "m"),) * records
+    else:
         raise InvalidParameter("describe the databases by n and m together, or by sizes alone")
-    counts: tuple[object, ...] = (n, m) if sizes is None else tuple(sizes)
-    whole = tuple(int(c) for c in counts if isinstance(c, (int, np.integer)) and not isinstance(c, bool) and c >= 1)
-    if not whole or len(whole) < len(counts):
-        raise InvalidParameter(f"{'n and m' if sizes is None else 'sizes'} must be integers >= 1, got {counts}")
-    n_records, bits = (
-        (whole[0], whole[0] * math.log2(whole[1])) if sizes is None else (len(whole), math.log2(math.prod(whole)))
-    )
-    if n_records > _RECORDS or bits > _BITS:
-        raise InvalidParameter(
-            f"n = {n_records} records make more databases than any matrix has rows, about 2**{bits:.0f}"
-        )
-    return (whole[1],) * n_records if sizes is None else whole
+    if not shape or math.prod(shape) > _DATABASES:
+        raise InvalidParameter(f"records must make from 1 to {_DATABASES} databases, got {len(shape)} records")
+    return shape
+
+
+def _count(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidParameter(f"{name} must be an integer >= 1, got {value!r}")
+    return int(value)
 
 
 def databases_of(n_inputs: int, n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
