@@ -10,3 +10,16 @@ _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("ci", derandomize=True, max_examples=60, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print how many of scikit-learn's own checks ran, and how they ended."""
+    forms = {"as_shipped": "as shipped", "all_checks_but_two": "seeded, without the tag"}
+    for part, form in forms.items():
+        ended = {
+            outcome: len([r for r in terminalreporter.stats.get(outcome, []) if part in getattr(r, "nodeid", "")])
+            for outcome in ("passed", "skipped", "xfailed", "failed")
+        }
+        if any(ended.values()):
+            counts = ", ".join(f"{n} {outcome}" for outcome, n in ended.items())
+            terminalreporter.write_line(f"scikit-learn's estimator checks, {form}: {counts}")

@@ -1,0 +1,137 @@
+"""Cost of a release beside plain copies of the same Parquet file, in one run.
+
+    python benchmarks/release.py [ROWS] [--repeats N]
+
+Makes a file of ROWS rows (10 million by default) and 16 columns, 8 of them dictionary text, and prints for each way
+of treating it: wall and CPU seconds (the least of the repeats, taken in turns), peak memory of a process of its own,
+and the ratio to the naive streaming copy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TEXT_SYMBOLS = (5, 17, 40, 8, 100, 12, 5, 30)
+
+
+def make(path: Path, n_rows: int) -> None:
+    """Write the table: S depends on the text columns, the numbers are noise."""
+    rng = np.random.default_rng(0)
+    writer = None
+    for start in range(0, n_rows, 1_000_000):
+        n = min(1_000_000, n_rows - start)
+        s = rng.integers(0, TEXT_SYMBOLS[0], n)
+        columns = {}
+        for j, k in enumerate(TEXT_SYMBOLS):
+            codes = s if j == 0 else (rng.integers(0, k, n) + (rng.random(n) < 0.3) * s) % k
+            columns[f"t{j}"] = pa.DictionaryArray.from_arrays(
+                pa.array(codes.astype(np.int32)), pa.array([f"value-{j}-{i}" for i in range(k)])
+            )
+        for j in range(8):
+            columns[f"n{j}"] = pa.array(rng.integers(0, 10 ** (j + 1), n))
+        table = pa.table(columns)
+        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+        writer.write_table(table)
+    writer.close()
+
+
+def naive_copy(source: Path, target: Path) -> None:
+    reader = pq.ParquetFile(source)
+    with pq.ParquetWriter(target, reader.schema_arrow) as writer:
+        for batch in reader.iter_batches():
+            writer.write_batch(batch)
+
+
+def tuned_copy(source: Path, target: Path) -> None:
+    schema = pq.read_schema(source)
+    text = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    reader = pq.ParquetFile(source, read_dictionary=text)
+    numbers = [name for name in schema.names if name not in text]
+    with pq.ParquetWriter(target, reader.schema_arrow, compression="zstd", write_statistics=numbers) as writer:
+        for group in range(reader.num_row_groups):
+            writer.write_table(reader.read_row_group(group))
+
+
+def copy_of_released_columns(source: Path, target: Path) -> None:
+    reader = pq.ParquetFile(source)
+    schema = pa.schema([reader.schema_arrow.field(name) for name in ("t1", "t2")])
+    with pq.ParquetWriter(target, schema) as writer:
+        for batch in reader.iter_batches(columns=["t1", "t2"]):
+            writer.write_batch(batch)
+
+
+def _release(source: Path, target: Path, rows: str) -> None:
+    import sanitize as sz
+    from sanitize.transformers import SubsetMerging
+
+    sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="t0", public=["t1", "t2"])
+    sz.privatize_parquet(source, target, sanitizer, rows=rows, force=True)
+
+
+def release_shuffled(source: Path, target: Path) -> None:
+    _release(source, target, "shuffle")
+
+
+def release_in_order(source: Path, target: Path) -> None:
+    _release(source, target, "keep")
+
+
+WAYS = [naive_copy, tuned_copy, copy_of_released_columns, release_shuffled, release_in_order]
+
+
+def measure(way: str, source: Path, target: Path) -> dict[str, float]:
+    """Time one way in a process of its own, imports left out."""
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import release; release.child()"
+    run = subprocess.run(
+        [sys.executable, "-c", code, way, str(source), str(target)], check=True, capture_output=True, text=True
+    )
+    return json.loads(run.stdout)
+
+
+def child() -> None:
+    way, source, target = sys.argv[1:]
+    if way.startswith("release"):
+        import sanitize.parquet
+        import sanitize.transformers  # noqa: F401
+    wall, cpu = time.perf_counter(), time.process_time()
+    globals()[way](Path(source), Path(target))
+    # Not ru_maxrss, which a child process inherits from its parent.
+    status = Path("/proc/self/status").read_text()
+    peak = int(status.split("VmHWM:")[1].split()[0]) / 1024
+    print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "peak": peak}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="?", type=float, default=1e7)
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "source.parquet"), Path(folder, "target.parquet")
+        make(source, int(given.rows))
+        runs: dict[str, list[dict[str, float]]] = {way.__name__: [] for way in WAYS}
+        for _ in range(given.repeats):
+            for way in WAYS:
+                runs[way.__name__].append(measure(way.__name__, source, target))
+        base = {key: min(run[key] for run in runs["naive_copy"]) for key in ("wall", "cpu")}
+        print(f"{int(given.rows):,} rows, {source.stat().st_size / 2**20:.0f} MiB, least of {given.repeats} runs")
+        print(f"{'':26}{'wall s':>8}{'cpu s':>8}{'peak MiB':>10}{'wall ratio':>12}{'cpu ratio':>11}")
+        for way, found in runs.items():
+            wall, cpu = (min(run[key] for run in found) for key in ("wall", "cpu"))
+            peak = max(run["peak"] for run in found)
+            ratios = f"{wall / base['wall']:>12.2f}{cpu / base['cpu']:>11.2f}"
+            print(f"{way.replace('_', ' '):26}{wall:>8.2f}{cpu:>8.2f}{peak:>10.0f}{ratios}")
+
+
+if __name__ == "__main__":
+    main()

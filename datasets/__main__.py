@@ -1,0 +1,25 @@
+"""``python -m sanitize.datasets NAME FILE`` writes a bundled table as Parquet, for trying the command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sanitize import datasets
+
+_LOADERS = {name.removeprefix("load_"): name for name in datasets.__all__ if name.startswith("load_")}
+
+
+def main() -> None:
+    """Write the table that is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m sanitize.datasets", description="Write a bundled table as Parquet.")
+    parser.add_argument("name", choices=sorted(_LOADERS), help="table to write")
+    parser.add_argument("file", type=Path, help="Parquet file to write")
+    given = parser.parse_args()
+    table = getattr(datasets, _LOADERS[given.name])()
+    table.to_parquet(given.file, index=False)
+    print(f"{given.file}: {len(table)} rows, columns {', '.join(table.columns)}")
+
+
+if __name__ == "__main__":
+    main()
