@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sanitize._version import __version__
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
-    from sanitize.report import LeakageReport
+    pass
 
 Kind = Literal["pandas", "polars", "pyarrow", "array"]
 
@@ -107,7 +105,10 @@ class Table(Mapping[str, Any]):
         if kind == "polars":
             return self._to_polars(columns, kept)
         if kind == "pyarrow":
-            arrays = {name: _arrow_like(array, self._native_type(name)) for name, array in columns.items()}
+            arrays = {
+                name: _arrow_like(array, self.native[name] if name in self.names else None)
+                for name, array in columns.items()
+            }
             return pa.table({**arrays, **{name: self.native[name] for name in kept}})
         parts = [_plain(array) for array in columns.values()] + [self.native[:, self.names.index(k)] for k in kept]
         fits = self.native.dtype.kind in "US" or all(np.issubdtype(part.dtype, np.number) for part in parts)
@@ -132,6 +133,10 @@ class Table(Mapping[str, Any]):
             for name, array in columns.items()
         }
         frame = pd.DataFrame(made, index=self.native.index if own else None)
+        # pandas reads a column of text objects as str unless told otherwise.
+        objects = {label_of[name]: object for name in columns if own and self._native_type(name) == np.dtype(object)}
+        if objects:
+            frame = frame.astype(objects)
         for name in kept:
             frame[label_of.get(name, name)] = self[name] if own else np.asarray(self[name])
         return frame
@@ -151,6 +156,8 @@ def _kind(native: Any) -> Kind:
         return "pyarrow"
     try:
         implementation = nw.from_native(native, eager_only=True).implementation
+    except nw.exceptions.DuplicateError:
+        return "pandas"  # the only kind that allows it; `Table.of` names the column
     except TypeError:
         raise ColumnError(
             f"expected a pandas or polars DataFrame, a pyarrow Table or a two-dimensional array, got "
@@ -217,16 +224,31 @@ def _polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
     return levels.gather(pl.Series(indices)) if indices is not None else levels
 
 
-def _arrow_like(array: pa.Array, dtype: pa.DataType | None) -> pa.Array:
+def _arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
+    """Arrow column of the type of the column it replaces."""
     dictionary, indices = _parts(array)
-    if dtype is None or (pa.types.is_string(dictionary.type) and not _holds_text(dtype)):
+    dtype = None if column is None else column.type
+    if column is None or (pa.types.is_string(dictionary.type) and not _holds_text(dtype)):
         return dictionary.take(indices) if indices is not None else dictionary
     if pa.types.is_dictionary(dtype):
-        if indices is None:
-            return dictionary.cast(dtype.value_type).dictionary_encode()
-        return pa.DictionaryArray.from_arrays(indices, dictionary.cast(dtype.value_type))
-    values = dictionary.cast(dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
-    return values.take(indices) if indices is not None else values
+        return _arrow_dictionary(array, column)
+    # Rows are taken before the cast: views of text cannot be taken from.
+    values = dictionary.take(indices) if indices is not None else dictionary
+    return values.cast(dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
+
+
+def _arrow_dictionary(array: pa.Array, column: pa.ChunkedArray) -> pa.Array:
+    """Dictionary array with a column's index type, and its order of values where that has a meaning."""
+    dtype = column.type
+    dictionary, indices = _parts(array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode())
+    dictionary = dictionary.cast(dtype.value_type)
+    if dtype.ordered:
+        known = pa.chunked_array([chunk.dictionary for chunk in column.chunks], dtype.value_type).unique()
+        place = known.filter(pc.is_in(known, value_set=dictionary))
+        dictionary, indices = place, pc.index_in(dictionary, value_set=place).take(indices)
+    fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
+    made = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
+    return made.cast(dtype) if fits else made
 
 
 def _holds_text(dtype: pa.DataType) -> bool:
@@ -246,34 +268,3 @@ def _plain(array: pa.Array) -> Any:
         filler: Any = np.nan if numeric else None
         values = np.append(values.astype(float if numeric else object), filler)
     return values[codes]
-
-
-# ---------------------------------------------------------------------------------------------- reports
-
-# By object identity, because frames are not hashable; an entry goes when its frame does.
-_KEPT: dict[int, LeakageReport] = {}
-
-
-def attach_report(frame: Any, report: LeakageReport) -> Any:
-    """Remember the report of a released frame; pandas frames also carry a summary without counts."""
-    key = id(frame)
-    try:
-        weakref.finalize(frame, _KEPT.pop, key, None)
-    except TypeError:  # arrays of some kinds cannot be watched, so nothing is remembered for them
-        return frame
-    _KEPT[key] = report
-    if hasattr(frame, "attrs"):
-        frame.attrs["sanitize"] = json.dumps(
-            {
-                "version": __version__,
-                "mechanism": report.facts.mechanism,
-                "budget": repr(report.budget),
-                "within_budget": report.ok,
-            }
-        )
-    return frame
-
-
-def report_of(frame: Any) -> LeakageReport | None:
-    """Report attached to a released frame, if it is that very object."""
-    return _KEPT.get(id(frame))

@@ -25,10 +25,18 @@ _WORDS_PER_BLOCK = 4  # an AES block is 128 bits
 
 
 class RandomWords(Protocol):
-    """A source of uniform 32-bit words."""
+    """A source of uniform random words, in lanes."""
 
     def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
         """Words ``start`` to ``start + count`` of a lane."""
+        ...
+
+    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
+        """16-bit words ``start`` to ``start + count`` of a lane."""
+        ...
+
+    def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """A 64-bit word for each of some positions of a lane."""
         ...
 
 
@@ -68,6 +76,20 @@ class KeyedWords:
         stream = encryptor.update(bytes(4 * (skip + count)))
         return np.frombuffer(stream, dtype="<u4", count=count, offset=4 * skip).astype(np.uint32, copy=False)
 
+    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
+        """16-bit words ``start`` to ``start + count`` of a lane: the halves of its words."""
+        skip = start % 2
+        return self.words(lane, start // 2, (skip + count + 1) // 2).view(np.uint16)[skip : skip + count]
+
+    def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """A 64-bit word for each of some positions: half of the lane's block with that number."""
+        blocks = np.empty((len(positions), 2), ">u8")
+        blocks[:, 0] = lane
+        blocks[:, 1] = positions
+        # One block at a time is what counter mode does too, but it cannot leap.
+        encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()  # noqa: S305
+        return np.frombuffer(encryptor.update(blocks.tobytes()), "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
+
     def generator(self) -> np.random.Generator:
         """NumPy generator for choices that carry no information about rows, such as output order."""
         seed = np.random.SeedSequence(np.frombuffer(self.derive("generator").key, dtype=np.uint32).tolist())
@@ -83,6 +105,14 @@ class GeneratorWords:
     def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
         """Next ``count`` words."""
         return self.generator.integers(0, 1 << 32, size=count, dtype=np.uint32)
+
+    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:  # noqa: ARG002
+        """Next ``count`` 16-bit words."""
+        return self.generator.integers(0, 1 << 16, size=count, dtype=np.uint16)
+
+    def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:  # noqa: ARG002
+        """Next 64-bit words, one a position."""
+        return self.generator.integers(0, 1 << 64, size=len(positions), dtype=np.uint64)
 
 
 Randomness: TypeAlias = "RandomWords | np.random.Generator | np.random.RandomState | int | np.integer | bytes | None"

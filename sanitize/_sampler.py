@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sanitize._random import RandomWords
 
 _WORD_BITS = 32
+_TAIL_BITS = 30
+_BLOCK_ROWS = 1 << 15  # rows whose intermediate arrays stay in the cache
 # Below this many rows of one size the plain loop builds tables faster than the one in step over rows.
 _FEW_ROWS = 16
 
@@ -41,6 +43,8 @@ class AliasTable:
         Where the word equals ``lead``: 30-bit numbers below draw the first output.
     outputs : ndarray of int32, shape (2 * n_buckets,)
         Second and first output of each bucket.
+    only : ndarray of int32, shape (n_rows,), or None
+        Output of the rows that have one output, -1 for the others; None where no row has.
     """
 
     offset: NDArray[np.int64]
@@ -48,6 +52,7 @@ class AliasTable:
     lead: NDArray[np.uint32]
     tail: NDArray[np.uint32]
     outputs: NDArray[np.int32]
+    only: NDArray[np.int32] | None
 
     @classmethod
     def build(
@@ -85,20 +90,45 @@ class AliasTable:
             (_WORD_BITS - bits).astype(np.uint8),
             *_split_threshold(threshold, offset, bits, scale_bits),
             np.stack([indices[second], indices[first]], axis=1).ravel(),
+            np.where(sizes == 1, indices[indptr[:-1]], -1).astype(np.int32) if (sizes == 1).any() else None,
         )
 
     def draw(self, rows: NDArray[Any], source: RandomWords, lane: int, start: int) -> NDArray[np.int32]:
         """One output for each row; word ``start + i`` of the lane decides draw i."""
-        words = source.words(2 * lane, start, len(rows))
-        bucket = self.offset[rows] + (words >> self.shift[rows])
-        lead = self.lead[bucket]
+        released = np.empty(len(rows), np.int32)
+        for begin in range(0, len(rows), _BLOCK_ROWS):
+            block = rows[begin : begin + _BLOCK_ROWS]
+            # Every row uses up its word, drawn or not, so that draws depend on the row's number only.
+            words = source.words(2 * lane, start + begin, len(block))
+            numbers = np.arange(start + begin, start + begin + len(block))
+            if self.only is None:
+                released[begin : begin + len(block)] = self._draw_block(block, words, numbers, source, lane)
+                continue
+            outputs = self.only.take(block)
+            open_ = np.flatnonzero(outputs < 0)
+            outputs[open_] = self._draw_block(block[open_], words[open_], numbers[open_], source, lane)
+            released[begin : begin + len(block)] = outputs
+        return released
+
+    def _draw_block(
+        self,
+        rows: NDArray[Any],
+        words: NDArray[np.uint32],
+        numbers: NDArray[np.int64],
+        source: RandomWords,
+        lane: int,
+    ) -> NDArray[np.int32]:
+        bucket = self.offset.take(rows)
+        bucket += words >> self.shift.take(rows)
+        lead = self.lead.take(bucket)
         below = words < lead
         ties = np.flatnonzero(words == lead)
         if len(ties):
-            # One word at a time, because a keyed source finds it by position; ties are one in millions.
-            more = np.array([source.words(2 * lane + 1, start + int(i), 1)[0] >> 2 for i in ties], np.uint32)
+            more = source.words_at(2 * lane + 1, numbers[ties]) >> np.uint64(64 - _TAIL_BITS)
             below[ties] = more < self.tail[bucket[ties]]
-        return self.outputs[2 * bucket + below]
+        bucket <<= 1
+        bucket += below
+        return self.outputs.take(bucket)
 
 
 def _split_threshold(

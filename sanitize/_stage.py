@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from sanitize._guide import GuideTable, guide_bits
 from sanitize._sampler import AliasTable
 from sanitize.errors import InvalidChannel
 
@@ -118,8 +119,12 @@ class Stage:
         )
 
     @cached_property
-    def alias(self) -> AliasTable:
-        """Table for drawing outputs; built once."""
+    def sampler(self) -> AliasTable | GuideTable:
+        """Table for drawing outputs, built once: by guide for small channels, by alias for the others."""
+        largest = int(np.diff(self.indptr).max())
+        bits = guide_bits(self.n_inputs, self.n_outputs, largest)
+        if bits is not None:
+            return GuideTable.build(self.indptr, self.indices, self.weights, SCALE_BITS, bits)
         return AliasTable.build(self.indptr, self.indices, self.weights, SCALE_BITS)
 
     def take(self, inputs: NDArray[Any]) -> Stage:

@@ -88,6 +88,8 @@ class Alphabet:
         """
         if not columns:
             raise ColumnError("an alphabet needs at least one column")
+        if len(set(columns)) < len(columns):
+            raise ColumnError("a column is listed twice; list each column once")
         levels, codes = [], []
         for name in columns:
             values, column_codes = factorize(as_arrow(_column(table, name), name), name)

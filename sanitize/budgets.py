@@ -99,7 +99,7 @@ class LiftBudget(_LiftBased):
     >>> from sanitize.joint import JointDistribution
     >>> joint = JointDistribution.from_matrix([[0.25, 0.25], [0.1, 0.4]])
     >>> LiftBudget(lower=1.0, upper=0.3).excess(joint).round(4)
-    array([ 0.0567, -0.0375])
+    array([ 0.0567, -0.0924])
     """
 
     lower: float

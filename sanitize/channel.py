@@ -197,9 +197,9 @@ class Channel:
         released = rows.astype(np.int32)
         for lane, stage in enumerate(self.stages):
             if stage.is_deterministic:
-                released = stage.indices[released]
+                released = stage.indices.take(released)
             else:
-                released = stage.alias.draw(released, source, lane, start)
+                released = stage.sampler.draw(released, source, lane, start)
         return released
 
     def to_json(self) -> str:

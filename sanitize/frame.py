@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sanitize._frame import Table, report_of
+from sanitize._attached import report_of
+from sanitize._frame import Table
 from sanitize._release import Layout
 from sanitize.channel import Channel
 from sanitize.errors import SanitizeError

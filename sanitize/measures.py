@@ -77,7 +77,7 @@ def sibson_information(joint: JointDistribution, alpha: float) -> float:
     >>> from sanitize.joint import JointDistribution
     >>> joint = JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
     >>> [round(sibson_information(joint, a), 4) for a in (1, 2, float("inf"))]
-    [0.0863, 0.1572, 0.3365]
+    [0.0863, 0.1533, 0.3365]
     """
     order = check_alpha(alpha)
     if math.isinf(order):
@@ -102,7 +102,7 @@ def arimoto_information(joint: JointDistribution, alpha: float) -> float:
     >>> from sanitize.joint import JointDistribution
     >>> joint = JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
     >>> [round(arimoto_information(joint, a), 4) for a in (1, 2, float("inf"))]
-    [0.0863, 0.1572, 0.3365]
+    [0.0863, 0.1533, 0.3365]
     """
     order = check_alpha(alpha)
     if math.isinf(order):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -32,6 +32,15 @@ VERDICT_TOLERANCE = 1e-9
 
 Audience = Literal["internal", "public"]
 Kind = Literal["exact", "bound", "estimate"]
+
+
+@runtime_checkable
+class ChannelBudget(Protocol):
+    """A budget that also limits a figure of the whole channel, such as a capacity, which no law of (S, Y) tells."""
+
+    def measure_channel(self, channel: Channel) -> Measure:
+        """The figure and what is allowed."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,7 @@ class LeakageReport:
     n_rows: int | None
     _before: JointDistribution = field(repr=False)
     _after: JointDistribution = field(repr=False)
+    _channel_excess: float = field(default=-math.inf, repr=False)
 
     @classmethod
     def measure(
@@ -112,8 +122,13 @@ class LeakageReport:
             Mechanism, warnings and so on.
         """
         after = joint.release(channel)
+        lines, over = measure_all(joint, after, channel, budget), -math.inf
+        if isinstance(budget, ChannelBudget):
+            whole = budget.measure_channel(channel)
+            lines = (*lines, whole)
+            over = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
         return cls(
-            measures=measure_all(joint, after, channel, budget),
+            measures=lines,
             budget=budget,
             facts=facts or ReleaseFacts(),
             sensitive=joint.sensitive.columns,
@@ -121,13 +136,19 @@ class LeakageReport:
             n_rows=joint.n,
             _before=joint,
             _after=after,
+            _channel_excess=over,
         )
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:
-        """Nats above the budget of each released symbol, shape (n_y,); -inf without a budget."""
+        """Nats above the budget of each released symbol, shape (n_y,); -inf without a budget.
+
+        Where the budget limits a figure of the whole channel, every symbol carries at least its excess.
+        """
         n_y = len(self._after.public)
-        excess = np.full(n_y, -np.inf) if self.budget is None else np.array(self.budget.excess(self._after))
+        excess = np.full(n_y, self._channel_excess)
+        if self.budget is not None:
+            excess = np.maximum(excess, self.budget.excess(self._after))
         excess.flags.writeable = False  # the verdict is read from it
         return excess
 

@@ -198,7 +198,6 @@ def _looked_up(chunk: pa.DictionaryArray) -> list:
     return [None if i is None else dictionary[i] for i in chunk.indices.to_pylist()]
 
 
-# KNOWN BUG: uuid columns and chunks whose dictionaries hold nulls raise Arrow's errors
 @pytest.mark.parametrize("kind", ARROW_COLUMNS)
 def test_codes_lead_back_to_the_values_for_every_arrow_type(kind):
     column = ARROW_COLUMNS[kind]
@@ -212,7 +211,6 @@ def test_codes_lead_back_to_the_values_for_every_arrow_type(kind):
     assert len(alphabet.symbols) == len(alphabet)
 
 
-# KNOWN BUG: uuid columns and chunks whose dictionaries hold nulls raise Arrow's errors
 @pytest.mark.parametrize("kind", ARROW_COLUMNS)
 def test_alphabets_survive_every_kind_of_copy(kind):
     alphabet = Alphabet.from_table({"x": ARROW_COLUMNS[kind]}, ["x"])
@@ -238,8 +236,6 @@ def test_decoded_columns_hold_only_released_values():
 SECRET = "Ms " + "Doe"
 
 
-# KNOWN BUG: polars objects become pointers, text and bytes become bytes, and the cause of a lone surrogate's error
-# carries the whole value
 @pytest.mark.parametrize(
     "values",
     [
@@ -369,7 +365,6 @@ def test_a_union_takes_the_type_of_the_part_that_has_values():
     assert empty.union(full)[0].symbols == full.union(empty)[0].symbols == ("a", "b", None)
 
 
-# KNOWN BUG: refused for the type of the part that adds no value
 @pytest.mark.parametrize("dtype", [pa.int8(), pa.uint64(), pa.float64()])
 def test_a_union_with_equal_numbers_of_another_type_adds_nothing(dtype):
     numbers = Alphabet.from_table({"x": pa.array([1, 2, None])}, ["x"])
@@ -416,7 +411,6 @@ NOT_EQUAL = {
 }
 
 
-# KNOWN BUG: look_up casts, and a cast changes values
 @pytest.mark.parametrize("kind", NOT_EQUAL)
 def test_values_that_are_not_equal_never_match_across_types(kind):
     fitted, values = NOT_EQUAL[kind]
@@ -428,7 +422,6 @@ def test_values_that_are_not_equal_never_match_across_types(kind):
     assert (codes == -1).all()
 
 
-# KNOWN BUG: the cast succeeds or fails for the batch as a whole
 @pytest.mark.parametrize(("fitted", "values"), [*NOT_EQUAL.values(), (pa.array([3, 4]), pa.array(["4", "z"]))])
 def test_the_code_of_a_row_does_not_depend_on_the_rows_beside_it(fitted, values):
     alphabet = Alphabet.from_table({"x": fitted}, ["x"])
@@ -469,7 +462,6 @@ def test_declared_orders_are_kept_and_grow_without_moving():
     assert joined.symbols == ("low", "mid", "high", None)
 
 
-# KNOWN BUG: the value takes the code -2, which reads the level before the last
 def test_a_value_outside_its_declared_order_is_refused():
     table, order = {"town": ["A", "B"], "x": ["high", "unheard of"]}, pa.array(["low", "high"])
     with pytest.raises(ColumnError, match="'x'"):

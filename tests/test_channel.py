@@ -109,7 +109,6 @@ BROKEN_STAGES = {
 }
 
 
-# KNOWN BUG: the sum of a row wraps in 64 bits, outputs wrap in 32, outputs may repeat
 @pytest.mark.parametrize("kind", BROKEN_STAGES)
 def test_stages_that_break_an_invariant_are_refused(kind):
     indptr, indices, weights = BROKEN_STAGES[kind]
@@ -118,7 +117,6 @@ def test_stages_that_break_an_invariant_are_refused(kind):
         Stage(np.array(indptr), np.array(indices), np.array(weights), n_outputs)
 
 
-# KNOWN BUG: fractions are cut off, no labels and text raise NumPy's errors
 @pytest.mark.parametrize(
     "labels",
     [[0.5, 1.5], [-1, 0], [], [[0, 1]], ["a", "b"]],
@@ -185,7 +183,6 @@ def test_reversed_is_bayes_rule_and_restores_the_margin(case):
     assert_allclose(channel.then(back).push(joint.p_x[None, :])[0], joint.p_x, atol=1e-12)
 
 
-# KNOWN BUG: IndexError where the last output is impossible
 @pytest.mark.parametrize("matrix", [[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]])
 def test_reversing_a_channel_with_an_impossible_output_says_so(matrix):
     with pytest.raises(InvalidChannel):
@@ -242,14 +239,12 @@ NOT_CHANNELS = {
 }
 
 
-# KNOWN BUG: missing parts raise KeyError, outputs wrap or repeat
 @pytest.mark.parametrize("kind", NOT_CHANNELS)
 def test_json_that_is_not_a_channel_is_refused(kind):
     with pytest.raises(InvalidChannel):
         Channel.from_json(NOT_CHANNELS[kind])
 
 
-# KNOWN BUG: copies and unpickled channels have writeable arrays
 def test_channels_are_frozen_after_every_kind_of_copy():
     channel = Channel.from_matrix(HALF)
     for back in (channel, pickle.loads(pickle.dumps(channel)), copy.deepcopy(channel)):
@@ -341,7 +336,6 @@ def test_randomized_response_after_merging_is_measured_in_linear_memory():
     assert epsilon == pytest.approx(2.0, abs=1e-9)
 
 
-# KNOWN BUG: the stages before the last are multiplied out
 def test_merging_after_randomized_response_is_measured_in_linear_memory(monkeypatch):
     from sanitize import _rows
 

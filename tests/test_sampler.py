@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 
 import numpy as np
 import oracles
 import pytest
 import strategies
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 import sanitize as sz
+from sanitize._guide import GuideTable
 from sanitize._random import GeneratorWords, KeyedWords, is_secure, random_words
 from sanitize._sampler import AliasTable, _alias_by_row, _alias_in_step
 from sanitize._stage import SCALE, SCALE_BITS, Stage
@@ -25,18 +27,38 @@ TAIL_BITS = SCALE_BITS - 32
 
 
 class GivenWords:
-    """Words of even lanes from a list; the second word of a row, asked for on a tie, from another."""
+    """Words from a list, half-words their upper halves; the second word of a row, asked for on a tie, from another."""
 
     def __init__(self, words, second=None):
-        self.given, self.second, self.ties = np.asarray(words, np.uint32), second, 0
+        self.given = np.asarray(words, np.uint32)
+        self.second = None if second is None else np.asarray(second, np.uint64)
+        self.ties = 0
 
     def words(self, lane, start, count):
-        if lane % 2 == 0:
-            return self.given[start : start + count]
-        assert count == 1
+        assert lane % 2 == 0
+        return self.given[start : start + count]
+
+    def halfwords(self, lane, start, count):
+        return (self.words(lane, start, count) >> 16).astype(np.uint16)
+
+    def words_at(self, lane, positions):
+        assert lane % 2 == 1
         assert self.second is not None, "no tie was expected"
-        self.ties += 1
-        return np.asarray(self.second[start : start + 1], np.uint32)
+        self.ties += len(positions)
+        return self.second[positions]
+
+
+def alias_table(stage: Stage) -> AliasTable:
+    return AliasTable.build(stage.indptr, stage.indices, stage.weights, SCALE_BITS)
+
+
+def guide_table(stage: Stage, bits: int) -> GuideTable:
+    return GuideTable.build(stage.indptr, stage.indices, stage.weights, SCALE_BITS, bits)
+
+
+def two_outputs(weight: int) -> Stage:
+    """One input; output 0 has a weight out of 2**62, output 1 the rest."""
+    return Stage(np.array([0, 2]), np.array([0, 1]), np.array([weight, SCALE - weight]), 2)
 
 
 def mass_of_buckets(buckets, mass: int) -> list[int]:
@@ -84,7 +106,7 @@ def test_the_table_of_a_stage_gives_each_output_its_integer_weight(n_rows):
         rows[:, 0] += 0.01
         rows[:, 1:][rng.random((n_rows, n_outputs - 1)) < 0.3] = 0
         (stage,) = Channel.from_matrix(rows / rows.sum(axis=1, keepdims=True)).stages
-        assert drawn_law(stage.alias, n_rows, stage.n_outputs) == oracles.stage_matrix(stage)
+        assert drawn_law(alias_table(stage), n_rows, stage.n_outputs) == oracles.stage_matrix(stage)
 
 
 def drawn_law(table: AliasTable, n_rows: int, n_outputs: int) -> list[list[Fraction]]:
@@ -105,55 +127,91 @@ def drawn_law(table: AliasTable, n_rows: int, n_outputs: int) -> list[list[Fract
 
 
 HALF_WORDS = np.arange(1 << 16, dtype=np.uint32) << 16
+GUIDES = [8, 11, 16]
+
+
+def counted(table, row: int, n_outputs: int, low_bits: int) -> np.ndarray:
+    """Outputs drawn over all values of the leading half of the word."""
+    second = None
+    if isinstance(table, GuideTable):
+        # Bits of the half-word below the cell are not used; the second word has to bring them.
+        second = np.arange(1 << 16, dtype=np.uint64) << np.uint64(min(48 + table.bits, 63))
+        second = second * np.uint64(table.bits < 16) | np.uint64(low_bits)
+    else:
+        second = np.full(1 << 16, low_bits, np.uint64)
+    drawn = table.draw(np.full(1 << 16, row), GivenWords(HALF_WORDS | low_bits, second), 0, 0)
+    return np.bincount(drawn, minlength=n_outputs)
 
 
 @pytest.mark.parametrize("low_bits", [0, 0xFFFF])
 @given(st.data())
+@settings(max_examples=30)
 def test_every_leading_half_word_is_counted_exactly(low_bits, data):
     # Probabilities are multiples of 2**-16, so the low bits of the word cannot matter.
-    n_outputs = data.draw(st.integers(1, 9))
+    n_outputs = data.draw(st.integers(2, 9))
     cuts = data.draw(st.lists(st.integers(0, 1 << 16), min_size=n_outputs - 1, max_size=n_outputs - 1).map(sorted))
     counts = np.diff([0, *cuts, 1 << 16])
-    channel = Channel.from_matrix(counts[None, :] / 65536)
-    source = GivenWords(HALF_WORDS | low_bits, second=HALF_WORDS)
-    drawn = channel.sample(np.zeros(1 << 16, int), source)
-    assert_array_equal(np.bincount(drawn, minlength=n_outputs), counts)
+    (stage,) = Channel.from_matrix(counts[None, :] / 65536).stages
+    for table in (alias_table(stage), *(guide_table(stage, bits) for bits in GUIDES)):
+        assert_array_equal(counted(table, 0, n_outputs, low_bits), counts)
 
 
-@pytest.mark.parametrize("n_outputs", [2, 3, 4, 7, 16, 100, 1024])
-def test_every_leading_half_word_is_counted_exactly_for_many_rows_built_in_step(n_outputs):
+@pytest.mark.parametrize("n_outputs", [2, 3, 4, 7, 16, 100, 255, 1024])
+def test_every_leading_half_word_is_counted_exactly_for_many_rows(n_outputs):
     rng = np.random.default_rng(n_outputs)
     counts = rng.multinomial(1 << 16, rng.dirichlet(np.full(n_outputs, 0.3)), size=24)
-    channel = Channel.from_matrix(counts / 65536)
-    for row in (0, 11, 23):
-        drawn = channel.sample(np.full(1 << 16, row), GivenWords(HALF_WORDS, second=HALF_WORDS))
-        assert_array_equal(np.bincount(drawn, minlength=n_outputs), counts[row])
+    (stage,) = Channel.from_matrix(counts / 65536).stages
+    tables = [alias_table(stage), stage.sampler]
+    if n_outputs <= 255:
+        tables += [guide_table(stage, bits) for bits in GUIDES]
+    for table in tables:
+        for row in (0, 11, 23):
+            assert_array_equal(counted(table, row, n_outputs, 0), counts[row])
+
+
+@given(st.integers(1, 6).flatmap(strategies.stages), st.sampled_from(GUIDES), st.data())
+def test_a_guide_draws_the_output_whose_share_holds_the_number(matrix, bits, data):
+    # A draw is a number of 62 bits; shares are intervals in the order of the outputs. Their ends, the ends of
+    # cells and some numbers between decide.
+    (stage,) = Channel.from_matrix(matrix).stages
+    row = data.draw(st.integers(0, stage.n_inputs - 1))
+    entries = range(int(stage.indptr[row]), int(stage.indptr[row + 1]))
+    borders = np.cumsum([int(stage.weights[e]) for e in entries], dtype=object)
+    cell = SCALE >> bits
+    numbers = {0, SCALE - 1, *data.draw(st.lists(st.integers(0, SCALE - 1), max_size=5))}
+    for border in borders:
+        numbers |= {border - 1, border, border // cell * cell - 1, border // cell * cell, (border // cell + 1) * cell}
+    numbers = sorted(n for n in numbers if 0 <= n < SCALE)
+    expected = [int(stage.indices[entries[bisect_right(borders, n)]]) for n in numbers]
+    words = [n >> (SCALE_BITS - 16) << 16 for n in numbers]
+    second = [n << (64 - SCALE_BITS + bits) & (2**64 - 1) for n in numbers]
+    source = GivenWords(words, np.array(second, np.uint64))
+    assert guide_table(stage, bits).draw(np.full(len(numbers), row), source, 0, 0).tolist() == expected
 
 
 @pytest.mark.parametrize("tail", [1, 2, 1000, (1 << TAIL_BITS) - 1])
 def test_a_tie_is_decided_by_thirty_more_bits(tail):
-    # Output 0 has (2**20 words and `tail` of 2**30 tails) of the mass: bucket 0 is cut inside word 2**20.
-    weight = (1 << 20 << TAIL_BITS) + tail
-    stage = Stage(np.array([0, 2]), np.array([0, 1]), np.array([weight, SCALE - weight]), 2)
-    channel = Channel((stage,))
-    tails = np.unique(np.clip([0, 1, tail - 2, tail - 1, tail, tail + 1, 2**TAIL_BITS - 1], 0, 2**TAIL_BITS - 1))
-    for low_bits in (0, 3):  # only the upper 30 bits of the second word count
-        source = GivenWords(np.full(len(tails), 1 << 20), second=tails << 2 | low_bits)
-        drawn = channel.sample(np.zeros(len(tails), int), source)
+    # Output 0 has 2**20 words and `tail` of 2**30 tails: bucket 0 is cut inside word 2**20.
+    table = alias_table(two_outputs((1 << 20 << TAIL_BITS) + tail))
+    last = (1 << TAIL_BITS) - 1
+    tails = np.unique(np.clip([0, 1, tail - 2, tail - 1, tail, tail + 1, last], 0, last)).astype(np.uint64)
+    rows = np.zeros(len(tails), int)
+    for low_bits in (0, (1 << 34) - 1):  # only the upper 30 bits of the second word count
+        source = GivenWords(np.full(len(tails), 1 << 20), second=tails << np.uint64(34) | np.uint64(low_bits))
+        drawn = table.draw(rows, source, 0, 0)
         assert source.ties == len(tails)
         assert_array_equal(drawn == 0, tails < tail)
     beside = GivenWords([(1 << 20) - 1, (1 << 20) + 1])
-    assert channel.sample([0, 0], beside).tolist() == [0, 1]
+    assert table.draw(np.zeros(2, int), beside, 0, 0).tolist() == [0, 1]
 
 
 def test_the_number_of_winning_tails_is_exactly_the_threshold():
     # All 4,096 values of the top 12 bits of the tail, for a threshold that is a multiple of 2**18.
-    tail = 1234 << (TAIL_BITS - 12)
-    weight = (5 << TAIL_BITS) + tail
-    channel = Channel((Stage(np.array([0, 2]), np.array([0, 1]), np.array([weight, SCALE - weight]), 2),))
-    for low_bits in (0, (1 << 20) - 1):
-        source = GivenWords(np.full(4096, 5), second=np.arange(4096) << 20 | low_bits)
-        assert np.count_nonzero(channel.sample(np.zeros(4096, int), source) == 0) == 1234
+    table = alias_table(two_outputs((5 << TAIL_BITS) + (1234 << (TAIL_BITS - 12))))
+    for low_bits in (0, (1 << 52) - 1):
+        second = np.arange(4096, dtype=np.uint64) << np.uint64(52) | np.uint64(low_bits)
+        source = GivenWords(np.full(4096, 5), second)
+        assert np.count_nonzero(table.draw(np.zeros(4096, int), source, 0, 0) == 0) == 1234
         assert source.ties == 4096
 
 
@@ -166,26 +224,31 @@ def test_draws_do_not_depend_on_the_batches(channel, seed, n_rows):
         assert_array_equal(np.concatenate(parts), whole)
 
 
-def test_draws_do_not_depend_on_the_batches_over_a_million_rows():
-    channel = sz.randomized_response(1000, 2.0)
+def test_draws_of_a_large_channel_do_not_depend_on_the_batches():
+    # Two stages of which the second mixes inputs of one output with one of a thousand.
+    channel, key = sz.randomized_response(1000, 2.0), b"k" * 32
     codes = np.random.default_rng(3).integers(0, 1000, 200_000)
-    whole = channel.sample(codes, b"k" * 32)
-    parts = [channel.sample(codes[i : i + 65536], b"k" * 32, start=i) for i in range(0, len(codes), 65536)]
-    assert_array_equal(np.concatenate(parts), whole)
+    whole = channel.sample(codes, key)
+    for size in (9973, 65536):
+        parts = [channel.sample(codes[i : i + size], key, start=i) for i in range(0, len(codes), size)]
+        assert_array_equal(np.concatenate(parts), whole)
+    alone = [channel.sample(codes[i : i + 1], key, start=i)[0] for i in range(300)]
+    assert_array_equal(alone, whole[:300])
 
 
-def test_ties_do_not_depend_on_the_batches():
-    # Three in four words are ties in a source of small words, and each takes its second word by position.
-    weight = (1 << TAIL_BITS) + (1 << (TAIL_BITS - 1))
-    channel = Channel((Stage(np.array([0, 2]), np.array([0, 1]), np.array([weight, SCALE - weight]), 2),))
+@pytest.mark.parametrize("make", [alias_table, lambda stage: guide_table(stage, 8)])
+def test_ties_do_not_depend_on_the_batches(make):
+    # Most words tie in a source of small words, and each takes its second word by position.
+    table = make(two_outputs((1 << TAIL_BITS) + (1 << (TAIL_BITS - 1))))
     rng = np.random.default_rng(4)
     words = rng.choice([0, 1, 1, 1], 1000)
-    second = rng.integers(0, 1 << 32, 1000, dtype=np.uint32)
-    whole = channel.sample(np.zeros(1000, int), GivenWords(words, second))
+    # Half of the seconds decide either way for both tables.
+    second = rng.choice(np.array([0, 2**63 + 2**62], np.uint64), 1000)
+    whole = table.draw(np.zeros(1000, int), GivenWords(words, second), 0, 0)
     assert 0 < np.count_nonzero(whole) < 1000
     for size in (1, 7):
         parts = [
-            channel.sample(np.zeros(min(size, 1000 - i), int), GivenWords(words, second), start=i)
+            table.draw(np.zeros(min(size, 1000 - i), int), GivenWords(words, second), 0, i)
             for i in range(0, 1000, size)
         ]
         assert_array_equal(np.concatenate(parts), whole)
@@ -210,6 +273,23 @@ def test_keyed_words_are_random_access(key, lane, start, count):
     assert_array_equal(source.words(lane, start, count), sequential)
     one_by_one = [source.words(lane, start + i, 1)[0] for i in range(count)]
     assert_array_equal(np.array(one_by_one, np.uint32), sequential)
+
+
+@given(st.binary(min_size=32, max_size=32), st.integers(0, 5), st.integers(0, 2**40), st.integers(0, 50))
+def test_other_sizes_of_keyed_words_are_random_access_too(key, lane, start, count):
+    source = KeyedWords(key)
+    halves = source.halfwords(lane, start, count)
+    assert (halves.dtype, len(halves)) == (np.uint16, count)
+    one_by_one = [source.halfwords(lane, start + i, 1)[0] for i in range(count)]
+    assert_array_equal(np.array(one_by_one, np.uint16), halves)
+    positions = np.arange(start, start + count)[::-1]
+    leaps = source.words_at(lane, positions)
+    assert (leaps.dtype, len(leaps)) == (np.uint64, count)
+    one_by_one = [source.words_at(lane, positions[i : i + 1])[0] for i in range(count)]
+    assert_array_equal(np.array(one_by_one, np.uint64), leaps)
+    # Half of the lane's block of that number, as the words of the lane have it.
+    blocks = [source.words(lane, 4 * int(position), 2) for position in positions]
+    assert leaps.tolist() == [int(low) | int(high) << 32 for low, high in blocks]
 
 
 def test_keyed_words_follow_the_published_aes_counter_mode():
@@ -308,8 +388,8 @@ def test_extreme_words_never_draw_an_output_of_probability_zero(matrix):
     edges |= {min((j << 29) + d, 2**32 - 1) for j in range(9) for d in (0, 1)}
     words = np.array(sorted(edges), np.uint32)
     for x in range(len(matrix)):
-        for second in (0, 2**32 - 1):
-            drawn = channel.sample(np.full(len(words), x), GivenWords(words, np.full(len(words), second)))
+        for second in (0, 2**64 - 1):
+            drawn = channel.sample(np.full(len(words), x), GivenWords(words, np.full(len(words), second, np.uint64)))
             assert (matrix[x, drawn] > 0).all()
 
 

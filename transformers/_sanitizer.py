@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sanitize._attached import attach_report
 from sanitize._design import Recipe, restrict
-from sanitize._frame import Table, attach_report
+from sanitize._frame import Table
 from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
 from sanitize.errors import ColumnError, ReleaseWarning, UnseenSymbolWarning
@@ -258,7 +259,8 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """Table of the user's X, checked the way scikit-learn checks features."""
-        if hasattr(X, "columns") or hasattr(X, "column_names"):
+        # Asked of the type: on a lazy frame the attribute itself would resolve its schema.
+        if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
             table = Table.of(X)
             if reset:
                 validate_data(self, X, skip_check_array=True, reset=True)
