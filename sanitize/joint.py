@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
 
 SUM_TOLERANCE = 1e-9
+# A gigabyte of counts; a law with more cells than a table has rows says nothing anyway.
+_MOST_CELLS = 1 << 27
 
 
 @dataclass(eq=False)
@@ -89,6 +91,11 @@ class ContingencyTable:
     def _extend(self, sensitive: Alphabet, public: Alphabet) -> None:
         self.sensitive, rows, _ = self.sensitive.union(sensitive)
         self.public, columns, _ = self.public.union(public)
+        if len(self.sensitive) * len(self.public) > _MOST_CELLS:
+            raise ColumnError(
+                f"{len(self.sensitive)} sensitive times {len(self.public)} public symbols are too many to count; "
+                "name fewer sensitive columns, or bin and pool values first"
+            )
         counts = np.zeros((len(self.sensitive), len(self.public)), self.counts.dtype)
         counts[np.ix_(rows, columns)] = self.counts
         self.counts = counts

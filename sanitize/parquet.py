@@ -24,11 +24,13 @@ from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sanitize._release import Release
     from sanitize.joint import ContingencyTable
     from sanitize.transformers import Sanitizer
+
+    Counting = Callable[[ParquetSource, Layout, int, OrderAudit | None], tuple[ContingencyTable, dict[str, int]]]
 
 
 def privatize_parquet(
@@ -96,6 +98,8 @@ def privatize_parquet(
     place = Target.check(target, Path(source), force=force)
     release, counts = _fit(opened, sanitizer, batch_rows, rows)
     words = random_words(sanitizer.random_state if key is None else key)
+    if key is not None:
+        sanitizer.report_ = sanitizer.report_.with_key()
     passed = SecondPass(opened, release, counts, words, batch_rows)
     footer = summary(sanitizer.report_, rows)
     if place.as_folder:
@@ -190,14 +194,22 @@ def audit_parquet(
     return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit"))
 
 
-def _fit(opened: ParquetSource, sanitizer: Sanitizer, batch_rows: int, rows: Rows) -> tuple[Release, ContingencyTable]:
-    """Counting pass, and the sanitizer fitted on it."""
+def _fit(
+    opened: ParquetSource, sanitizer: Sanitizer, batch_rows: int, rows: Rows, counting: Counting | None = None
+) -> tuple[Release, ContingencyTable]:
+    """Counting pass (by an engine's own way of counting, if given), and the sanitizer fitted on it."""
     if sanitizer.keep_sensitive:
         raise InvalidParameter("keep_sensitive=True cannot be released to a file; drop it")
     bins = sanitizer.bins
     if isinstance(bins, (int, np.integer)) or any(isinstance(b, (int, np.integer)) for b in (bins or {}).values()):
         raise InvalidParameter("quantile bins need the whole column in memory: declare edges to release a file")
-    fields = {field.name: field for field in opened.schema}
+    # A repeated name keeps its place, so that positions count as in the file; asking for it by name is refused.
+    names = opened.schema.names
+    first = {name: j for j, name in reversed(list(enumerate(names)))}
+    fields = [
+        field if first[field.name] == j else field.with_name(f"{field.name} (column {j})")
+        for j, field in enumerate(opened.schema)
+    ]
     table: list[ContingencyTable] = []
     order: list[OrderAudit] = []
 
@@ -205,11 +217,11 @@ def _fit(opened: ParquetSource, sanitizer: Sanitizer, batch_rows: int, rows: Row
         # Where the public columns are their own sensitive ones, their order is what is released.
         if rows == "keep" and layout.sensitive != layout.public:
             order.append(OrderAudit.of(layout.sensitive, opened.n_rows))
-        counted, clipped = _count(opened, layout, batch_rows, order[0] if order else None)
+        counted, clipped = (counting or _count)(opened, layout, batch_rows, order[0] if order else None)
         table.append(counted)
         return counted, clipped
 
-    sanitizer._fit_counted(pa.schema(list(fields.values())).empty_table(), count)
+    sanitizer._fit_counted(pa.schema(fields).empty_table(), count)
     if order:
         _check_order(sanitizer, order[0])
     return sanitizer._release, table[0]

@@ -6,7 +6,7 @@ The measuring code reads the channel's matrix and nothing else: it does not know
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
 # rounding in double precision and nothing else.
 VERDICT_TOLERANCE = 1e-9
+
+SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 Audience = Literal["internal", "public"]
 Kind = Literal["exact", "bound", "estimate"]
@@ -191,6 +193,11 @@ class LeakageReport:
         exposed = bool(set(self.facts.kept) & set(self.sensitive))
         excess = math.inf if exposed else self.worst_excess
         raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
+
+    def with_key(self) -> LeakageReport:
+        """Report of a release whose noise came from a key, whatever seed the sanitizer has."""
+        warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
+        return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
     def to_frame(self, table: Literal["symbols", "measures", "columns"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame.

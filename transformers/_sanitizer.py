@@ -18,7 +18,7 @@ from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
 from sanitize.errors import ColumnError, ReleaseWarning, UnseenSymbolWarning
 from sanitize.joint import ContingencyTable
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import SEEDED_NOTE, LeakageReport, ReleaseFacts
 from sanitize.transformers._roles import bins_of, public_columns, with_sensitive
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
     ) -> Sanitizer:
         """Design from counts, wherever they were taken; the path that files share."""
-        notes = ("the noise is seeded: fit for tests, not for release",) if self._seeded else ()
+        notes = (SEEDED_NOTE,) if self._seeded else ()
         facts = ReleaseFacts(seeded=self._seeded, warnings=notes)
         if self.keep_sensitive:
             facts = replace(
