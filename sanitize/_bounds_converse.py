@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _TINY = 1e-300
+# The roots are logarithms of lifts: absolute precision is what counts.
+_XTOL = 1e-18
 _RTOL = 4 * np.finfo(float).eps
 
 
@@ -193,7 +195,7 @@ def _root(above: Callable[[float], float], high: float) -> float:
     """Where an increasing function crosses 0 between 0 and ``high``."""
     if above(high) <= 0:
         return high
-    return float(brentq(above, 0.0, high, xtol=_TINY, rtol=_RTOL)) if above(0.0) < 0 else 0.0
+    return float(brentq(above, 0.0, high, xtol=_XTOL, rtol=_RTOL, maxiter=1000)) if above(0.0) < 0 else 0.0
 
 
 def _share(share: float) -> float:

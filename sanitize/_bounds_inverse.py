@@ -47,7 +47,8 @@ def l1_lift_inverse_bound(lower: float, upper: float) -> Bound:
         return Bound(math.inf, math.inf)
     root = math.sqrt(2 * d)
     rise = expm1(upper) if a <= 0.5 else min(expm1(upper), (root - d) / (1 - root))
-    return Bound(d / (1 + d / rise) * (1 / a + 1 / (1 + rise)), expm1(lower))
+    weighed = d if math.isinf(rise) else d * rise / (d + rise)
+    return Bound(weighed / a + weighed / (1 + rise), expm1(lower))
 
 
 def chi2_lift_inverse_bound(lower: float, upper: float) -> Bound:
@@ -65,13 +66,14 @@ def chi2_lift_inverse_bound(lower: float, upper: float) -> Bound:
     """
     lower, upper, a, d = _ends(lower, upper)
     if d == 0 or upper == 0:
-        return Bound(0.0, expm1(lower) ** 2)
+        return Bound(0.0, expm1(lower) * expm1(lower))
     if a == 0:
         return Bound(math.inf, math.inf)
     rise = expm1(upper) if a <= 0.5 else min(expm1(upper), 1 / (1 - 2 * d) if d < 0.5 else math.inf)
     top = 1 + rise
-    # (1-a)(t-1)(a+(1-a)t)/(a t)**2, divided through by t so that t = inf is a value.
-    return Bound(d * (rise / top if math.isfinite(rise) else 1.0) * (a / top + d) / a**2, expm1(lower) ** 2)
+    # (1-a)(t-1)(a+(1-a)t)/(a t)**2, divided through by t and by a, so that t = inf and tiny a are values.
+    share = 1.0 if math.isinf(rise) else rise / top
+    return Bound(share * (d / a) * ((a / top + d) / a), expm1(lower) * expm1(lower))
 
 
 def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:

@@ -124,7 +124,7 @@ def chi2_bound(lower: float, upper: float) -> Bound:
     """
     lower, upper = _nats(lower, upper)
     tight = 0.0 if min(lower, upper) == 0 else expm1(upper) * -math.expm1(-lower)
-    return Bound(tight, expm1(upper) ** 2)
+    return Bound(tight, expm1(upper) * expm1(upper))
 
 
 def l1_lift_bound(lower: float, upper: float) -> Bound:

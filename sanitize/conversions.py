@@ -66,6 +66,8 @@ def binary_entropy_inverse(entropy: float) -> float:
     if _LN2 - entropy < 0.3:
         return (1 - _bias(_LN2 - entropy)) / 2
     low = max(2 * math.log(entropy / 1.4), -740.0)  # h_b(p) <= 1.4 √p; p itself stays a double
+    if binary_entropy(math.exp(low)) >= entropy:
+        return 0.0
     root = brentq(lambda t: binary_entropy(math.exp(t)) - entropy, low, -_LN2, xtol=1e-16, rtol=_RTOL)
     return math.exp(root)
 
@@ -252,7 +254,7 @@ def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outpu
 
 
 def printed_mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
-    """2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], true where δ <= 1/2 and loose by more than half.
+    """2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], true and loose by half or more.
 
     Parameters as in `mutual_information_from_total_variation`.
 

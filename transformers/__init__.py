@@ -1,10 +1,14 @@
 """scikit-learn estimators: parameters, fit, remember, transform."""
 
 from sanitize.transformers._estimators import RandomizedResponse, SubsetMerging, Watchdog
+from sanitize.transformers._exponential import ExponentialChannel
+from sanitize.transformers._gaussian import GaussianChannel
 from sanitize.transformers._sanitizer import Sanitizer
 from sanitize.transformers._scoring import leakage_scorer, utility_scorer
 
 __all__ = [
+    "ExponentialChannel",
+    "GaussianChannel",
     "RandomizedResponse",
     "Sanitizer",
     "SubsetMerging",

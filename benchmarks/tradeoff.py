@@ -1,0 +1,81 @@
+"""Closed forms of the trade-off functions beside the programs that solve the same problems: time and value.
+
+Run ``python benchmarks/tradeoff.py [letters]``; nothing is written.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize import tradeoff as td
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:
+    """Value, and the best time of one call."""
+    best, value = float("inf"), 0.0
+    for _ in range(repeats):
+        start = time.perf_counter()
+        value = function()
+        best = min(best, time.perf_counter() - start)
+    return value, best
+
+
+def main(letters: int = 100) -> None:
+    prior = np.random.default_rng(0).dirichlet(np.ones(letters))
+    flat, d, distortion = np.full(letters, 1 / letters), 1 - np.eye(letters), 0.4
+    epsilon = td.prior_dp(distortion, prior)
+    cases: list[tuple[str, Callable[[], float], Callable[[], float]]] = [
+        (
+            "distortion at an LDP level, known prior",
+            lambda: td.prior_dp_distortion(epsilon, prior),
+            lambda: td.optimal_dp_channel(epsilon, prior, d).distortion,
+        ),
+        (
+            "maximal leakage, known prior",
+            lambda: td.prior_maximal_leakage(distortion, prior),
+            lambda: td.optimal_maximal_leakage_channel(distortion, prior, d).privacy,
+        ),
+        (
+            "maximal leakage, uniform prior",
+            lambda: td.uniform_maximal_leakage(distortion, 1, letters),
+            lambda: td.optimal_maximal_leakage_channel(distortion, flat, d).privacy,
+        ),
+        (
+            "mutual information, uniform prior",
+            lambda: td.uniform_mutual_information(distortion, 1, letters),
+            lambda: td.optimal_mutual_information_channel(distortion, flat, d).privacy,
+        ),
+        (
+            "mutual information, known prior",
+            lambda: td.prior_mutual_information(0.5 * letters * prior.min(), prior),
+            lambda: td.optimal_mutual_information_channel(0.5 * letters * prior.min(), prior, d).privacy,
+        ),
+    ]
+    print(f"{letters} letters: {'':30} closed form, ms    program, ms     ratio    difference")
+    for name, closed, program in cases:
+        value, fast = seconds(closed, 200)
+        other, slow = seconds(program, 1)
+        print(f"{name:41} {fast * 1e3:16.4f} {slow * 1e3:14.1f} {slow / fast:9.0f} {abs(value - other):13.1e}")
+    ranked = [
+        ("LDP level, known prior", lambda: td.prior_dp(distortion, prior)),
+        ("LDP channel, known prior", lambda: float(td.prior_dp_mechanism(distortion, prior)[0, 0])),
+        ("DP level, 1000 i.i.d. records", lambda: td.iid_dp(1000 * distortion, 1000, prior)),
+        ("Rényi DP of order 2, 1000 records", lambda: td.uniform_renyi_dp(400.0, 1000, letters, 2)),
+        ("Sibson information of order 2, 10 records", lambda: td.uniform_sibson_information(4.0, 10, letters, 2)),
+        ("maximal leakage, 100 records", lambda: td.uniform_maximal_leakage(40.0, 100, letters)),
+    ]
+    print("\nclosed forms that no program of this size can check")
+    for name, closed in ranked:
+        value, fast = seconds(closed, 50)
+        print(f"{name:41} {fast * 1e3:16.4f} ms {value:14.6f}")
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:]))

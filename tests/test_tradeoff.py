@@ -1,0 +1,605 @@
+"""Privacy-distortion functions: closed forms against programs, enumeration and high precision; the paper's errors."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import linprog, minimize
+
+from sanitize import tradeoff as td
+from sanitize.conversions import binary_entropy
+from sanitize.errors import InvalidDistribution, InvalidParameter
+from sanitize.neighbours import hamming_neighbours
+
+mpmath.mp.dps = 50
+INF = math.inf
+LN2 = math.log(2)
+ORDERS = (1.0, 1 + 1e-9, 1.5, 2.0, 8.0, 100.0, INF)
+SIZES = [(1, 2), (1, 3), (1, 5), (2, 2), (2, 3), (3, 2)]
+SHARES = (1e-12, 1e-3, 0.1, 0.35, 0.8, 0.999)  # of the largest useful distortion n(m-1)/m
+
+
+def uniform(n: int, m: int) -> np.ndarray:
+    return np.full(m**n, float(m) ** -n)
+
+
+def mean_distance(prior: np.ndarray, channel: np.ndarray, n: int, m: int) -> float:
+    return float(prior @ (channel * td.hamming_distances(n, m)).sum(axis=1))
+
+
+def dp_level(channel: np.ndarray, n: int, m: int, delta: float = 0.0) -> float:
+    """Least ε of (ε, δ)-DP by event, one pair of neighbours at a time, by bisection."""
+    distances = td.hamming_distances(n, m)
+    pairs = np.argwhere(distances == 1)
+    low, high = 0.0, 80.0
+
+    def over(level: float) -> float:
+        gap = channel[pairs[:, 0]] - math.exp(level) * channel[pairs[:, 1]]
+        return float(np.maximum(gap, 0).sum(axis=1).max())
+
+    if over(0.0) <= delta + 1e-15:
+        return 0.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if over(middle) > delta + 1e-15 else (low, middle)
+    return high
+
+
+def sibson(prior: np.ndarray, channel: np.ndarray, alpha: float) -> float:
+    if math.isinf(alpha):
+        return math.log(channel.max(axis=0).sum())
+    if alpha == 1:
+        out = prior @ channel
+        ratio = np.divide(channel, out, where=channel > 0, out=np.ones_like(channel))
+        return float(prior @ (channel * np.log(ratio)).sum(axis=1))
+    top = channel.max(axis=0)
+    return float(alpha / (alpha - 1) * np.log((top * (prior @ (channel / top) ** alpha) ** (1 / alpha)).sum()))
+
+
+def renyi(p: np.ndarray, q: np.ndarray, alpha: float):
+    """Rényi divergence in high precision."""
+    a, one = mpmath.mpf(alpha), [(mpmath.mpf(x), mpmath.mpf(y)) for x, y in zip(p, q, strict=True)]
+    if alpha == 1:
+        return sum(x * mpmath.log(x / y) for x, y in one)
+    return mpmath.log(sum(x**a * y ** (1 - a) for x, y in one)) / (a - 1)
+
+
+# --- databases and the symmetric channel ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (3, 5), (100, 2)])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.3, 5.0, 50.0])
+def test_wyz_32_and_17_are_inverse_and_match_high_precision(n: int, m: int, epsilon: float) -> None:
+    exact = n / (1 + mpmath.exp(mpmath.mpf(epsilon)) / (m - 1))
+    distortion = td.hamming_distortion(epsilon, n, m)
+    assert distortion == pytest.approx(float(exact), rel=1e-14, abs=0)
+    assert td.hamming_epsilon(distortion, n, m) == pytest.approx(epsilon, rel=1e-9, abs=1e-15)
+    assert td.hamming_epsilon(0, n, m) == INF
+    assert td.hamming_epsilon(n, n, m) == -INF
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+def test_distances_count_differing_records(n: int, m: int) -> None:
+    words = list(product(range(m), repeat=n))
+    expected = [[sum(a != b for a, b in zip(x, y, strict=True)) for y in words] for x in words]
+    assert (td.hamming_distances(n, m) == expected).all()
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+@pytest.mark.parametrize("epsilon", [1e-6, 0.7, 4.0])
+def test_wyz_lemma_5_e_d_is_private_at_epsilon_with_distortion_h_for_any_prior(n, m, epsilon) -> None:
+    channel = td.hamming_mechanism(epsilon, n, m)
+    prior = np.random.default_rng(1).dirichlet(np.ones(m**n))
+    assert channel.sum(axis=1) == pytest.approx(1)
+    assert dp_level(channel, n, m) == pytest.approx(epsilon, rel=1e-6, abs=0)
+    assert mean_distance(prior, channel, n, m) == pytest.approx(td.hamming_distortion(epsilon, n, m))
+
+
+def test_wyz_lemma_1_last_sum_carries_the_distance_not_its_complement() -> None:
+    n, m, e = 2, 3, 0.7
+    norm = (1 + (m - 1) * math.exp(-e)) ** n
+    right = sum(math.comb(n, j) * (m - 1) ** j * j * math.exp(-j * e) for j in range(n + 1)) / norm
+    printed = sum(math.comb(n, j) * (m - 1) ** j * j * math.exp(-(n - j) * e) for j in range(n + 1)) / norm
+    assert (round(right, 4), round(printed, 4)) == (0.9966, 2.5137)
+    assert td.hamming_distortion(e, n, m) == pytest.approx(right)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 3), (2, 2), (2, 3)])
+def test_wyz_lemma_1_the_relaxed_problem_has_value_h(n: int, m: int) -> None:
+    """One posterior column x -> p(x|y) decides: its least mean distance under the ratio constraints is h(ε)."""
+    epsilon, distances = 0.7, td.hamming_distances(n, m)
+    pairs = np.argwhere(distances == 1)
+    rows = np.zeros((len(pairs), m**n))
+    rows[np.arange(len(pairs)), pairs[:, 0]] = 1
+    rows[np.arange(len(pairs)), pairs[:, 1]] = -math.exp(epsilon)
+    total = np.ones((1, m**n))
+    found = linprog(distances[0], A_ub=rows, b_ub=np.zeros(len(pairs)), A_eq=total, b_eq=[1], method="highs")
+    assert found.fun == pytest.approx(td.hamming_distortion(epsilon, n, m), abs=1e-9)
+
+
+# --- Class I ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "delta"),
+    [(n, m, delta) for n, m in SIZES[:-1] for delta in (0.0, 1e-12, 0.1) if delta == 0 or m**n <= 5],
+)
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 2.0])
+def test_zb_theorem_7_dp_is_the_optimum_of_the_global_linear_program(n, m, delta, epsilon) -> None:
+    found = td.optimal_dp_channel(
+        epsilon, uniform(n, m), td.hamming_distances(n, m), delta=delta, neighbours=hamming_neighbours(n, m)
+    )
+    closed = td.uniform_dp_distortion(epsilon, n, m, delta)
+    assert found.distortion == pytest.approx(closed, abs=1e-8)
+    assert td.uniform_dp(closed, n, m, delta) == pytest.approx(epsilon, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+@pytest.mark.parametrize("delta", [0.0, 0.2])
+def test_the_optimal_dp_channel_has_its_level_and_distortion(n: int, m: int, delta: float) -> None:
+    prior = np.random.default_rng(2).dirichlet(np.ones(m**n))
+    for share in SHARES[1:]:
+        distortion = share * (1 - delta) * n * (m - 1) / m
+        channel = td.uniform_dp_mechanism(distortion, n, m, delta)
+        assert mean_distance(prior, channel, n, m) == pytest.approx(distortion)
+        assert dp_level(channel, n, m, delta) == pytest.approx(td.uniform_dp(distortion, n, m, delta), abs=1e-9)
+    assert td.symmetric_mechanism(n, n, m) == pytest.approx(uniform(n, m)[0])
+
+
+def test_dp_has_its_ends() -> None:
+    assert td.uniform_dp(0, 2, 3) == INF
+    assert td.uniform_dp(0, 2, 3, delta=1) == td.uniform_dp(4 / 3, 2, 3) == td.uniform_dp(2, 2, 3) == 0
+    assert td.uniform_dp_distortion(INF, 2, 3) == 0
+    assert (td.uniform_dp_mechanism(0, 1, 3) == np.eye(3)).all()
+
+
+def entrywise_optimum(epsilon: float, n: int, m: int, delta: float) -> float:
+    """The program with δ on every entry: no auxiliary variables."""
+    size, distances = m**n, td.hamming_distances(n, m)
+    pairs = np.argwhere(distances == 1)
+    rows = np.zeros((len(pairs) * size, size * size))
+    index = np.arange(len(rows))
+    y = np.tile(np.arange(size), len(pairs))
+    rows[index, np.repeat(pairs[:, 0], size) * size + y] = 1
+    rows[index, np.repeat(pairs[:, 1], size) * size + y] = -math.exp(epsilon)
+    sums = np.kron(np.eye(size), np.ones(size))
+    cost = distances.ravel() / size
+    found = linprog(cost, A_ub=rows, b_ub=np.full(len(rows), delta), A_eq=sums, b_eq=np.ones(size), method="highs")
+    return float(found.fun)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (1, 3), (2, 2), (2, 3)])
+def test_entrywise_delta_has_its_own_optimum_which_is_not_the_printed_product(n: int, m: int) -> None:
+    epsilon, delta = 0.6, 0.05
+    best = entrywise_optimum(epsilon, n, m, delta)
+    assert best == pytest.approx((1 - m ** (n - 1) * delta) * td.hamming_distortion(epsilon, n, m), abs=1e-8)
+    assert td.entrywise_dp(best, n, m, delta) == pytest.approx(epsilon, abs=1e-7)
+    d = best / n
+    printed = math.log((m - 1) * ((1 - d) - delta / (1 - d) ** (n - 1)) / d)
+    if n == 1:
+        assert printed == pytest.approx(epsilon, abs=1e-7) == pytest.approx(td.uniform_dp(best, 1, m, delta), abs=1e-7)
+    else:
+        assert printed > epsilon + 1e-3
+
+
+def test_entrywise_delta_is_vacuous() -> None:
+    """Reveal x with a uniform tag of K values: entries differ by 1/K, yet some event tells x from x' for sure."""
+    n_tags = 1000
+    channel = np.kron(np.eye(2), np.full(n_tags, 1 / n_tags))
+    assert np.abs(channel[0] - channel[1]).max() <= 1 / n_tags
+    assert np.maximum(channel[0] - channel[1], 0).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("m", [2, 3, 7])
+@pytest.mark.parametrize("alpha", ORDERS[:-1])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 2.0, 50.0])
+def test_renyi_dp_is_the_divergence_of_two_rows_in_high_precision(m: int, alpha: float, epsilon: float) -> None:
+    e = mpmath.exp(mpmath.mpf(epsilon))
+    row = [e / (e + m - 1)] + [1 / (e + m - 1)] * (m - 1)
+    other = [row[1], row[0], *row[2:]]
+    distortion = td.hamming_distortion(epsilon, 1, m)
+    # D near its end keeps few digits of ε: compare at the ε that the double D stands for.
+    level = mpmath.log((m - 1) * (1 - mpmath.mpf(distortion)) / mpmath.mpf(distortion))
+    e = mpmath.exp(level)
+    row = [e / (e + m - 1)] + [1 / (e + m - 1)] * (m - 1)
+    other = [row[1], row[0], *row[2:]]
+    found = td.uniform_renyi_dp(distortion, 1, m, alpha)
+    assert found == pytest.approx(float(renyi(row, other, alpha)), rel=1e-8, abs=0)
+    assert td.uniform_renyi_dp(3 * distortion, 3, m, alpha) == pytest.approx(found, rel=1e-8, abs=0)
+    assert td.uniform_renyi_dp_distortion(found, 1, m, alpha) == pytest.approx(distortion, rel=1e-7, abs=0)
+
+
+def test_renyi_dp_has_its_ends() -> None:
+    assert td.uniform_renyi_dp(0.2, 1, 3, INF) == td.uniform_dp(0.2, 1, 3)
+    assert td.uniform_renyi_dp(0, 1, 3, 2) == INF
+    assert td.uniform_renyi_dp(0.9, 1, 3, 2) == 0
+    assert td.uniform_renyi_dp_distortion(INF, 1, 3, 2) == 0
+    for alpha, exponent in ((1.0, 800.0), (2.0, 690.0), (100.0, 50.0)):
+        tiny = td.hamming_distortion(min(exponent, 700.0), 1, 2)
+        assert td.uniform_renyi_dp(tiny, 1, 2, alpha) > 0
+
+
+def convex_optimum(objective, gradient, n: int, m: int, distortion: float, starts: int = 3) -> float:
+    """SLSQP over all channels of m**n letters, without symmetry: a convex objective."""
+    size, rng = m**n, np.random.default_rng(5)
+    distances = td.hamming_distances(n, m).ravel() / size
+    sums = np.kron(np.eye(size), np.ones(size))
+    best = INF
+    for _ in range(starts):
+        start = td.symmetric_mechanism(0.9 * distortion, n, m).ravel() * (1 + 0.05 * rng.random(size**2))
+        found = minimize(
+            objective,
+            start,
+            jac=gradient,
+            method="SLSQP",
+            bounds=[(1e-9, 1)] * size**2,
+            options={"maxiter": 400, "ftol": 1e-13},
+            constraints=[
+                {"type": "eq", "fun": lambda v: sums @ v - 1, "jac": lambda v: sums},
+                {"type": "ineq", "fun": lambda v: distortion - distances @ v, "jac": lambda v: -distances},
+            ],
+        )
+        if abs(sums @ found.x - 1).max() < 1e-8 and distances @ found.x <= distortion + 1e-8:
+            best = min(best, float(found.fun))
+    return best
+
+
+@pytest.mark.parametrize(("n", "m", "distortion", "alpha"), [(1, 3, 0.3, 2.0), (2, 2, 0.5, 2.0), (2, 2, 0.6, 8.0)])
+def test_sibson_information_is_the_optimum_of_the_convex_program(n, m, distortion, alpha) -> None:
+    prior = uniform(n, m)
+
+    def norm(v):
+        return float(((prior @ v.reshape(m**n, -1) ** alpha) ** (1 / alpha)).sum())
+
+    def gradient(v):
+        cells = v.reshape(m**n, -1)
+        inner = (prior @ cells**alpha) ** (1 / alpha - 1)
+        return (prior[:, None] * cells ** (alpha - 1) * inner).ravel()
+
+    best = alpha / (alpha - 1) * math.log(convex_optimum(norm, gradient, n, m, distortion))
+    assert td.uniform_sibson_information(distortion, n, m, alpha) == pytest.approx(best, abs=2e-5)
+    assert td.uniform_sibson_information(distortion, n, m, alpha) <= best + 1e-7
+
+
+@pytest.mark.parametrize(("n", "m", "alpha"), [(1, 3, 2.0), (2, 2, 1.5), (2, 2, 3.0)])
+def test_renyi_dp_is_the_optimum_of_the_convex_program(n: int, m: int, alpha: float) -> None:
+    """Epigraph over the ordered pairs of neighbours, without symmetry; the closed form is the least top."""
+    size, distortion = m**n, 0.3 * n
+    pairs = np.argwhere(td.hamming_distances(n, m) == 1)
+    distances, sums = td.hamming_distances(n, m).ravel() / size, np.kron(np.eye(size), np.ones(size))
+
+    def slack(v):
+        cells = v[:-1].reshape(size, size)
+        return v[-1] - (cells[pairs[:, 0]] ** alpha * cells[pairs[:, 1]] ** (1 - alpha)).sum(axis=1)
+
+    start = np.append(td.symmetric_mechanism(0.8 * distortion, n, m).ravel(), 10.0)
+    found = minimize(
+        lambda v: v[-1],
+        start,
+        method="SLSQP",
+        bounds=[(1e-3, 1)] * size**2 + [(1, 100)],
+        options={"maxiter": 300, "ftol": 1e-14},
+        constraints=[
+            {"type": "ineq", "fun": slack},
+            {"type": "eq", "fun": lambda v: sums @ v[:-1] - 1},
+            {"type": "ineq", "fun": lambda v: distortion - distances @ v[:-1]},
+        ],
+    )
+    assert slack(found.x).min() > -1e-7
+    best = math.log(found.fun) / (alpha - 1)
+    assert td.uniform_renyi_dp(distortion, n, m, alpha) == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+@pytest.mark.parametrize("share", SHARES)
+def test_maximal_leakage_is_the_optimum_of_the_linear_program(n: int, m: int, share: float) -> None:
+    distortion = share * n * (m - 1) / m
+    found = td.optimal_maximal_leakage_channel(distortion, uniform(n, m), td.hamming_distances(n, m))
+    assert td.uniform_maximal_leakage(distortion, n, m) == pytest.approx(found.privacy, abs=1e-8)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 3), (2, 2), (2, 3)])
+def test_max_information_is_the_optimum_of_the_linear_program_at_the_uniform_prior(n: int, m: int) -> None:
+    for share in (0.2, 0.6, 0.95):
+        distortion = share * n * (m - 1) / m
+        level = td.uniform_max_information(distortion, n, m)
+        found = td.optimal_max_information_channel(level, uniform(n, m), td.hamming_distances(n, m))
+        assert found.distortion == pytest.approx(distortion, abs=1e-8)
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+@pytest.mark.parametrize("alpha", ORDERS)
+@pytest.mark.parametrize("share", SHARES[1:])
+def test_the_optimal_shell_channels_have_their_information_and_distortion(n, m, alpha, share) -> None:
+    distortion, prior = share * n * (m - 1) / m, uniform(n, m)
+    channel = td.shell_mechanism(distortion, n, m, alpha)
+    value = td.uniform_sibson_information(distortion, n, m, alpha)
+    assert channel.sum(axis=1) == pytest.approx(1)
+    assert mean_distance(prior, channel, n, m) == pytest.approx(distortion)
+    near = 1e-5 if alpha == 1 + 1e-9 else 1e-9  # the plain formula divides by alpha - 1
+    assert value == pytest.approx(sibson(prior, channel, alpha), rel=1e-6, abs=near)
+    assert td.uniform_sibson_information_distortion(value, n, m, alpha) == pytest.approx(distortion, rel=1e-5, abs=0)
+    assert value <= td.product_sibson_information(distortion, n, m, alpha) + 1e-12
+    if n == 1 or alpha == 1:
+        assert value == pytest.approx(td.product_sibson_information(distortion, n, m, alpha), abs=1e-12)
+
+
+def test_the_known_values_of_sibson_and_leakage() -> None:
+    assert round(td.uniform_maximal_leakage(0.7, 2, 2), 4) == 0.2624
+    assert round(td.uniform_sibson_information(0.6, 2, 2, 8), 4) == 0.3652
+    for d, m in ((0.1, 2), (0.4, 3), (0.7, 10)):
+        assert td.uniform_maximal_leakage(d, 1, m) == pytest.approx(math.log(m * (1 - d)))
+    for n, m in ((2, 2), (3, 4), (7, 3)):
+        ball = n * (m - 1) / (1 + n * (m - 1))
+        lower = (1 - ball) * 1.01
+        assert td.uniform_maximal_leakage(0.9 * ball, n, m) == pytest.approx(math.log(m**n * (1 - 0.9 * ball)))
+        assert td.uniform_maximal_leakage(1 - lower / 1.1, n, m) > math.log(m**n * lower / 1.1)
+    assert td.uniform_maximal_leakage(0, 3, 2) == pytest.approx(3 * LN2)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (2, 2), (5, 3), (60, 4), (400, 2)])
+def test_maximal_leakage_is_the_height_of_the_filled_shells_in_exact_arithmetic(n: int, m: int) -> None:
+    sizes = [math.comb(n, j) * (m - 1) ** j for j in range(n + 1)]
+    for power in (0, 1, n // 3, n - 1):
+        height = Fraction(1, 3 * m**power) if power else Fraction(1)
+        if height * m**n <= 1:
+            continue
+        rest, distortion = Fraction(1), Fraction(0)
+        for j, size in enumerate(sizes):
+            filled = min(height * size, rest)
+            rest, distortion = rest - filled, distortion + j * filled
+        exact = float(mpmath.log(mpmath.mpf(m) ** n * height.numerator / height.denominator))
+        assert td.uniform_maximal_leakage(float(distortion), n, m) == pytest.approx(exact, abs=1e-9 * n)
+        assert td.uniform_maximal_leakage_distortion(exact, n, m) == pytest.approx(float(distortion), abs=1e-9)
+
+
+def test_zb_theorem_17_the_product_is_not_optimal_for_maximal_leakage() -> None:
+    best, printed = td.uniform_maximal_leakage(0.7, 2, 2), td.product_sibson_information(0.7, 2, 2, INF)
+    assert (round(best, 4), round(printed, 4)) == (0.2624, 0.5247)
+    channel = td.ball_mechanism(0.7, 2, 2)
+    assert math.log(channel.max(axis=0).sum()) == pytest.approx(best)
+    assert mean_distance(uniform(2, 2), channel, 2, 2) == pytest.approx(0.7)
+
+
+def test_zb_theorem_17_the_product_is_not_optimal_for_sibson_information() -> None:
+    best, printed = td.uniform_sibson_information(0.6, 2, 2, 8), td.product_sibson_information(0.6, 2, 2, 8)
+    assert (round(best, 4), round(printed, 4)) == (0.3652, 0.5714)
+    assert sibson(uniform(2, 2), td.shell_mechanism(0.6, 2, 2, 8), 8) == pytest.approx(best)
+
+
+def test_zb_lemma_16_2_holds_for_identical_factors_only() -> None:
+    """One record in the clear and one hidden beat two half-noisy ones, since the leakage is concave in D."""
+    identical = td.product_sibson_information(0.5, 2, 2, INF)
+    different = td.uniform_maximal_leakage(0.0, 1, 2) + td.uniform_maximal_leakage(0.5, 1, 2)
+    assert (round(identical, 3), round(different, 3)) == (0.811, 0.693)
+
+
+def test_zb_lemma_21_2_maximal_leakage_is_not_convex() -> None:
+    low, high = td.uniform_maximal_leakage(0.1, 1, 2), td.uniform_maximal_leakage(0.3, 1, 2)
+    assert td.uniform_maximal_leakage(0.2, 1, 2) > (low + high) / 2
+    # As a function of the channel it is quasi-convex, and its exponential convex.
+    a, b = td.symmetric_mechanism(0.1, 1, 2), td.symmetric_mechanism(0.3, 1, 2)
+    mixed = sibson(uniform(1, 2), (a + b) / 2, INF)
+    assert mixed > (sibson(uniform(1, 2), a, INF) + sibson(uniform(1, 2), b, INF)) / 2
+    assert math.exp(mixed) <= (math.exp(low) + math.exp(high)) / 2 + 1e-12
+
+
+def test_zb_definition_1_a_source_set_is_not_without_loss_its_convex_hull() -> None:
+    """{(.9,.1), (.1,.9)} at D = .1: the mixture (.5,.5) has the larger information under the same channel."""
+    channel = td.symmetric_mechanism(0.1, 1, 2)
+    worst = max(sibson(np.array(p), channel, 1) for p in ((0.9, 0.1), (0.1, 0.9)))
+    assert worst < 0.147 < 0.36 < td.uniform_mutual_information(0.1, 1, 2)
+    assert td.uniform_mutual_information(0.1, 1, 2) == pytest.approx(LN2 - binary_entropy(0.1))
+
+
+def test_zb_lemma_20_sibson_and_renyi_grow_with_the_order_between_their_ends() -> None:
+    for n, m, d in ((1, 3, 0.2), (2, 2, 0.6), (3, 4, 1.0)):
+        values = [td.uniform_sibson_information(d, n, m, a) for a in ORDERS]
+        assert values == sorted(values)
+        assert values[0] == td.uniform_mutual_information(d, n, m)
+        assert values[-1] == td.uniform_maximal_leakage(d, n, m) == td.uniform_max_information(d, n, m)
+        orders = [td.uniform_renyi_dp(d, n, m, a) for a in ORDERS]
+        assert orders == sorted(orders)
+        assert orders[-1] == td.uniform_dp(d, n, m)
+
+
+@pytest.mark.parametrize(("n", "m", "distortion"), [(1, 3, 0.25), (2, 2, 0.3), (2, 3, 0.8)])
+def test_uniform_mutual_information_is_the_rate_distortion_function(n, m, distortion) -> None:
+    found = td.optimal_mutual_information_channel(distortion, uniform(n, m), td.hamming_distances(n, m), 1e-11)
+    assert td.uniform_mutual_information(distortion, n, m) == pytest.approx(found.privacy, abs=1e-9)
+    d = mpmath.mpf(distortion) / n
+    entropy = -d * mpmath.log(d) - (1 - d) * mpmath.log(1 - d)
+    exact = n * (mpmath.log(m) - entropy) - distortion * mpmath.log(m - 1)
+    assert td.uniform_mutual_information(distortion, n, m) == pytest.approx(float(exact), rel=1e-12, abs=0)
+    value = td.uniform_mutual_information(distortion, n, m)
+    assert td.uniform_mutual_information_distortion(value, n, m) == pytest.approx(distortion)
+    assert td.uniform_mutual_information_distortion(n * math.log(m), n, m) == 0
+
+
+def test_zb_theorem_7_3_symmetric_max_information_bounds_the_optimum_from_above() -> None:
+    d = 1 - np.eye(3)
+    for prior in ([0.5, 0.3, 0.2], [0.7, 0.2, 0.1], [1 / 3] * 3):
+        for distortion in (0.05, 0.2, 0.5):
+            bound = td.max_information_bound(distortion, 3, min(prior))
+            channel = td.symmetric_mechanism(distortion, 1, 3)
+            assert math.log((channel / (prior @ channel)).max()) == pytest.approx(bound)
+            best = td.least_level(lambda e, p=prior: td.optimal_max_information_channel(e, p, d), distortion)
+            assert best.privacy <= bound + 1e-8
+            if prior[0] == prior[2]:
+                assert best.privacy == pytest.approx(bound, abs=1e-7)
+    assert td.max_information_bound(0.8, 3, 0.1) == 0
+    assert td.max_information_bound(0.0, 3, 0.0) == INF
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (1, 10**6), (200, 2)])
+def test_extreme_distortions_and_levels_give_numbers(n: int, m: int) -> None:
+    top = n * (m - 1) / m
+    for distortion in (0.0, 5e-324, 1e-300, 1e-16, float(np.nextafter(top, 0)), top, float(n)):
+        levels = [td.uniform_dp(distortion, n, m), td.uniform_mutual_information(distortion, n, m)]
+        levels += [td.uniform_renyi_dp(distortion, n, m, alpha) for alpha in (1, 1 + 2**-52, 2, 1e300)]
+        levels += [td.uniform_sibson_information(distortion, n, m, alpha) for alpha in (1, 1 + 2**-52, 2, 1e300)]
+        assert min(levels) >= 0
+    for level in (5e-324, 1e-300, 1e-16, 700.0, 745.0, 1e300):
+        for alpha in (1, 1 + 2**-52, 2, 1e300):
+            assert 0 <= td.uniform_renyi_dp_distortion(level, n, m, alpha) <= top
+            assert 0 <= td.uniform_sibson_information_distortion(level, n, m, alpha) <= top
+    assert td.prior_dp(5e-324, [0.5, 0.5]) == pytest.approx(744.4, abs=0.1)
+
+
+# --- hostile arguments -----------------------------------------------------------------------------------------
+
+RECORD_FUNCTIONS = (
+    td.uniform_dp,
+    td.uniform_dp_mechanism,
+    td.symmetric_mechanism,
+    td.uniform_maximal_leakage,
+    td.uniform_max_information,
+    td.ball_mechanism,
+    td.uniform_mutual_information,
+    td.hamming_epsilon,
+    lambda d, n, m: td.entrywise_dp(d, n, m, 0.1),
+    lambda d, n, m: td.uniform_renyi_dp(d, n, m, 2),
+    lambda d, n, m: td.uniform_sibson_information(d, n, m, 2),
+    lambda d, n, m: td.shell_mechanism(d, n, m, 2),
+    lambda d, n, m: td.product_sibson_information(d, n, m, 2),
+)
+LEVEL_FUNCTIONS = (
+    ("epsilon", td.hamming_distortion),
+    ("epsilon", td.hamming_mechanism),
+    ("epsilon", td.uniform_dp_distortion),
+    ("epsilon", lambda v, n, m: td.uniform_renyi_dp_distortion(v, n, m, 2)),
+    ("leakage", td.uniform_maximal_leakage_distortion),
+    ("information", td.uniform_mutual_information_distortion),
+    ("information", lambda v, n, m: td.uniform_sibson_information_distortion(v, n, m, 2)),
+)
+
+
+@pytest.mark.parametrize("function", RECORD_FUNCTIONS)
+def test_bad_distortions_and_sizes_are_refused(function) -> None:
+    for distortion in (-1e-9, 2.1, math.nan, INF, "1", None):
+        with pytest.raises(InvalidParameter, match=r"^distortion must .* between 0 and 2, got"):
+            function(distortion, 2, 3)
+    for n in (0, -1, 1.5, "1", True):
+        with pytest.raises(InvalidParameter, match=r"^n must be a whole number >= 1, got"):
+            function(0.5, n, 3)
+    for m in (1, 0, 2.5, None):
+        with pytest.raises(InvalidParameter, match=r"^m must be a whole number >= 2, got"):
+            function(0.5, 2, m)
+
+
+@pytest.mark.parametrize(("name", "function"), LEVEL_FUNCTIONS)
+def test_bad_levels_are_refused(name: str, function) -> None:
+    for level in (-1e-9, math.nan, -INF, "1", None, True):
+        with pytest.raises(InvalidParameter, match=rf"^{name} must .* between 0 and inf, got"):
+            function(level, 2, 3)
+    with pytest.raises(InvalidParameter, match=r"^m must"):
+        function(1.0, 2, 1)
+
+
+def test_bad_orders_deltas_and_shares_are_refused() -> None:
+    for alpha in (0.5, -1, math.nan):
+        for call in (
+            lambda a: td.uniform_renyi_dp(0.1, 1, 2, a),
+            lambda a: td.uniform_renyi_dp_distortion(0.1, 1, 2, a),
+            lambda a: td.uniform_sibson_information(0.1, 1, 2, a),
+            lambda a: td.uniform_sibson_information_distortion(0.1, 1, 2, a),
+            lambda a: td.shell_mechanism(0.1, 1, 2, a),
+            lambda a: td.product_sibson_information(0.1, 1, 2, a),
+        ):
+            with pytest.raises(InvalidParameter, match=r"^alpha must lie between 1 and inf"):
+                call(alpha)
+    for delta in (-0.1, 1.1, math.nan):
+        for call in (
+            lambda d: td.uniform_dp(0.1, 1, 2, d),
+            lambda d: td.uniform_dp_distortion(0.1, 1, 2, d),
+            lambda d: td.uniform_dp_mechanism(0.1, 1, 2, d),
+            lambda d: td.entrywise_dp(0.1, 1, 2, d),
+            lambda d: td.prior_dp(0.1, [0.5, 0.5], d),
+            lambda d: td.prior_dp_distortion(0.1, [0.5, 0.5], d),
+            lambda d: td.prior_dp_mechanism(0.1, [0.5, 0.5], d),
+            lambda d: td.records_dp(0.1, [[0.5, 0.5]], d),
+            lambda d: td.records_dp_distortion(0.1, [[0.5, 0.5]], d),
+            lambda d: td.optimal_dp_channel(0.1, [0.5, 0.5], np.eye(2), delta=d),
+        ):
+            with pytest.raises(InvalidParameter, match=r"^delta must lie between 0 and 1"):
+                call(delta)
+    with pytest.raises(InvalidParameter, match=r"^least_share must lie between 0 and 0\.5"):
+        td.max_information_bound(0.1, 2, 0.6)
+    with pytest.raises(InvalidParameter, match=r"2\*\*25"):
+        td.hamming_distances(30, 2)
+
+
+PRIOR_FUNCTIONS = (
+    lambda p: td.prior_dp(0.1, p),
+    lambda p: td.prior_dp_distortion(0.1, p),
+    lambda p: td.prior_dp_mechanism(0.1, p),
+    lambda p: td.prior_maximal_leakage(0.1, p),
+    lambda p: td.prior_maximal_leakage_distortion(0.1, p),
+    lambda p: td.prior_maximal_leakage_mechanism(0.1, p),
+    lambda p: td.iid_dp(0.1, 2, p),
+    lambda p: td.iid_dp_distortion(0.1, 2, p),
+    lambda p: td.iid_maximal_leakage_bound(0.1, 2, p),
+    lambda p: td.records_dp(0.1, [p]),
+    lambda p: td.records_dp_mechanism(0.1, [p]),
+    td.identifiability_threshold,
+    lambda p: td.identifiability_mechanism(p, 1.0),
+    lambda p: td.identifiability_tradeoff(0.1, p),
+    lambda p: td.dp_tradeoff(0.1, p),
+    lambda p: td.prior_mutual_information(0.1, p),
+    lambda p: td.optimal_dp_channel(1.0, p, np.eye(2)),
+)
+
+
+@pytest.mark.parametrize("function", PRIOR_FUNCTIONS)
+@pytest.mark.parametrize("prior", [[0.5, 0.6], [-0.1, 1.1], [math.nan, 1.0], [INF, 0.0]])
+def test_bad_priors_are_refused(function, prior) -> None:
+    with pytest.raises(InvalidDistribution, match=r"prior must"):
+        function(prior)
+
+
+def test_bad_sets_lengths_and_programs_are_refused() -> None:
+    with pytest.raises(InvalidDistribution, match=r"at least one record"):
+        td.records_dp(0.1, [])
+    with pytest.raises(InvalidDistribution, match=r"one common order"):
+        td.ordered_maximal_leakage(0.1, [[0.7, 0.3], [0.4, 0.6]])
+    with pytest.raises(InvalidDistribution, match=r"priors must be a matrix"):
+        td.ordered_maximal_leakage(0.1, [[0.7, 0.3], [1.0]])
+    with pytest.raises(InvalidDistribution, match=r"m\*\*n entries"):
+        td.identifiability_threshold([0.2, 0.3, 0.5], 2)
+    with pytest.raises(InvalidDistribution, match=r"same databases"):
+        td.source_set_dp_tradeoff(0.1, [[0.5, 0.5], [0.2, 0.3, 0.5]])
+    with pytest.raises(InvalidDistribution, match=r"at least one law"):
+        td.source_set_dp_tradeoff(0.1, [])
+    with pytest.raises(InvalidParameter, match=r"2\*\*25 cells"):
+        td.records_dp_mechanism(0.1, [[0.5, 0.5]] * 13)
+    with pytest.raises(InvalidParameter, match=r"epsilon must be at least 1.09861"):
+        td.identifiability_mechanism([0.5, 0.3, 0.2], 1.0)
+    with pytest.raises(InvalidParameter, match=r"distortion must lie between 0 and 0.4 for the closed form"):
+        td.prior_mutual_information(0.41, [0.5, 0.3, 0.2])
+    with pytest.raises(InvalidParameter, match=r"distortion_matrix must have shape"):
+        td.optimal_dp_channel(1.0, [0.5, 0.5], np.eye(3))
+    with pytest.raises(InvalidParameter, match=r"finite entries"):
+        td.optimal_dp_channel(1.0, [0.5, 0.5], [[0.0, math.nan], [1.0, 0.0]])
+    with pytest.raises(InvalidParameter, match=r"arrays of numbers"):
+        td.optimal_dp_channel(1.0, [0.5, 0.5], [["a", "b"], ["c", "d"]])
+    with pytest.raises(InvalidParameter, match=r"neighbours must"):
+        td.optimal_dp_channel(1.0, [0.5, 0.5], np.eye(2), neighbours=[[0, 2]])
+    with pytest.raises(InvalidDistribution, match=r"one law"):
+        td.optimal_max_information_channel(1.0, [[0.5, 0.5], [0.4, 0.6]], np.eye(2))
+    with pytest.raises(InvalidDistribution, match=r"positive entries"):
+        td.optimal_identifiability_channel(1.0, [1.0, 0.0], np.eye(2))
+    with pytest.raises(InvalidParameter, match=r"no solution"):
+        td.optimal_identifiability_channel(0.1, [0.9, 0.1], 1 - np.eye(2))
+    with pytest.raises(InvalidParameter, match=r"no solution"):
+        td.optimal_maximal_leakage_channel(0.5, [0.5, 0.5], np.ones((2, 2)))
+    with pytest.raises(InvalidParameter, match=r"reachable by some level"):
+        td.least_level(lambda e: td.optimal_dp_channel(e, [0.5, 0.5], np.ones((2, 2))), 0.5)
+    with pytest.raises(InvalidParameter, match=r"distortion must lie between 1 and inf"):
+        td.optimal_mutual_information_channel(0.5, [0.5, 0.5], np.ones((2, 2)))
+    with pytest.raises(InvalidParameter, match=r"tolerance must"):
+        td.optimal_mutual_information_channel(0.1, [0.5, 0.5], 1 - np.eye(2), 0.0)

@@ -1,0 +1,486 @@
+"""Trade-offs with a known prior: local channels, independent records, identifiability; programs as second route."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from sanitize import tradeoff as td
+from sanitize.errors import InvalidParameter
+from sanitize.neighbours import hamming_neighbours
+from sanitize.notions import prior_ratio
+
+mpmath.mp.dps = 50
+INF = math.inf
+RNG = np.random.default_rng(11)
+PRIORS = [
+    np.array([0.5, 0.5]),
+    np.array([0.9, 0.1]),
+    np.array([0.5, 0.3, 0.2]),
+    np.array([0.2, 0.6, 0.2]),  # a tie, and not sorted
+    np.array([0.4, 0.4, 0.2, 0.0]),  # an impossible letter
+    np.array([1.0, 0.0]),
+    np.full(5, 0.2),
+    RNG.dirichlet(np.ones(5)),
+    RNG.dirichlet(np.full(6, 0.3)),
+]
+SHARES = (1e-6, 0.05, 0.3, 0.6, 0.9, 0.999)
+
+
+def hamming(m: int) -> np.ndarray:
+    return 1 - np.eye(m)
+
+
+def level_of(channel: np.ndarray, delta: float = 0.0) -> float:
+    """Least ε of event-wise (ε, δ)-LDP, by bisection over ε."""
+
+    def over(epsilon: float) -> float:
+        gap = channel[:, None, :] - math.exp(epsilon) * channel[None, :, :]
+        return float(np.maximum(gap, 0).sum(axis=2).max())
+
+    low, high = 0.0, 60.0
+    if over(0.0) <= delta + 1e-14:
+        return 0.0
+    for _ in range(120):
+        middle = (low + high) / 2
+        low, high = (middle, high) if over(middle) > delta + 1e-14 else (low, middle)
+    return high
+
+
+# --- one record ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("delta", [0.0, 1e-12, 0.15])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.4, 1.5, 5.0])
+def test_zb_theorems_9_and_13_are_the_optimum_of_the_linear_program(prior, delta: float, epsilon: float) -> None:
+    found = td.optimal_dp_channel(epsilon, prior, hamming(len(prior)), delta=delta)
+    closed = td.prior_dp_distortion(epsilon, prior, delta)
+    assert closed == pytest.approx(found.distortion, abs=1e-8)
+    assert closed == pytest.approx((1 - delta) * td.prior_dp_distortion(epsilon, prior))
+    # Up to some level the best guess alone is optimal, and the least level at its distortion is 0.
+    if 1e-9 < closed < (1 - delta) * (1 - prior.max()) - 1e-9:
+        assert td.prior_dp(closed, prior, delta) == pytest.approx(epsilon, rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_zb_theorem_13_the_intervals_of_the_paper(prior) -> None:
+    """The k whose interval holds D gives the least of all candidates."""
+    p = np.sort(prior)[::-1]
+    tail = lambda k: float(p[k:].sum())  # noqa: E731
+    for share in SHARES:
+        distortion = share * (1 - p[0])
+        if distortion == 0:
+            continue
+        hits = [
+            math.log((k - 1) * (1 - distortion) / (distortion - tail(k)))
+            for k in range(2, len(p) + 1)
+            if tail(k) + (k - 1) * (p[k] if k < len(p) else 0) - 1e-12
+            <= distortion
+            <= tail(k - 1) + (k - 2) * p[k - 1] + 1e-12
+            and distortion > tail(k)
+        ]
+        assert hits
+        assert td.prior_dp(distortion, prior) == pytest.approx(min(hits), abs=1e-9)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("delta", [0.0, 0.2])
+def test_the_optimal_local_channel_has_its_level_and_distortion(prior, delta: float) -> None:
+    for share in SHARES:
+        distortion = share * (1 - prior.max()) * (1 - delta)
+        channel = td.prior_dp_mechanism(distortion, prior, delta)
+        assert channel.sum(axis=1) == pytest.approx(1)
+        assert float(prior @ (channel * hamming(len(prior))).sum(axis=1)) == pytest.approx(distortion, abs=1e-12)
+        if distortion > 1e-4:
+            assert level_of(channel, delta) == pytest.approx(td.prior_dp(distortion, prior, delta), abs=1e-8)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.3])
+def test_zb_lemma_10_nothing_leaks_exactly_from_the_distortion_of_the_best_guess(delta: float) -> None:
+    for prior in PRIORS:
+        edge = (1 - delta) * (1 - prior.max())
+        assert td.prior_dp(edge * (1 + 1e-12), prior, delta) == 0
+        if edge > 0:
+            assert td.prior_dp(edge * 0.999, prior, delta) > 0
+            assert td.prior_dp(0.0, prior, delta) == INF
+    assert td.prior_dp(0.0, [0.5, 0.5], 1.0) == 0
+    assert td.prior_dp(0.1, [1.0]) == 0
+    assert td.prior_dp_distortion(INF, [0.5, 0.5]) == 0
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_zb_theorem_14_is_the_optimum_of_the_linear_program(prior) -> None:
+    for share in (0.0, *SHARES, 1.05):
+        distortion = min(1.0, share * (1 - prior.max()))
+        found = td.optimal_maximal_leakage_channel(distortion + 1e-15, prior, hamming(len(prior)))
+        value = td.prior_maximal_leakage(distortion, prior)
+        assert value == pytest.approx(found.privacy, abs=1e-7)
+        if 1e-9 < share < 1:
+            assert td.prior_maximal_leakage_distortion(value, prior) == pytest.approx(distortion, abs=1e-9)
+        channel = td.prior_maximal_leakage_mechanism(distortion, prior)
+        assert channel.sum(axis=1) == pytest.approx(1)
+        assert math.log(channel.max(axis=0).sum()) == pytest.approx(value, abs=1e-12)
+        assert float(prior @ (channel * hamming(len(prior))).sum(axis=1)) <= distortion + 1e-12 or share > 1
+
+
+def test_zb_lemma_33_no_leakage_iff_the_best_guess_is_good_enough() -> None:
+    assert td.prior_maximal_leakage(0.5, [0.5, 0.3, 0.2]) == 0
+    assert td.prior_maximal_leakage(0.499, [0.5, 0.3, 0.2]) > 0
+    assert td.prior_maximal_leakage_distortion(INF, [0.5, 0.5]) == 0
+    assert td.prior_maximal_leakage(0.0, [0.4, 0.4, 0.2, 0.0]) == pytest.approx(math.log(3))
+
+
+def ordered_sets() -> list[np.ndarray]:
+    rng = np.random.default_rng(4)
+    sets = [np.sort(rng.dirichlet(np.ones(m), size=3))[:, ::-1] for m in (2, 3, 4, 5)]
+    return [*sets, sets[2][:, [2, 0, 3, 1]], np.array([[0.5, 0.3, 0.2], [0.6, 0.2, 0.2]])]
+
+
+@pytest.mark.parametrize("priors", ordered_sets())
+def test_zb_corollary_15_ordered_sets_are_the_optimum_of_the_linear_program(priors) -> None:
+    d = hamming(priors.shape[1])
+    for distortion in (0.02, 0.2, 0.4):
+        value = td.ordered_maximal_leakage(distortion, priors)
+        found = td.optimal_maximal_leakage_channel(distortion, priors, d)
+        assert value == pytest.approx(found.privacy, abs=1e-8)
+        channel = td.ordered_maximal_leakage_mechanism(distortion, priors)
+        assert (priors @ (channel * d).sum(axis=1) <= distortion + 1e-12).all()
+        assert math.log(channel.max(axis=0).sum()) == pytest.approx(value, abs=1e-12)
+        if value > 0:
+            assert td.ordered_maximal_leakage_distortion(value, priors) == pytest.approx(distortion, abs=1e-9)
+
+
+@pytest.mark.parametrize("priors", ordered_sets()[1:3])
+def test_zb_proposition_12_one_program_is_the_worst_mixture_of_the_set(priors) -> None:
+    """By the minimax theorem the program's value is the largest closed form over the hull of the set."""
+    epsilon, delta = 0.8, 0.1
+    found = td.optimal_dp_channel(epsilon, priors, hamming(priors.shape[1]), delta=delta).distortion
+    rng = np.random.default_rng(1)
+    weights = np.concatenate([np.eye(len(priors)), rng.dirichlet(np.full(len(priors), 0.5), size=4000)])
+    values = [td.prior_dp_distortion(epsilon, w @ priors, delta) for w in weights]
+    assert max(values) <= found + 1e-9
+    assert max(values) == pytest.approx(found, abs=2e-3)
+
+
+def test_zb_theorem_6_source_sets_lie_between_their_priors_and_the_symmetric_channel() -> None:
+    priors = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])
+    for distortion in (0.1, 0.3, 0.45):
+        interval = td.source_set_dp_tradeoff(distortion, priors)
+        found = td.least_level(lambda e: td.optimal_dp_channel(e, priors, hamming(3)), distortion)
+        assert interval.lower - 1e-7 <= found.privacy <= interval.upper + 1e-7
+
+
+def test_zb_lemma_5_adding_mixtures_of_the_priors_changes_nothing() -> None:
+    priors, d = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]), hamming(3)
+    hull = np.concatenate([priors, np.random.default_rng(0).dirichlet([1, 1], size=5) @ priors])
+    alone, mixed = td.optimal_dp_channel(0.8, priors, d), td.optimal_dp_channel(0.8, hull, d)
+    assert alone.distortion == pytest.approx(mixed.distortion, abs=1e-9)
+    assert (hull @ (alone.channel * d).sum(axis=1) <= alone.distortion + 1e-9).all()
+
+
+@pytest.mark.parametrize("prior", [PRIORS[2], PRIORS[3], PRIORS[7]])
+def test_zb_colouring_lemmas_describe_the_optimal_local_channels(prior) -> None:
+    """[ZB Lemmas 11, 26, 27, 34, Prop. 28-32]: black = top of a critical pair, red = its bottom.
+
+    Every diagonal is black. Rows of released letters are red off the diagonal and come first by probability; the
+    other rows are white, within the ratio. No row is all black or all red.
+    """
+    order = np.argsort(-prior, kind="stable")
+    for share in (0.2, 0.6, 0.9):
+        distortion = share * (1 - prior.max())
+        channel = td.prior_dp_mechanism(distortion, prior)[np.ix_(order, order)]
+        epsilon, bottom = td.prior_dp(distortion, prior), channel.min(axis=0)
+        assert np.diag(channel) == pytest.approx(math.exp(epsilon) * bottom)
+        red = [bool(np.allclose(np.delete(row - bottom, i), 0)) for i, row in enumerate(channel)]
+        assert red == sorted(red, reverse=True)
+        assert (channel <= math.exp(epsilon) * bottom + 1e-12).all()
+        shown = bottom > 0
+        assert not (channel[:, shown] == bottom[shown]).all(axis=1).any()
+        leaky = td.prior_maximal_leakage_mechanism(distortion, prior)
+        assert (np.diag(leaky) == leaky.max(axis=0)).all()
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 50.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-12])
+def test_local_distortions_at_extreme_levels_in_high_precision(epsilon: float, delta: float) -> None:
+    prior = [0.5, 0.25, 0.1875, 0.0625]  # exact doubles
+    e = mpmath.exp(mpmath.mpf(epsilon))
+    exact = min(1 - sum(map(mpmath.mpf, prior[:k])) * e / (e + k - 1) for k in range(1, 5)) * (1 - mpmath.mpf(delta))
+    assert td.prior_dp_distortion(epsilon, prior, delta) == pytest.approx(float(exact), rel=1e-6, abs=0)
+    if epsilon == 50:
+        assert td.prior_dp(float(exact), prior, delta) == pytest.approx(50, rel=1e-6)
+
+
+# --- independent records ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("priors", "delta"),
+    [
+        ([[0.5, 0.3, 0.2], [0.9, 0.1]], 0.0),
+        ([[0.7, 0.3], [0.6, 0.4], [0.9, 0.1]], 0.0),
+        ([[0.7, 0.3], [0.5, 0.5]], 0.1),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [0.3, 1.2])
+def test_independent_records_are_the_optimum_of_the_global_linear_program(priors, delta, epsilon) -> None:
+    sizes = [len(p) for p in priors]
+    joint = np.array([1.0])
+    for p in priors:
+        joint = np.kron(joint, p)
+    codes = np.stack(np.unravel_index(np.arange(len(joint)), sizes), axis=1)
+    distances = (codes[:, None] != codes[None]).sum(axis=2)
+    pairs = hamming_neighbours(sizes=sizes)
+    found = td.optimal_dp_channel(epsilon, joint, distances, delta=delta, neighbours=pairs)
+    closed = td.records_dp_distortion(epsilon, priors, delta)
+    assert closed == pytest.approx(found.distortion, abs=1e-8)
+    guess = (1 - delta) * sum(1 - max(p) for p in priors)
+    assert td.records_dp(closed, priors, delta) == pytest.approx(epsilon if closed < guess - 1e-9 else 0, abs=1e-9)
+    channel = td.records_dp_mechanism(closed, priors, delta)
+    assert float(joint @ (channel * distances).sum(axis=1)) == pytest.approx(closed)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    gap = channel[both[:, 0]] - math.exp(epsilon + 1e-9) * channel[both[:, 1]]
+    assert np.maximum(gap, 0).sum(axis=1).max() <= delta + 1e-9
+
+
+def test_zb_theorem_18_1_iid_records_cost_what_one_costs_at_d_over_n() -> None:
+    prior = [0.5, 0.3, 0.2]
+    for n, distortion, delta in ((1, 0.2, 0.0), (2, 0.5, 0.0), (3, 0.3, 0.05), (1000, 77.0, 0.0)):
+        value = td.iid_dp(distortion, n, prior, delta)
+        assert value == pytest.approx(td.prior_dp(distortion / n, prior, delta))
+        assert td.iid_dp_distortion(value, n, prior, delta) == pytest.approx(distortion)
+        if n < 10:
+            assert td.records_dp(distortion, [prior] * n, delta) == pytest.approx(value)
+    assert td.records_dp(0.0, [prior] * 2) == INF
+    assert td.records_dp(1.0, [prior] * 2) == 0
+    assert td.records_dp(1e-20, [prior] * 2) == pytest.approx(math.log(2) * 2 + 20 * math.log(10))
+
+
+def test_zb_theorem_18_2_the_iid_product_is_not_optimal_for_maximal_leakage() -> None:
+    prior = np.array([0.6, 0.4])
+    joint = np.kron(prior, prior)
+    bound = td.iid_maximal_leakage_bound(0.4, 2, prior)
+    found = td.optimal_maximal_leakage_channel(0.4, joint, td.hamming_distances(2, 2))
+    assert found.privacy < bound - 0.05
+    assert td.iid_maximal_leakage_bound(0.2, 1, prior) == td.prior_maximal_leakage(0.2, prior)
+
+
+# --- identifiability -------------------------------------------------------------------------------------------
+
+DATABASES = [
+    (np.array([0.5, 0.3, 0.2]), 1),
+    (np.array([0.6, 0.4]), 1),
+    (np.array([0.3, 0.25, 0.25, 0.2]), 2),
+    (np.kron([0.6, 0.4], [0.7, 0.3]), 2),
+    (np.array([0.4, 0.1, 0.1, 0.4]), 2),  # correlated records
+    (np.random.default_rng(3).dirichlet(np.full(9, 8.0)), 2),
+    (np.random.default_rng(6).dirichlet(np.full(8, 20.0)), 3),
+]
+
+
+def letters(prior: np.ndarray, n: int) -> int:
+    return round(len(prior) ** (1 / n))
+
+
+@pytest.mark.parametrize(("prior", "n"), DATABASES)
+def test_wyz_threshold_is_where_the_inverted_kernel_stops_being_a_law(prior, n: int) -> None:
+    m, threshold = letters(prior, n), td.identifiability_threshold(prior, n)
+
+    def least(epsilon) -> mpmath.mpf:
+        e = mpmath.exp(-mpmath.mpf(epsilon))
+        kernel = mpmath.matrix((e ** td.hamming_distances(n, m).astype(object)).tolist())
+        return min(mpmath.lu_solve(kernel, mpmath.matrix(prior.tolist())))
+
+    assert least(threshold * (1 + 1e-9)) >= 0
+    assert least(threshold * (1 - 1e-9)) < 0
+    for factor in (1.01, 1.5, 4):
+        assert least(threshold * factor) > 0  # the feasible set is an interval
+    assert threshold >= prior_ratio(prior, hamming_neighbours(n, m)) - 1e-12
+    if n == 1:
+        assert threshold == pytest.approx(math.log(1 / prior.min() - m + 1))
+
+
+def test_threshold_has_its_ends() -> None:
+    for n, m in ((1, 2), (1, 7), (2, 3), (3, 2)):
+        assert td.identifiability_threshold(np.full(m**n, 1 / m**n), n) == pytest.approx(0, abs=1e-12)
+        assert td.identifiability_mechanism(np.full(m**n, 1 / m**n), 0.5, n) == pytest.approx(
+            td.hamming_mechanism(0.5, n, m)
+        )
+    assert td.identifiability_threshold([1.0, 0.0]) == INF
+    assert td.identifiability_mechanism([0.5, 0.5], 5e-324) == pytest.approx(np.full((2, 2), 0.5))
+    assert (td.identifiability_mechanism([1.0, 0.0], INF) == np.eye(2)).all()
+    assert td.identifiability_tradeoff(0.1, [1.0, 0.0]).upper == INF
+    assert td.identifiability_mechanism([0.5, 0.5], 0.0) == pytest.approx(np.full((2, 2), 0.5))
+
+
+@pytest.mark.parametrize(("prior", "n"), DATABASES)
+@pytest.mark.parametrize("above", [0.0, 0.5, 3.0])
+def test_wyz_lemma_4_e_i_is_identifiable_at_epsilon_with_distortion_h(prior, n: int, above: float) -> None:
+    m, epsilon = letters(prior, n), td.identifiability_threshold(prior, n) + above
+    channel = td.identifiability_mechanism(prior, epsilon, n)
+    distances = td.hamming_distances(n, m)
+    joint = prior[:, None] * channel
+    pairs = np.argwhere(distances == 1)
+    shown = joint.sum(axis=0) > 1e-9  # at the threshold some output never occurs
+    assert channel.sum(axis=1) == pytest.approx(1)
+    assert np.log(joint[pairs[:, 0]][:, shown] / joint[pairs[:, 1]][:, shown]).max() == pytest.approx(epsilon)
+    assert float((joint * distances).sum()) == pytest.approx(td.hamming_distortion(epsilon, n, m))
+    # New: its differential privacy is ε + ε_X, or less when the output that shows it never occurs.
+    dp = np.log(channel[pairs[:, 0]][:, shown] / channel[pairs[:, 1]][:, shown]).max()
+    most = epsilon + prior_ratio(prior, hamming_neighbours(n, m))
+    assert dp <= most + 1e-9
+    if above:
+        assert dp == pytest.approx(most)
+
+
+@pytest.mark.parametrize(("prior", "n"), DATABASES[:-1])
+@pytest.mark.parametrize("share", [0.3, 1.0, 1.3])
+def test_wyz_theorem_1_holds_against_the_linear_programs(prior, n: int, share: float) -> None:
+    m = letters(prior, n)
+    d, pairs = td.hamming_distances(n, m), hamming_neighbours(n, m)
+    distortion = share * td.hamming_distortion(td.identifiability_threshold(prior, n), n, m)
+    identifiable, private = td.identifiability_tradeoff(distortion, prior, n), td.dp_tradeoff(distortion, prior, n)
+    found_i = td.least_level(lambda e: td.optimal_identifiability_channel(e, prior, d, pairs), distortion).privacy
+    found_d = td.least_level(lambda e: td.optimal_dp_channel(e, prior, d, neighbours=pairs), distortion).privacy
+    assert identifiable.lower - 1e-7 <= found_i <= identifiable.upper + 1e-7
+    assert private.lower - 1e-7 <= found_d <= private.upper + 1e-7
+    if share < 1:
+        assert identifiable.exact
+        assert private.exact  # New: both functions are h^-1 up to h(ε~_X), whatever ε_X is
+        assert found_i == pytest.approx(td.hamming_epsilon(distortion, n, m), abs=1e-7)
+        assert found_d == pytest.approx(td.hamming_epsilon(distortion, n, m), abs=1e-7)
+
+
+def test_wyz_theorem_1_is_not_tight_beyond_the_threshold() -> None:
+    prior, epsilon = np.array([0.5, 0.3, 0.2]), 0.99936
+    found = td.optimal_identifiability_channel(epsilon, prior, hamming(3))
+    assert round(found.distortion, 5) == 0.45669
+    assert round(td.hamming_distortion(epsilon, 1, 3), 5) == 0.42404
+    assert prior_ratio(prior) < epsilon < td.identifiability_threshold(prior)
+
+
+def test_wyz_lemmas_2_and_3_bound_every_identifiable_channel() -> None:
+    rng = np.random.default_rng(9)
+    for prior, n in DATABASES:
+        m = letters(prior, n)
+        d = td.hamming_distances(n, m)
+        pairs = np.argwhere(d == 1)
+        ratio = prior_ratio(prior, hamming_neighbours(n, m))
+        for _ in range(20):
+            channel = rng.dirichlet(np.ones(m**n), size=m**n) * 0.5 + 0.5 * np.eye(m**n)
+            joint = prior[:, None] * channel
+            spent = float((joint * d).sum())
+            identifiable = np.log(joint[pairs[:, 0]] / joint[pairs[:, 1]]).max()
+            private = np.log(channel[pairs[:, 0]] / channel[pairs[:, 1]]).max()
+            assert identifiable >= max(td.hamming_epsilon(spent, n, m), ratio) - 1e-12
+            assert private >= max(td.hamming_epsilon(spent, n, m) - ratio, 0) - 1e-12
+
+
+@pytest.mark.parametrize(("prior", "n"), DATABASES)
+@pytest.mark.parametrize("share", [0.3, 0.95])
+def test_wyz_theorem_2_e_i_has_the_least_mutual_information(prior, n: int, share: float) -> None:
+    m = letters(prior, n)
+    distortion = share * td.hamming_distortion(td.identifiability_threshold(prior, n), n, m)
+    closed = td.prior_mutual_information(distortion, prior, n)
+    found = td.optimal_mutual_information_channel(distortion, prior, td.hamming_distances(n, m), 1e-8)
+    assert closed == pytest.approx(found.privacy, abs=2e-8)
+    joint = prior[:, None] * td.identifiability_mechanism(prior, td.hamming_epsilon(distortion, n, m), n)
+    out = joint.sum(axis=0)
+    information = float((joint * np.log(joint / (prior[:, None] * out))).sum())
+    assert information == pytest.approx(closed, abs=1e-10)
+
+
+def test_constant_release_needs_no_privacy_loss() -> None:
+    prior = DATABASES[3][0]
+    assert td.dp_tradeoff(0.7, prior, 2) == td.PrivacyInterval(0.0, 0.0)
+    assert td.dp_tradeoff(1.0, DATABASES[4][0], 2).exact
+    interval = td.dp_tradeoff(0.65, prior, 2)
+    assert interval.lower < interval.upper
+    assert not interval.exact
+
+
+# --- programs --------------------------------------------------------------------------------------------------
+
+
+def test_programs_take_any_distortion_matrix_and_output_alphabet() -> None:
+    prior = np.array([0.5, 0.3, 0.2])
+    d = np.array([[0.0, 1.0, 3.0, 0.6], [1.0, 0.0, 1.0, 0.6], [3.0, 1.0, 0.0, 0.6]])
+    by_ratio = td.optimal_dp_channel(0.7, prior, d)
+    everyone = [[i, j] for i in range(3) for j in range(i)]
+    by_pairs = td.optimal_dp_channel(0.7, prior, d, neighbours=everyone)
+    assert by_ratio.distortion == pytest.approx(by_pairs.distortion, abs=1e-9)
+    assert by_ratio.channel.shape == (3, 4)
+    assert td.optimal_dp_channel(0.7, prior, d, delta=1.0).distortion == pytest.approx(0, abs=1e-12)
+    assert td.optimal_dp_channel(0.0, prior, d).distortion == pytest.approx(float((prior @ d).min()))
+    free = td.optimal_mutual_information_channel(0.9, prior, d)
+    assert free.privacy == 0
+    assert td.optimal_mutual_information_channel(0.0, prior, d).privacy == pytest.approx(
+        float(-(prior * np.log(prior)).sum()), abs=1e-6
+    )
+
+
+def test_blahut_arimoto_meets_the_lagrangian_dual() -> None:
+    """Largest over slopes of min_M I + λ(E d - D), each inner problem by a plain alternating loop."""
+    prior, d, distortion = np.array([0.6, 0.3, 0.1, 0.0]), 1 - np.eye(4), 0.25
+
+    def dual(slope: float) -> float:
+        weights, q = np.exp(-slope * d), np.full(4, 0.25)
+        for _ in range(4000):
+            q = q * ((prior / (weights @ q)) @ weights)
+        norm = weights @ q
+        return -float(-prior @ np.log(norm) - slope * distortion - math.log(((prior / norm) @ weights).max()))
+
+    best = -minimize_scalar(dual, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-7}).fun
+    found = td.optimal_mutual_information_channel(distortion, prior, d, 1e-10)
+    assert found.privacy == pytest.approx(best, abs=1e-6)
+    assert found.distortion == pytest.approx(distortion, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "distortion", "alpha"), [(1, 3, 0.3, 2.0), (2, 2, 0.6, 8.0), (2, 3, 0.8, 1.5), (1, 5, 0.5, 1 + 1e-4)]
+)
+def test_blahut_of_order_alpha_finds_the_closed_forms(n: int, m: int, distortion: float, alpha: float) -> None:
+    prior, d = np.full(m**n, float(m) ** -n), td.hamming_distances(n, m)
+    found = td.optimal_sibson_channel(distortion, prior, d, alpha)
+    assert found.privacy == pytest.approx(td.uniform_sibson_information(distortion, n, m, alpha), abs=2e-7)
+    assert found.distortion == pytest.approx(distortion, abs=1e-9)
+
+
+def test_blahut_of_order_alpha_beats_every_nearby_channel_and_ends_at_both_known_orders() -> None:
+    prior, d, distortion = np.array([0.6, 0.3, 0.1, 0.0]), 1 - np.eye(4), 0.2
+    values = [td.optimal_sibson_channel(distortion, prior, d, a, 1e-4).privacy for a in (1, 3, INF)]
+    assert values == sorted(values)
+    assert values[0] == pytest.approx(td.optimal_mutual_information_channel(distortion, prior, d).privacy, abs=2e-4)
+    assert values[-1] == pytest.approx(td.prior_maximal_leakage(distortion, prior), abs=1e-8)
+
+    def order_3(channel):
+        return 1.5 * math.log(((prior @ channel**3) ** (1 / 3)).sum())
+
+    best = td.optimal_sibson_channel(distortion, prior, d, 3, 1e-4)
+    assert order_3(best.channel) == pytest.approx(best.privacy, abs=1e-9)
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        mixed = 0.9 * best.channel + 0.1 * rng.dirichlet(np.full(4, 0.5), size=4)
+        spent = float(prior @ (mixed * d).sum(axis=1))
+        if spent > distortion:  # pulled back to the distortion by some of the identity
+            mixed = mixed + (1 - distortion / spent) * (np.eye(4) - mixed)
+        assert order_3(mixed) >= best.privacy - 1e-4
+    assert td.optimal_sibson_channel(0.9, prior, d, 3).privacy == 0
+
+
+def test_blahut_of_order_alpha_refuses_what_doubles_cannot_hold() -> None:
+    prior, d = np.full(9, 1 / 9), td.hamming_distances(2, 3)
+    with pytest.raises(InvalidParameter, match="alpha must be small enough"):
+        td.optimal_sibson_channel(0.8, prior, d, 50)
+    for alpha in (0.5, math.nan):
+        with pytest.raises(InvalidParameter, match="alpha must lie between 1 and inf"):
+            td.optimal_sibson_channel(0.8, prior, d, alpha)
+    with pytest.raises(InvalidParameter, match="tolerance must lie between"):
+        td.optimal_sibson_channel(0.8, prior, d, 2, 0.0)
+    with pytest.raises(InvalidParameter, match="distortion must lie between 0 and inf"):
+        td.optimal_sibson_channel(-0.1, prior, d, 2)

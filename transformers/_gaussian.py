@@ -1,0 +1,297 @@
+"""The Gaussian channel as an estimator: numeric columns with declared bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sanitize._columns import as_arrow
+from sanitize._design import Recipe
+from sanitize._release import Layout
+from sanitize.alphabet import Alphabet
+from sanitize.binning import Bins, as_numbers
+from sanitize.channel import Channel
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.mechanisms._calibration import as_capacity_budget
+from sanitize.mechanisms._gaussian import gaussian_channel
+from sanitize.mechanisms._hamming import product_channel
+from sanitize.transformers._sanitizer import Sanitizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._columns import ArrowColumn
+    from sanitize._frame import Table
+    from sanitize._random import Randomness
+    from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.mechanisms._calibration import CapacityBudget
+    from sanitize.mechanisms._gaussian import Method
+    from sanitize.transformers._roles import ColumnSpec
+
+    Pair = Sequence[float]
+
+_MOST_CELLS = 1 << 24
+
+
+class GaussianChannel(Sanitizer):
+    """Add Gaussian noise to numeric columns, calibrated so that the channel's capacity is within a budget [WXH §5].
+
+    Each public column is clipped to its declared bounds, rounded to a declared grid, and released on that grid
+    with noise; the grid runs on beyond the bounds, and what would fall outside it is released as its end
+    point. The channel is finite, its probabilities are integers, and the report measures them.
+
+    Several columns are released together: each gets its own noise with an equal share of the budget. The
+    capacity of channels used side by side is the sum of theirs, so the budget holds for all columns together,
+    however they depend on each other.
+
+    Parameters
+    ----------
+    budget : float or CapacityBudget
+        Capacity of the channel of all columns together, in nats, > 0: I(X;Y), and so I(S;Y), is at most this
+        whatever the law. None, the default, raises at fit: there is no silent budget.
+    bounds : dict of column to (low, high), or one pair for all columns
+        Range of each public column, from knowledge and not from the rows: the range of the rows is itself a
+        fact about the most unusual of them. Values outside are clipped, and counted in the report.
+    step : dict of column to float, or float, optional
+        Distance of grid points. For a column of integers a whole number.
+    points : int
+        Where no step is given, the grid has at most this many points within the bounds.
+    reach : float
+        Standard deviations of noise that the grid extends beyond the bounds; 0 keeps releases within them.
+    method : {"exact", "closed_form"}
+        Least noise by the amplitude-constrained capacity, or the larger noise that [WXH Cor. 6] prints.
+    sensitive : str, int, list of them, or callable, optional
+        Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
+    public : as in `Watchdog`
+    bins : dict of column to edges or number, optional
+        Intervals for numeric sensitive columns only.
+    keep_sensitive, random_state
+        As in `Watchdog`.
+
+    Attributes
+    ----------
+    channel_ : Channel
+        From every tuple of grid points, seen at fit or not.
+    report_ : LeakageReport
+        Its verdict is about the certified capacity on the tuples that occur.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sanitize.transformers import GaussianChannel
+    >>> df = pd.DataFrame({"ill": [0, 1, 0, 1], "age": [20, 80, 30, 95]})
+    >>> sanitizer = GaussianChannel(0.5, bounds={"age": (17, 90)}, step=1, sensitive="ill").fit(df)
+    >>> sanitizer.report_.ok, sanitizer.report_.summary["channel_capacity"] <= 0.5
+    (True, True)
+    >>> [word for word in sanitizer.report_.facts.warnings if "clipped" in word]
+    ["1 rows of column 'age' lay outside the declared edges and were clipped to them"]
+    """
+
+    _needs_sensitive = False
+
+    # What the base reads of parameters that make no sense here: grid points are released as they are, none is
+    # pooled or unseen, and missing or infinite values are refused by the grid.
+    release: Literal["label"] = "label"
+    handle_unknown: Literal["error"] = "error"
+    missing: Literal["category"] = "category"
+    smoothing = 0.0
+    min_count = 0
+
+    def __init__(
+        self,
+        budget: CapacityBudget | float | None = None,
+        *,
+        bounds: Mapping[str, Pair] | Pair | None = None,
+        step: Mapping[str, float] | float | None = None,
+        points: int = 33,
+        reach: float = 4.0,
+        method: Method = "exact",
+        sensitive: ColumnSpec = None,
+        public: ColumnSpec = None,
+        bins: Mapping[str, Sequence[float] | int] | None = None,
+        keep_sensitive: bool = False,
+        random_state: Randomness = None,
+    ) -> None:
+        self.budget = budget
+        self.bounds = bounds
+        self.step = step
+        self.points = points
+        self.reach = reach
+        self.method = method
+        self.sensitive = sensitive
+        self.public = public
+        self.bins = bins
+        self.keep_sensitive = keep_sensitive
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        budget = as_capacity_budget(self.budget, "GaussianChannel")
+        if not 0 < budget.nats < math.inf:
+            raise InvalidParameter(
+                f"budget must be a finite capacity > 0 (at 0 no finite noise suffices), got {budget.nats}"
+            )
+        mechanism = _Noise(budget.nats, self.reach, self.method)
+        return self._with_settings("Gaussian channel", mechanism, budget)
+
+    def _layout(
+        self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
+    ) -> tuple[Layout, Mapping[str, Any]]:
+        layout, source = super()._layout(table, sensitive_features, weights)
+        own = sorted(set(layout.bins) & set(layout.public))
+        if own:
+            raise ColumnError(f"bins are for sensitive columns here; {own[0]!r} has a grid: give its bounds", own[0])
+        columns = {name: as_arrow(source[name], name) for name in layout.public}
+        grids: dict[str, Bins] = {name: self._grid(name, column) for name, column in columns.items()}
+        return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids}), source
+
+    def _grid(self, name: str, column: ArrowColumn) -> _Grid:
+        """Grid of a public column."""
+        pair = self.bounds.get(name) if isinstance(self.bounds, Mapping) else self.bounds
+        if pair is None:
+            raise ColumnError(
+                f"column {name!r} needs declared bounds, bounds={{{name!r}: (low, high)}}. They are not taken from "
+                "the rows: the smallest and the largest value belong to single persons, and noise scaled to them "
+                "would give them away",
+                name,
+            )
+        step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
+        return _Grid.declared_on(name, pair, step, self.points, column)
+
+    def _fit_counts(
+        self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
+    ) -> Sanitizer:
+        super()._fit_counts(layout, counts, recipe, clipped)
+        # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
+        noise = recipe.mechanism
+        assert isinstance(noise, _Noise)
+        self.channel_ = noise.over(layout.public, [layout.bins[name].labels for name in layout.public])
+        self._release = replace(self._release, design=replace(self._release.design, channel=self.channel_))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = False
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+@dataclass(frozen=True)
+class _Grid(Bins):
+    """Nearest point of a declared grid, for values clipped to declared bounds."""
+
+    values: tuple[float, ...] = ()
+
+    @classmethod
+    def declared_on(cls, column: str, bounds: Pair, step: float | None, points: int, values: ArrowColumn) -> _Grid:
+        """Grid of a column from its bounds and a step, or from the number of points."""
+        try:
+            low, high = (float(bound) for bound in bounds)
+        except (TypeError, ValueError):
+            raise InvalidParameter(f"bounds of {column!r} must be a pair (low, high), got {bounds!r}") from None
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise InvalidParameter(f"bounds of {column!r} must be finite with low < high, got {bounds!r}")
+        whole = Bins.declared(column, (low, high), values.type).whole  # refuses what is not numeric
+        if step is None:
+            if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
+                raise InvalidParameter(f"points must be a whole number >= 2, got {points!r}")
+            step = (high - low) / (points - 1)
+            step = math.ceil(step - 1e-9) if whole else step
+        elif isinstance(step, bool) or not isinstance(step, (int, float, np.floating, np.integer)):
+            raise InvalidParameter(f"step of {column!r} must be a number > 0, got {step!r}")
+        if not 0 < step <= high - low:
+            raise InvalidParameter(f"step of {column!r} must be > 0 and at most high - low, got {step}")
+        if whole and not (low.is_integer() and float(step).is_integer()):
+            raise InvalidParameter(
+                f"{column!r} holds integers: its lower bound and step must be whole, got {low}, {step}"
+            )
+        n = math.floor((high - low) / step + 1e-9) + 1
+        grid = low + step * np.arange(n) + 0.0
+        middles = (grid[:-1] + grid[1:]) / 2
+        return cls(column, (low, *middles.tolist(), high), whole=whole, values=tuple(grid.tolist()))
+
+    @property
+    def labels(self) -> Any:
+        """The grid itself: its points are the symbols."""
+        return as_arrow(np.array(self.values, dtype=np.int64 if self.whole else np.float64), self.column)
+
+    def assign(self, values: ArrowColumn) -> Any:
+        """Nearest grid point of each row, and how many rows were clipped."""
+        if not np.isfinite(as_numbers(values)).all():
+            raise ColumnError(
+                f"column {self.column!r} has missing, NaN or infinite values, which no noise can hide; "
+                "impute or drop them first",
+                self.column,
+            )
+        return super().assign(values)
+
+
+@dataclass(frozen=True)
+class _GridLayout(Layout):
+    """Layout whose public columns may have a different value in every row: no law of theirs is needed."""
+
+    def check_distinct(self, table: ContingencyTable) -> None:
+        """Refuse sensitive columns that hold a different value in most rows."""
+        try:
+            super().check_distinct(table)
+        except ColumnError as error:
+            if error.column not in self.public:
+                raise
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """The mechanism: Gaussian noise on every column, the capacity shared equally."""
+
+    capacity: float
+    reach: float
+    method: Literal["exact", "closed_form"]
+
+    def __call__(self, joint: JointDistribution) -> Channel:
+        """Channel on the tuples that occur; the levels of the alphabet are the grids."""
+        full = self.over(joint.public.columns, joint.public.levels)
+        rows = full.inputs.encode(joint.public.decode(np.arange(len(joint.public))))
+        return Channel((full.stages[0].take(rows), *full.stages[1:]), joint.public, full.outputs)
+
+    def over(self, names: tuple[str, ...], levels: Sequence[Any]) -> Channel:
+        """Channel on all tuples of grid points, given the grid of each column."""
+        grids = tuple(tuple(level.to_pylist()) for level in levels)
+        # 1 and 1.0 are one key of a cache, but not one symbol.
+        return _product(self, names, grids, tuple(isinstance(grid[0], int) for grid in grids))
+
+
+@lru_cache(maxsize=4)
+def _product(
+    noise: _Noise, names: tuple[str, ...], grids: tuple[tuple[float, ...], ...], whole: tuple[bool, ...]
+) -> Channel:
+    """Channel on all tuples of grid points."""
+    share = noise.capacity / len(grids)
+    channels = [
+        gaussian_channel(grid, share, step=grid[1] - grid[0], reach=noise.reach, method=noise.method) for grid in grids
+    ]
+    n_x, n_y = (math.prod(sizes) for sizes in zip(*((c.n_inputs, c.n_outputs) for c in channels), strict=True))
+    if n_x * n_y > _MOST_CELLS:
+        raise InvalidParameter(
+            f"the channel on all columns together would map {n_x} tuples of grid points to {n_y}, too many to "
+            "measure; take larger steps, a smaller reach, or fewer columns"
+        )
+    released = [
+        [round(y) for y in channel.outputs.symbols] if ints else list(channel.outputs.symbols)
+        for channel, ints in zip(channels, whole, strict=True)
+    ]
+    return product_channel(channels, _tuples(names, grids), _tuples(names, released))
+
+
+def _tuples(names: tuple[str, ...], grids: Sequence[Sequence[float]]) -> Alphabet:
+    """Alphabet of all tuples of grid points in lexicographic order."""
+    mesh = np.stack([axis.ravel() for axis in np.meshgrid(*(np.arange(len(g)) for g in grids), indexing="ij")], axis=1)
+    table = {name: np.asarray(grid)[mesh[:, j]] for j, (name, grid) in enumerate(zip(names, grids, strict=True))}
+    return Alphabet.from_table(table, names)
