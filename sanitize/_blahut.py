@@ -8,6 +8,7 @@ on those inputs, and any other input whose D exceeds I(p) joins them. The bracke
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 # Up to this many inputs the interior point starts at once, from the uniform law.
 _FEW = 128
 _SCOUTING_STEPS = 30
-# A chain too large for Newton is left to multiplicative steps alone; the bracket then says how far they came.
-_STEPS = 3000
-_NEWTON_CELLS = 1 << 24
-_NEWTON_INPUTS = 3000
+# Where too many inputs stay near the top for Newton, scouting goes on, and after that the bracket says how far it came.
+_MORE_STEPS, _MORE_TIMES = 300, 8
+_NEWTON_WORK, _NEWTON_CELLS = 1 << 36, 1 << 24
 _NEWTON_STEPS = 100
 _NEWCOMERS = 300
 # Newton stops when its gap has not halved for this many steps: the floor of double precision.
 _PATIENCE = 6
+_RIDGES = (0.0, 1e-14, 1e-12, 1e-9, 1e-6, 1e-3, 1.0)
 
 
 class SupportsMatmul(Protocol):
@@ -144,13 +145,15 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
     p = np.full(n, 1 / n)
     current = best = Bracket(p, kernel.divergences(p), 1)
     inputs = np.arange(n)
-    if best.gap > tol and n > _FEW:
-        current, best = _scout(kernel, best, tol, _SCOUTING_STEPS)
-        near = current.divergences > current.lower - current.gap
-        inputs = np.flatnonzero(near | (current.law > 1e-3 / n))
-    while best.gap > tol:
-        if len(inputs) > _NEWTON_INPUTS or len(inputs) * kernel.n_outputs > _NEWTON_CELLS:
-            return _scout(kernel, best, tol, _STEPS)[1]
+    if n > _FEW:
+        for steps in (_SCOUTING_STEPS, *[_MORE_STEPS] * _MORE_TIMES):
+            if best.gap <= tol:
+                return best
+            current, best = _scout(kernel, current, best, tol, steps)
+            inputs = _candidates(kernel, current)
+            if _fits(kernel, len(inputs)):
+                break
+    while best.gap > tol and _fits(kernel, len(inputs)):
         start = np.maximum(current.law[inputs], 1e-3 / len(inputs))
         weights, steps = _interior_point(DenseKernel(kernel.rows(inputs)), start / start.sum(), tol / 2)
         p = np.zeros(n)
@@ -165,9 +168,23 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
     return best
 
 
-def _scout(kernel: Kernel, start: Bracket, tol: float, steps: int) -> tuple[Bracket, Bracket]:
+def _candidates(kernel: Kernel, bracket: Bracket) -> NDArray[np.intp]:
+    """Inputs that may carry mass at the optimum; some optimum needs no more of them than there are outputs."""
+    near = bracket.divergences > bracket.lower - bracket.gap
+    inputs = np.flatnonzero(near | (bracket.law > 1e-3 / kernel.n_inputs))
+    most = 2 * kernel.n_outputs + _NEWCOMERS
+    if len(inputs) > most:
+        inputs = np.sort(inputs[np.argsort(-bracket.law[inputs], kind="stable")[:most]])
+    return inputs
+
+
+def _fits(kernel: Kernel, n: int) -> bool:
+    """Whether a Newton step on n inputs is cheap enough, in multiplications and in memory."""
+    return n * n * (n + kernel.n_outputs) <= _NEWTON_WORK and n * kernel.n_outputs <= _NEWTON_CELLS
+
+
+def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: int) -> tuple[Bracket, Bracket]:
     """Update p <- p e^{tD}, lengthening t while I grows; t = 1 never fails. The last bracket and the narrowest."""
-    current = best = start
     length = 1.0
     for _ in range(steps):
         d = current.divergences
@@ -219,15 +236,12 @@ class _NewtonSystem:
 
     def __init__(self, curvature: NDArray[np.float64], barrier: NDArray[np.float64]) -> None:
         diagonal = curvature.diagonal() + barrier
-        ridge = 0.0
-        while True:
+        # Equal rows make K singular to rounding; a relative ridge bends the step, never the bracket.
+        for ridge in _RIDGES:
             curvature[np.diag_indices(len(barrier))] = diagonal * (1 + ridge)
-            try:
+            with suppress(LinAlgError):  # never the last: twice the diagonal of a semidefinite matrix is definite
                 self.factor = cho_factor(curvature, lower=True, check_finite=False)
                 break
-            except LinAlgError:
-                # Equal rows make K singular to rounding; a relative ridge bends the step, never the bracket.
-                ridge = max(1e-14, 10 * ridge)
         self.ones = cho_solve(self.factor, np.ones(len(barrier)), check_finite=False)
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,12 +5,10 @@ Both arguments hold probability rows; an output that neither law reaches adds no
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from scipy.special import logsumexp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,10 +32,8 @@ def log_ratios(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.flo
 
 def positive_part(p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     """Largest P(A) - e^ε Q(A) over events A: the sum over outputs of the positive part of p - e^ε q."""
-    if math.isinf(epsilon):
-        lost: NDArray[np.float64] = np.where(q == 0, p, 0.0).sum(axis=1)
-        return lost
-    # In two halves, because e^ε alone may overflow where its product with a tiny q does not.
+    # In two halves, because e^ε alone may overflow where its product with a tiny q does not. e^1400 makes the
+    # smallest double exceed 1: no larger ε, nor inf, changes the answer.
     half = np.exp(min(epsilon / 2, 700.0))
     with np.errstate(over="ignore"):
         total: NDArray[np.float64] = np.maximum(p - q * half * half, 0).sum(axis=1)
@@ -69,20 +65,40 @@ def renyi(p: NDArray[np.float64], q: NDArray[np.float64], alpha: float) -> NDArr
         return largest
     both = (p > 0) & (q > 0)
     shift = alpha - 1
-    lost_p, lost_q = np.where(q == 0, p, 0.0).sum(axis=1), np.where(p == 0, q, 0.0).sum(axis=1)
-    exponent = np.where(both, shift * np.where(both, ratio, 0.0), -np.inf)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        # log Σ p^α q^(1-α); exact enough unless it is small, where P and Q are close or α is near 1.
-        total = logsumexp(np.where(both, np.log(p), -np.inf) + exponent, axis=1)
-        # Then 1 + (α-1) Σ q g(p/q) with g(t) = (t^α - 1 - α(t-1)) / (α-1) >= 0: no term cancels another.
-        mean = np.where(both, _terms(p, q, ratio, alpha), 0.0).sum(axis=1) + lost_q
-        if alpha < 1:
-            mean += lost_p * alpha / (1 - alpha)
-        scaled = np.where(np.abs(total) > 0.5, total, np.log1p(shift * mean))
-        value = mean if shift == 0 else scaled / shift
+    lost = np.where(q == 0, p, 0.0).sum(axis=1)
+    if alpha == 1:
+        value = _mean_terms(p, q, ratio, both, alpha)
+    else:
+        with np.errstate(divide="ignore"):
+            exponents = np.where(both, np.log(p) + shift * np.where(both, ratio, 0.0), -np.inf)
+        # log Σ p^α q^(1-α) is exact enough unless it is small: P and Q are close, or α is near 1.
+        top = exponents.max(axis=1)
+        shifted = exponents - np.where(np.isinf(top), 0.0, top)[:, None]
+        with np.errstate(divide="ignore"):
+            total = top + np.log(np.exp(shifted).sum(axis=1))
+        value = total / shift
+        small = np.abs(total) <= 0.5
+        if small.any():
+            mean = _mean_terms(p[small], q[small], ratio[small], both[small], alpha)
+            if alpha < 1:
+                mean += lost[small] * alpha / (1 - alpha)
+            value[small] = np.log1p(shift * mean) / shift
     if alpha >= 1:
-        value = np.where(lost_p > 0, np.inf, value)
+        value = np.where(lost > 0, np.inf, value)
     return np.maximum(value, 0.0)
+
+
+def _mean_terms(
+    p: NDArray[np.float64], q: NDArray[np.float64], ratio: NDArray[np.float64], both: NDArray[np.bool_], alpha: float
+) -> NDArray[np.float64]:
+    """Σ q g(p/q) with g(t) = (t^α - 1 - α(t-1)) / (α-1) >= 0, so that no term cancels another.
+
+    It is the KL divergence at α = 1; times α-1, plus 1, it is Σ p^α q^(1-α).
+    """
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        terms = np.where(both, _terms(p, q, ratio, alpha), 0.0)
+    mean: NDArray[np.float64] = terms.sum(axis=1) + np.where(p == 0, q, 0.0).sum(axis=1)
+    return mean
 
 
 def _terms(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -24,12 +23,35 @@ if TYPE_CHECKING:
 _DENSE_CELLS = 1 << 22
 
 
-@dataclass(frozen=True, eq=False)
-class Capacity:
-    """Bracket of a channel's capacity, with the input law that attains its lower end.
+class Bracketed(float):
+    """Number known between two ends; as a float it is the upper one, so that no leakage is read too small.
 
-    ``float(capacity)`` is the upper end, so that a privacy level read from it is never too small. Both ends
-    are computed in double precision: they carry rounding of about 1e-15 nats.
+    Attributes
+    ----------
+    lower, upper : float
+        Ends in nats. They are computed in double precision and carry rounding of about 1e-15.
+    """
+
+    lower: float
+    upper: float
+
+    def __new__(cls, lower: float, upper: float) -> Self:
+        """Bracket with these ends."""
+        made = super().__new__(cls, upper)
+        made.lower, made.upper = float(lower), float(upper)
+        return made
+
+    @property
+    def gap(self) -> float:
+        """Upper minus lower end, in nats."""
+        return self.upper - self.lower
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.lower, self.upper
+
+
+class Capacity(Bracketed):
+    """Bracket of a channel's capacity, with the input law that attains its lower end.
 
     Attributes
     ----------
@@ -43,18 +65,17 @@ class Capacity:
         Passes over the channel plus Newton steps.
     """
 
-    lower: float
-    upper: float
     input_law: NDArray[np.float64]
     iterations: int
 
-    @property
-    def gap(self) -> float:
-        """Upper minus lower end, in nats."""
-        return self.upper - self.lower
+    def __new__(cls, lower: float, upper: float, input_law: NDArray[np.float64], iterations: int) -> Self:
+        """Bracket with its certificate."""
+        made = super().__new__(cls, lower, upper)
+        made.input_law, made.iterations = input_law, iterations
+        return made
 
-    def __float__(self) -> float:
-        return self.upper
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.lower, self.upper, self.input_law, self.iterations
 
 
 def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> Capacity:

@@ -8,19 +8,18 @@ in the channel, choosing one rest for each letter is enough [WXH Thm 3.1].
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from sanitize._blahut import DenseKernel, solve
 from sanitize._kernel import kernel_of
-from sanitize._pairwise import log_ratios
 from sanitize._selections import best_selection
-from sanitize.capacity import check_tol
+from sanitize.capacity import Bracketed, check_tol
 from sanitize.errors import InvalidParameter
 from sanitize.neighbours import databases_of
+from sanitize.notions import global_dp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,11 +29,8 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
 
 
-@dataclass(frozen=True, eq=False)
-class IndividualCapacity:
+class IndividualCapacity(Bracketed):
     """Bracket of what Y tells about some records, with a prior that attains the lower end.
-
-    ``float(capacity)`` is the upper end, so that a privacy level read from it is never too small.
 
     Attributes
     ----------
@@ -48,18 +44,17 @@ class IndividualCapacity:
         Law of the database.
     """
 
-    lower: float
-    upper: float
     records: tuple[int, ...]
     prior: NDArray[np.float64]
 
-    @property
-    def gap(self) -> float:
-        """Upper minus lower end, in nats."""
-        return self.upper - self.lower
+    def __new__(cls, lower: float, upper: float, records: tuple[int, ...], prior: NDArray[np.float64]) -> Self:
+        """Bracket with its certificate."""
+        made = super().__new__(cls, lower, upper)
+        made.records, made.prior = records, prior
+        return made
 
-    def __float__(self) -> float:
-        return self.upper
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.lower, self.upper, self.records, self.prior
 
 
 def individual_channel_capacity(
@@ -143,64 +138,40 @@ def individual_channel_capacity(
     return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)
 
 
-def individual_max_information(
-    channel: Channel | ArrayLike | Any,
-    n: int | None = None,
-    m: int | None = None,
-    *,
-    sizes: Sequence[int] | None = None,
-    group: int = 1,
-) -> float:
-    """Supremum over groups I of k records and all priors of I_∞(X_I;Y), in nats [WXH Defs. 7, 8].
+def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
+    """C_1,∞ = supremum over records i and all priors on the databases of I_∞(X_i;Y), in nats [WXH Defs. 7, 8].
 
-    It is the largest log P(y|x)/P(y|x') over y and databases x, x' that differ in the group at least, whatever
-    the rest: the prior tends to a point mass on the letter of x', so it is a supremum. Over product priors the
-    same supremum has equal rests, and is `global_dp` [WXH Thm 2.1]; over all priors it is larger, since what the
-    others hold may follow from x_I.
+    A prior near a point mass on x' that puts the rest of its mass on x drives I_∞(X_i;Y) to the largest
+    log P(y|x)/P(y|x') for any two databases that differ in record i, whatever else they differ in. Any two
+    databases differ in some record, so the supremum is the DP level of the whole table as one record; for groups
+    of records it is the same. Over product priors it is `global_dp` [WXH Thm 2.1], which is smaller.
 
     Parameters
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
-        Rows are databases in lexicographic order.
-    n, m : int
-        n records over m letters, n_x = m**n.
-    sizes : sequence of int
-        Instead, the number of letters of each record; n_x is their product.
-    group : int
-        Size k of the group, 1 to n.
+        Rows are databases, in any order.
 
     Returns
     -------
     float
-        Nats; inf where one database can release what another, with other letters in the group, cannot.
+        Nats; inf where one database can release what another cannot.
 
     Raises
     ------
     InvalidChannel
         If the channel is not a row-stochastic matrix.
-    InvalidParameter
-        If the databases do not fit the channel, or ``group`` is out of range.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from sanitize.notions import global_dp
     >>> flip = np.array([[0.75, 0.25], [0.25, 0.75]])   # each of two records on its own
-    >>> round(individual_max_information(np.kron(flip, flip), 2, 2), 4)   # twice the DP level
-    2.1972
+    >>> both = np.kron(flip, flip)
+    >>> round(individual_max_information(both), 4), round(global_dp(both, 2, 2), 4)
+    (2.1972, 1.0986)
     """
     matrix = kernel_of(channel)
-    shape = databases_of(len(matrix), n, m, sizes)
-    group = _whole(group, "group", len(shape))
-    worst = 0.0
-    for _, databases in _groups(shape, group):
-        top = np.array([matrix[line].max(axis=0) for line in databases])
-        low = np.array([matrix[line].min(axis=0) for line in databases])
-        if len(low) > 1:
-            # The smallest entry among the other letters: the second smallest where the letter holds the smallest.
-            order = np.sort(low, axis=0)
-            owner = low.argmin(axis=0) == np.arange(len(low))[:, None]
-            worst = max(worst, float(log_ratios(top, np.where(owner, order[1], order[0])).max()))
-    return worst
+    return global_dp(matrix, 1, len(matrix))
 
 
 def mi_dp(

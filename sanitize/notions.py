@@ -16,7 +16,7 @@ import numpy as np
 from sanitize._kernel import kernel_of, law_of
 from sanitize._pairwise import epsilon_at, log_ratios, positive_part, renyi
 from sanitize.errors import InvalidParameter
-from sanitize.neighbours import databases_of, hamming_neighbours, pairs_of
+from sanitize.neighbours import databases_of, pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,10 +75,13 @@ def global_dp(
     """
     matrix = kernel_of(channel)
     if neighbours is None:
-        neighbours = hamming_neighbours(sizes=databases_of(len(matrix), n, m, sizes))
-    elif not (n is None and m is None and sizes is None):
+        shape = databases_of(len(matrix), n, m, sizes)
+        tensor = matrix.reshape(*shape, -1)
+        ends = [(tensor.max(axis=record), tensor.min(axis=record)) for record in range(len(shape))]
+        return max(0.0, *(float(log_ratios(top, low).max()) for top, low in ends))
+    if not (n is None and m is None and sizes is None):
         raise InvalidParameter("give either neighbours or the databases (n and m, or sizes), not both")
-    return _worst(matrix, neighbours, lambda p, q: log_ratios(p, q).max(axis=1))
+    return _worst(matrix, neighbours, partial(renyi, alpha=math.inf))
 
 
 def approximate_dp(
@@ -129,7 +132,17 @@ def approximate_dp(
         level = _number(epsilon, "epsilon", "a number >= 0 (inf is allowed)", lambda v: v >= 0)
         return _worst(matrix, neighbours, partial(positive_part, epsilon=level))
     mass = _number(delta, "delta", "between 0 and 1", lambda v: 0 <= v <= 1)
-    return _worst(matrix, neighbours, partial(epsilon_at, delta=mass))
+    least = 0.0
+
+    def raised(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Only pairs that need more than the level found so far are sorted.
+        nonlocal least
+        above = positive_part(p, q, least) > mass
+        if above.any():
+            least = max(least, float(epsilon_at(p[above], q[above], mass).max()))
+        return np.full(1, least)
+
+    return _worst(matrix, neighbours, raised)
 
 
 def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: ArrayLike | None = None) -> float:
@@ -164,6 +177,8 @@ def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: Array
     """
     matrix = kernel_of(channel)
     order = _number(alpha, "alpha", "a number > 0 (inf is allowed)", lambda v: v > 0)
+    if math.isinf(order) and neighbours is None:
+        return global_dp(matrix, 1, len(matrix))
     return _worst(matrix, neighbours, partial(renyi, alpha=order))
 
 
