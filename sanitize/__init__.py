@@ -16,7 +16,8 @@ from sanitize._version import __version__
 from sanitize.lift import lift
 
 if TYPE_CHECKING:
-    from sanitize import datasets, frame, transformers
+    from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, tradeoff, transformers
+    from sanitize.accounting import balance_function, joint_release
     from sanitize.alphabet import Alphabet
     from sanitize.budgets import (
         AlphaLiftBudget,
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
         LDPBudget,
         LiftBudget,
     )
+    from sanitize.capacity import channel_capacity
     from sanitize.channel import Channel
     from sanitize.errors import BudgetExceeded, SanitizeError
     from sanitize.frame import audit, last_report
+    from sanitize.individual import individual_channel_capacity, mi_dp
     from sanitize.joint import ContingencyTable, JointDistribution
     from sanitize.lift import (
         alpha_lift,
@@ -56,7 +59,16 @@ if TYPE_CHECKING:
         total_variation,
         utility,
     )
-    from sanitize.mechanisms import randomized_response, subset_merging, watchdog
+    from sanitize.mechanisms import (
+        exponential_channel,
+        gaussian_channel,
+        hamming_channel,
+        identifiability_channel,
+        randomized_response,
+        subset_merging,
+        watchdog,
+    )
+    from sanitize.notions import approximate_dp, global_dp, identifiability, renyi_dp
     from sanitize.parquet import privatize_parquet
     from sanitize.report import LeakageReport
 
@@ -64,10 +76,13 @@ if TYPE_CHECKING:
 # `import sanitize` stays light.
 _ROOMS = {
     "alphabet": ("Alphabet",),
+    "accounting": ("balance_function", "joint_release"),
     "budgets": ("AlphaLiftBudget", "Budget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"),
+    "capacity": ("channel_capacity",),
     "channel": ("Channel",),
     "errors": ("BudgetExceeded", "SanitizeError"),
     "frame": ("audit", "last_report"),
+    "individual": ("individual_channel_capacity", "mi_dp"),
     "joint": ("ContingencyTable", "JointDistribution"),
     "measures": (
         "arimoto_information",
@@ -95,11 +110,20 @@ _ROOMS = {
         "min_lift",
         "min_log_lift",
     ),
-    "mechanisms": ("randomized_response", "subset_merging", "watchdog"),
+    "mechanisms": (
+        "exponential_channel",
+        "gaussian_channel",
+        "hamming_channel",
+        "identifiability_channel",
+        "randomized_response",
+        "subset_merging",
+        "watchdog",
+    ),
+    "notions": ("approximate_dp", "global_dp", "identifiability", "renyi_dp"),
     "parquet": ("privatize_parquet",),
     "report": ("LeakageReport",),
 }
-_MODULES = ("datasets", "frame", "transformers")
+_MODULES = ("accounting", "bounds", "conversions", "datasets", "frame", "mechanisms", "tradeoff", "transformers")
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -117,15 +141,29 @@ __all__ = [
     "LiftBudget",
     "SanitizeError",
     "__version__",
+    "accounting",
     "alpha_lift",
     "alpha_lift_inverse",
+    "approximate_dp",
     "arimoto_information",
     "audit",
+    "balance_function",
+    "bounds",
+    "channel_capacity",
     "chi2_divergence",
     "chi2_lift",
     "chi2_lift_inverse",
+    "conversions",
     "datasets",
+    "exponential_channel",
     "frame",
+    "gaussian_channel",
+    "global_dp",
+    "hamming_channel",
+    "identifiability",
+    "identifiability_channel",
+    "individual_channel_capacity",
+    "joint_release",
     "l1_lift",
     "l1_lift_inverse",
     "last_report",
@@ -137,15 +175,19 @@ __all__ = [
     "max_lift",
     "max_log_lift",
     "maximal_leakage",
+    "mechanisms",
+    "mi_dp",
     "min_lift",
     "min_log_lift",
     "mutual_information",
     "normalized_utility",
     "privatize_parquet",
     "randomized_response",
+    "renyi_dp",
     "sibson_information",
     "subset_merging",
     "total_variation",
+    "tradeoff",
     "transformers",
     "utility",
     "watchdog",

@@ -162,7 +162,8 @@ def _one_record(matrix: NDArray[np.float64], b: float, tol: float) -> Balance:
 
 def _several_records(matrix: NDArray[np.float64], sizes: tuple[int, ...], b: float, tol: float, starts: int) -> Balance:
     laws, _, counts = distinct_rows(matrix)
-    whole = restricted_capacity(laws, counts / len(matrix), math.log(len(matrix)) - b, tol).upper
+    slack = math.log(len(matrix)) - b
+    whole = restricted_capacity(laws, counts / len(matrix), slack, tol).upper
     capacity = individual_channel_capacity(matrix, sizes=sizes, tol=tol)
     upper = free = 0.0
     leaked, law = -1.0, np.full(len(matrix), 1 / len(matrix))
@@ -173,11 +174,11 @@ def _several_records(matrix: NDArray[np.float64], sizes: tuple[int, ...], b: flo
         if part in seen:  # records that play the same part leak the same
             continue
         seen.add(part)
-        masses = search(record, b, starts, tol)
+        masses = search(record, slack, starts, tol)
         found = float(record.information(masses))
         if found > leaked:
             leaked, law = found, record.law(masses)
-        bound = lagrange_bound(record, b, masses, max(tol, 1e-9))
+        bound = lagrange_bound(record, slack, masses, max(tol, 1e-9))
         upper = max(upper, found, min(capacity.upper, whole, bound))
         free = max(free, _free_entropy(record, capacity.lower - tol))
     leaked = max(leaked, 0.0)

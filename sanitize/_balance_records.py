@@ -8,24 +8,29 @@ so a search gives a lower bound and a Lagrange function an upper bound.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
-from scipy.special import logsumexp, softmax, xlogy
+from scipy.special import softmax, xlogy
 
-from sanitize._balance_single import NO_SLACK
+from sanitize._balance_single import NO_SLACK, relative_entropies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    # A letter, the law of Y of a mixture of its groups, and how far the mixture is from the even one.
+    _Cut = tuple[int, NDArray[np.float64], float]
+
 # Groups of one letter that the branch and bound still splits well.
 _MAX_GROUPS = 4
 _MAX_CELLS = 1 << 14
 _ROUNDS = 40
+_SEARCH_STEPS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +66,11 @@ class Record:
             groups[letter == a] = a * m + where.reshape(-1)
         return cls(laws, counts, groups)
 
-    @property
-    def log_counts(self) -> NDArray[np.float64]:
-        """Logarithm of the counts, -inf where there is no group."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.counts)
-
     def information(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
         """I(X_i;Y) in nats of masses of the groups, shape (..., k, m)."""
         joint = np.einsum("...am,amy->...ay", masses, self.laws)
         total = xlogy(joint, joint).sum(axis=(-2, -1))
         return np.asarray(total - sum(_negentropy(joint.sum(axis=axis)) for axis in (-2, -1)))
-
-    def entropy(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """H(X) in nats of masses of the groups spread evenly within each, shape (..., k, m)."""
-        sizes = np.log(np.maximum(self.counts, 1))
-        return np.asarray((masses * sizes - xlogy(masses, masses)).sum(axis=(-2, -1)))
 
     def law(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
         """Law of the whole table, shape (n_x,)."""
@@ -84,120 +78,141 @@ class Record:
         return np.asarray(shares.reshape(-1)[self.groups])
 
 
-def search(record: Record, b: float, starts: int, tol: float) -> NDArray[np.float64]:
-    """Masses (k, m) with entropy at least b and large I(X_i;Y): alternating maximisation from many starts.
+def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.float64]:
+    """Masses (k, m) within ``slack`` nats of full entropy and large I(X_i;Y): alternating maximisation.
 
     With the posterior of X_i fixed, the bound H(X_i) + E log posterior on the information is concave in X and
     its maximum under the entropy constraint is a Gibbs law in two levels, up to one multiplier s.
     """
-    log_counts = record.log_counts
+    even = record.counts / record.counts.sum()
+    if slack <= NO_SLACK:
+        return np.asarray(even)
+    used = record.counts > 0
+    with np.errstate(divide="ignore"):
+        log_even = np.log(even / even.sum(axis=1, keepdims=True))
     rng = np.random.default_rng(0)
-    masses = rng.dirichlet(np.full(record.counts.size, 0.5), starts).reshape(starts, *record.counts.shape)
-    masses = np.concatenate([record.counts[None] / record.counts.sum(), np.where(record.counts > 0, masses + 1e-6, 0)])
+    masses = rng.dirichlet(np.full(even.size, 0.5), starts).reshape(starts, *even.shape)
+    masses = np.concatenate([even[None], np.where(used, masses + 1e-6, 0)])
     masses /= masses.sum(axis=(1, 2), keepdims=True)
 
     def gibbs(scores: NDArray[np.float64], log_s: NDArray[np.float64]) -> NDArray[np.float64]:
         s = np.exp(log_s)[:, None, None]
-        inner = scores / s + log_counts
-        value = logsumexp(inner, axis=2, keepdims=True)
-        outer = s * value / (1 + s)
-        return np.asarray(np.exp(inner - value + outer - logsumexp(outer, axis=1, keepdims=True)))
+        inner = scores / s + log_even
+        top = inner.max(axis=2, keepdims=True)
+        within = np.exp(inner - top)
+        total = within.sum(axis=2, keepdims=True)
+        outer = s / (1 + s) * (np.log(total) + top)
+        across = np.exp(outer - outer.max(axis=1, keepdims=True))
+        return np.asarray(within / total * (across / across.sum(axis=1, keepdims=True)))
+
+    def allowed(masses: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return relative_entropies(masses[:, used], even[used]) <= slack
 
     before = np.full(len(masses), -1.0)
-    for _ in range(500):
+    for step in range(_SEARCH_STEPS):
         joint = np.einsum("tam,amy->tay", masses, record.laws)
         with np.errstate(divide="ignore", invalid="ignore"):
             # A pair of probability 0 that the step could open again weighs like the smallest double.
             posterior = np.where(joint > 0, np.log(joint / joint.sum(axis=1, keepdims=True)), -745.0)
         scores = np.einsum("amy,tay->tam", record.laws, posterior)
-        low, high = np.full(len(masses), -16.0), np.full(len(masses), 14.0)
+        low, high = np.full(len(masses), -16.0), np.full(len(masses), 18.0)
         narrow = gibbs(scores, low)
-        for _ in range(45):
+        for _ in range(28):
             middle = (low + high) / 2
-            wide = record.entropy(gibbs(scores, middle)) >= b
+            wide = allowed(gibbs(scores, middle))
             low, high = np.where(wide, low, middle), np.where(wide, middle, high)
-        enough = record.entropy(narrow) >= b
-        masses = np.where(enough[:, None, None], narrow, gibbs(scores, high))
+        masses = np.where(allowed(narrow)[:, None, None], narrow, gibbs(scores, high))
         now = record.information(masses)
-        if np.abs(now - before).max() < tol / 100:
+        if np.abs(now - before).max() < tol / 10:
             break
+        if step == _SEARCH_STEPS // 20:  # by then the starts have chosen their hills
+            best = np.argsort(now)[-4:]
+            masses, now = masses[best], now[best]
         before = now
-    # At the largest entropy only the even law is left.
-    met = np.where(record.entropy(masses) >= b, record.information(masses), -1.0)
-    best = int(met.argmax())
-    return np.asarray(masses[best] if met[best] >= 0 else record.counts / record.counts.sum())
+    met = np.where(allowed(masses), record.information(masses), -1.0)
+    best_start = int(met.argmax())
+    return np.asarray(masses[best_start] if met[best_start] >= 0 else even)
 
 
-def lagrange_bound(record: Record, b: float, masses: NDArray[np.float64], tol: float) -> float:
-    """Upper bound on max I(X_i;Y) over H(X) >= b; inf where a letter has too many groups to search.
+def lagrange_bound(record: Record, slack: float, masses: NDArray[np.float64], tol: float) -> float:
+    """Upper bound on max I(X_i;Y) over D(X||u) <= slack; inf where a letter has too many groups to search.
 
-    For every law q of Y and every s > 0 it is s log Σ_a exp(V_a / s) - s b with V_a the largest D(rW_a || q) +
-    s H(X | a) over laws r of the groups of letter a. It is convex in (q, s) and minimised by cutting planes
-    whose cuts are maximisers r; every V_a is bounded by branch and bound, so each round's value is a bound.
+    u is the uniform law of the table and slack what H(X) may lack of log|X|. For every law q of Y
+    and every s > 0 the bound is s log(mean_a exp(V_a / s)) + s slack, V_a the largest D(rW_a || q) - s D(r||u_a)
+    over laws r of the groups of letter a. It is convex in (q, s) and minimised by cutting planes whose cuts are
+    maximisers r; every V_a is bounded by branch and bound, so each round's value is a bound.
     """
     if (record.counts > 0).sum(axis=1).max() > _MAX_GROUPS:
-        return np.inf
-    slack = np.log(record.counts.sum()) - b
+        return math.inf
     if slack <= NO_SLACK:
         return float(record.information(record.counts / record.counts.sum()))
-    letters = [
-        (laws[count > 0], np.log(count[count > 0])) for laws, count in zip(record.laws, record.counts, strict=True)
-    ]
-    q = np.einsum("am,amy->y", masses, record.laws)
     seen = record.laws.sum(axis=(0, 1)) > 0
-    letters = [(laws[:, seen], sizes) for laws, sizes in letters]
-    q = (q[seen] + 1e-4) / (q[seen] + 1e-4).sum()
-    s, best, model = 0.3, np.inf, -np.inf
-    largest_s = max(50.0, 2 / np.sqrt(slack))
-    cuts: list[tuple[int, NDArray[np.float64], float]] = []
+    letters = [
+        (laws[count > 0][:, seen], count[count > 0] / count.sum())
+        for laws, count in zip(record.laws, record.counts, strict=True)
+    ]
+    q = np.einsum("am,amy->y", masses, record.laws)[seen] + 1e-4
+    # The best multiplier grows as 1/sqrt(slack); the program sees it in units of that.
+    unit = max(1.0, 1 / math.sqrt(2 * slack))
+    q, s, best, model = q / q.sum(), 0.3 * unit, math.inf, -math.inf
+    cuts: list[_Cut] = []
     for _ in range(_ROUNDS):
         tops = np.empty(len(letters))
-        for a, (laws, sizes) in enumerate(letters):
-            tops[a], r = _best_mixture(laws, sizes, q, s, tol / 10)
-            cuts.append((a, r @ laws, float(r @ sizes - _negentropy(r))))
-        best = min(best, float(s * logsumexp(tops / s) - s * b))
+        for a, (laws, share) in enumerate(letters):
+            tops[a], r = _best_mixture(laws, share, q, s, tol / 10)
+            cuts.append((a, r @ laws, float(relative_entropies(r, share))))
+        best = min(best, _log_mean(tops, s) + s * slack)
         if best - model < tol:
             break
-        model, q, s = _model(cuts, q, s, tops, b, largest_s)
+        model, q, s = _model(cuts, q, s, tops, slack, unit)
     return best
 
 
+def _log_mean(values: NDArray[np.float64], s: float) -> float:
+    """Soft maximum s log(mean exp(values / s)), exact to rounding at any s."""
+    top = float(values.max())
+    return top + s * float(np.log1p(np.mean(np.expm1((values - top) / s))))
+
+
 def _model(
-    cuts: Sequence[tuple[int, NDArray[np.float64], float]],
+    cuts: Sequence[_Cut],
     q: NDArray[np.float64],
     s: float,
     tops: NDArray[np.float64],
-    b: float,
-    largest_s: float,
+    slack: float,
+    unit: float,
 ) -> tuple[float, NDArray[np.float64], float]:
     """Minimise the bound over (q, s) with V_a replaced by its largest cut."""
     n_y = len(q)
     owner = np.array([a for a, _, _ in cuts])
     mixtures = np.array([u for _, u, _ in cuts])
-    entropies = np.array([h for _, _, h in cuts])
+    distances = np.array([distance for _, _, distance in cuts])
     known = _negentropy(mixtures)
+    even = np.full(len(tops), 1 / len(tops))
 
     def objective(z: NDArray[np.float64]) -> float:
-        return float(z[n_y] * (logsumexp(z[n_y + 1 :] / z[n_y]) - b))
+        s = unit * float(z[n_y])
+        return _log_mean(z[n_y + 1 :], s) + s * slack
 
     def slope(z: NDArray[np.float64]) -> NDArray[np.float64]:
-        p = softmax(z[n_y + 1 :] / z[n_y])
-        return np.concatenate([np.zeros(n_y), [-_negentropy(p) - b], p])
+        p = softmax(z[n_y + 1 :] / (unit * z[n_y]))
+        return np.concatenate([np.zeros(n_y), [unit * (slack - float(relative_entropies(p, even)))], p])
 
     def above(z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(z[n_y + 1 :][owner] - (known - mixtures @ np.log(z[:n_y])) - z[n_y] * entropies)
+        gains = known - mixtures @ np.log(z[:n_y])
+        return np.asarray(z[n_y + 1 :][owner] - gains + unit * z[n_y] * distances)
 
     def above_slope(z: NDArray[np.float64]) -> NDArray[np.float64]:
         of_v = (owner[:, None] == np.arange(len(tops))).astype(np.float64)
-        return np.column_stack([mixtures / z[:n_y], -entropies, of_v])
+        return np.column_stack([mixtures / z[:n_y], unit * distances, of_v])
 
     sums = np.concatenate([np.ones(n_y), np.zeros(len(tops) + 1)])
     spans: list[tuple[float | None, float | None]] = [(1e-9, 1.0)] * n_y
-    spans += [(1e-7, largest_s)]
+    spans += [(1e-7, 50.0)]
     spans += [(None, None)] * len(tops)
     found = minimize(
         objective,
-        np.concatenate([q, [s], tops]),
+        np.concatenate([np.clip(q, 1e-9, 1.0), [min(max(s / unit, 1e-7), 50.0)], tops]),
         jac=slope,
         method="SLSQP",
         bounds=spans,
@@ -205,16 +220,16 @@ def _model(
         options={"maxiter": 200, "ftol": 1e-12},
     )
     law = np.maximum(found.x[:n_y], 1e-9)
-    return float(found.fun), law / law.sum(), max(float(found.x[n_y]), 1e-7)
+    return float(found.fun), law / law.sum(), unit * max(float(found.x[n_y]), 1e-7)
 
 
 def _best_mixture(
-    laws: NDArray[np.float64], sizes: NDArray[np.float64], q: NDArray[np.float64], s: float, tol: float
+    laws: NDArray[np.float64], share: NDArray[np.float64], q: NDArray[np.float64], s: float, tol: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Upper bound on max_r D(r laws || q) + s (H(r) + r·sizes) within tol, and a mixture r close to it.
+    """Upper bound on max_r D(r laws || q) - s D(r || share) within tol, and a mixture r close to it.
 
-    Branch and bound on simplices: D is convex, so at most its affine interpolation; H is concave, so at most
-    its tangent at the centre. Both are affine, hence largest at a corner.
+    Branch and bound on simplices: the first term is convex, so at most its affine interpolation; the second is
+    concave, so at most its tangent at the centre. Both are affine, hence largest at a corner.
     """
     m = len(laws)
 
@@ -223,21 +238,23 @@ def _best_mixture(
         return np.asarray(_negentropy(u) - u @ np.log(q))
 
     cells = np.eye(m)[None]
-    corners = divergence(cells[0]) + s * sizes
-    best, where, settled = float(corners.max()), cells[0][int(corners.argmax())], -np.inf
-    while m > 1:
+    tried = np.concatenate([cells[0], share[None]])
+    best, where, settled = -np.inf, share, -np.inf
+    while True:
+        values = divergence(tried) - s * relative_entropies(tried, share)
+        if values.max() > best:
+            best, where = float(values.max()), tried[int(values.argmax())]
+        if m == 1:
+            return best, where
         centres = cells.mean(axis=1)
-        inner = divergence(centres) + s * (centres @ sizes - _negentropy(centres))
-        if inner.max() > best:
-            best, where = float(inner.max()), centres[int(inner.argmax())]
-        tangent = np.einsum("cvg,cg->cv", cells, sizes - np.log(centres))
-        bounds = (divergence(cells) + s * tangent).max(axis=1)
+        tangent = np.einsum("cvg,cg->cv", cells, np.log(centres / share))
+        bounds = (divergence(cells) - s * tangent).max(axis=1)
         open_ = bounds > best + tol
         settled = max(settled, float(bounds[~open_].max(initial=-np.inf)))
         if not open_.any() or open_.sum() > _MAX_CELLS:
             return max(best, settled, float(bounds.max())), where
+        tried = centres[open_]
         cells = _bisected(cells[open_])
-    return best, where
 
 
 def _bisected(cells: NDArray[np.float64]) -> NDArray[np.float64]:

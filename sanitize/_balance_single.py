@@ -47,11 +47,16 @@ def divergences(laws: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np
     return np.asarray(xlogy(laws, ratio).sum(axis=1))
 
 
-def divergence_from(p: NDArray[np.float64], share: NDArray[np.float64]) -> float:
-    """D(p || u), without cancellation where p is close to u."""
+def relative_entropies(p: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """D(p || u) of each row of p (..., k), without cancellation where p is close to u."""
     r = p / share
     terms = np.where(r > 0.5, xlog1py(r, np.maximum(r - 1, -0.5)), xlogy(r, r)) - (r - 1)
-    return max(0.0, float(share @ terms))
+    return np.asarray(np.maximum(terms @ share, 0.0))
+
+
+def divergence_from(p: NDArray[np.float64], share: NDArray[np.float64]) -> float:
+    """D(p || u) of one law."""
+    return float(relative_entropies(p, share))
 
 
 def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: float) -> float:
@@ -71,7 +76,7 @@ def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: 
         weights = share * np.exp(below / math.exp(log_s))
         return divergence_from(weights / weights.sum(), share) - slack
 
-    low, high = math.log(spread) - math.log(700), math.log(spread) + 25
+    low, high = math.log(spread) - 40, math.log(spread) + 25
     if excess(low) <= 0:
         return top
     s = math.exp(float(brentq(excess, low, high, xtol=1e-12))) if excess(high) < 0 else math.exp(high)

@@ -88,13 +88,16 @@ class SecondPass:
             yield Block(codes, words, start)
             start += len(codes)
 
-    def _blocks(self, file: Path) -> Iterator[Block]:
-        """Released codes of one file in source order; they depend on the key and the row number only."""
+    def _blocks(self, file: Path, first: int = 0) -> Iterator[Block]:
+        """Released codes of one file in source order; they depend on the key and the row number only.
+
+        ``first`` is the number in its file of the first row that the source reads.
+        """
         label = self._opened.label(file)
         words = self.words.derive(label) if label and isinstance(self.words, KeyedWords) else self.words
         channel = self.release.design.channel
         held: list[NDArray[np.int32]] = []
-        n_held, start, row = 0, 0, 0
+        n_held, start, row = 0, first, first
         for batch in self._opened.batches(file, list(self.release.layout.public), self._batch_rows):
             codes, n_unseen = self.release.encode(batch)
             if n_unseen:
@@ -131,14 +134,19 @@ def _sizes(n_rows: int, n_parts: int) -> Iterator[int]:
 def write_blocks(stream: BinaryIO, path: Path, blocks: Iterator[Block], passed: SecondPass, footer: bytes) -> None:
     """Print blocks into a new Parquet file."""
     writer: ReleaseWriter | None = None
-    for block in blocks:
-        columns = passed.release.decode(block.codes, block.words, block.start)
+    try:
+        for block in blocks:
+            columns = passed.release.decode(block.codes, block.words, block.start)
+            with writing(path):
+                if writer is None:
+                    writer = ReleaseWriter(stream, released_schema(passed.schema, columns), footer)
+                writer.write(columns)
         with writing(path):
             if writer is None:
+                columns = passed.release.decode(np.empty(0, np.int32), passed.words, 0)
                 writer = ReleaseWriter(stream, released_schema(passed.schema, columns), footer)
-            writer.write(columns)
-    with writing(path):
-        if writer is None:
-            columns = passed.release.decode(np.empty(0, np.int32), passed.words, 0)
-            writer = ReleaseWriter(stream, released_schema(passed.schema, columns), footer)
-        writer.close()
+            writer.close()
+    except BaseException:
+        if writer is not None:
+            writer.abandon()
+        raise

@@ -67,6 +67,7 @@ class ParquetSource:
         n_rows = 0
         for file in files:
             with _reading(file):
+                _check_regular(file)
                 footer = _open(file)
             found = footer.schema_arrow.remove_metadata()
             if schema is None:
@@ -94,15 +95,15 @@ class ParquetSource:
         return "" if file == self.root else file.relative_to(self.root).as_posix()
 
     def batches(
-        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
     ) -> Iterator[dict[str, pa.Array]]:
-        """Columns of one file, a batch at a time; text columns stay dictionaries."""
+        """Columns of one file, or of some of its row groups, a batch at a time; text columns stay dictionaries."""
         with _reading(file):
             reader = _open(file, self._text(columns))
         with contextlib.closing(reader):
             _refuse_bombs(reader, columns, file)
             with _reading(file):
-                batches = reader.iter_batches(batch_size=batch_rows, columns=list(columns))
+                batches = reader.iter_batches(batch_size=batch_rows, row_groups=row_groups, columns=list(columns))
             while True:
                 with _reading(file):
                     batch = next(batches, None)
@@ -128,13 +129,20 @@ class ParquetSource:
 
 def _files(path: Path) -> tuple[Path, ...]:
     if path.is_dir():
-        files = tuple(sorted(file for file in path.rglob("*.parquet") if not _hidden(file.relative_to(path))))
+        found = (file for file in path.rglob("*.parquet") if not file.is_dir())
+        files = tuple(sorted(file for file in found if not _hidden(file.relative_to(path))))
         if not files:
             raise SourceError(f"the folder {path.name!r} holds no *.parquet files")
         return files
     if not path.exists():
         raise SourceError(f"no such file or folder: {path}")
     return (path,)
+
+
+def _check_regular(file: Path) -> None:
+    """Refuse pipes and devices, on which reading would wait or never end."""
+    if file.exists() and not file.is_file():
+        raise SourceError(f"{file.name} is not a regular file; write the data to a Parquet file first")
 
 
 def _hidden(relative: Path) -> bool:
@@ -178,9 +186,10 @@ def _check_frame(file: Path) -> None:
 
 def _refuse_bombs(reader: pq.ParquetFile, columns: Sequence[str], file: Path) -> None:
     metadata = reader.metadata
-    wanted = [
-        j for j in range(metadata.num_columns) if metadata.schema.column(j).path.partition(".")[0] in set(columns)
-    ]
+    paths = [metadata.schema.column(j).path for j in range(metadata.num_columns)]
+    # The reader takes every path that is a name or goes on after it with a dot, which may be part of a name.
+    prefixes = tuple(f"{name}." for name in columns)
+    wanted = [j for j, path in enumerate(paths) if path in columns or path.startswith(prefixes)]
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for j in wanted:

@@ -57,7 +57,10 @@ def summary(report: LeakageReport, rows: str) -> bytes:
         "normalized_utility": report.summary["normalized_utility"],
         "rows": rows,
     }
-    return json.dumps(text).encode()[:_SUMMARY_BYTES]
+    packed = json.dumps(text).encode()
+    if len(packed) > _SUMMARY_BYTES:  # a budget of the user's own may have a long name
+        packed = json.dumps({**text, "budget": type(report.budget).__name__[:100]}).encode()
+    return packed
 
 
 class ReleaseWriter:
@@ -84,6 +87,11 @@ class ReleaseWriter:
     def close(self) -> None:
         """Write the footer."""
         self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of a file that is thrown away; left open, pyarrow would complain on stderr when it is collected."""
+        with contextlib.suppress(Exception):
+            self._writer.close()
 
 
 def _as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:

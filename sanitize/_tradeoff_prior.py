@@ -177,10 +177,10 @@ def records_dp_mechanism(distortion: float, priors: Sequence[ArrayLike], delta: 
     size = math.prod(len(t) - 1 for t in _all_tails(priors))
     if size**2 > _DENSE_CELLS:
         raise InvalidParameter(f"the channel of all records must have at most 2**25 cells, got {size} x {size}")
-    matrix = np.ones((1, 1))
+    matrix: NDArray[np.float64] = np.ones((1, 1))
     for prior in priors:
         level = prior_dp_distortion(epsilon, prior, delta)
-        matrix = np.kron(matrix, prior_dp_mechanism(level, prior, delta))
+        matrix = np.kron(matrix, prior_dp_mechanism(level, prior, delta)).astype(np.float64)
     return matrix
 
 

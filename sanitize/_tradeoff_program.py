@@ -48,7 +48,7 @@ class Program:
         self.laws, self.d = laws, d
         self.n_x, self.n_y = d.shape
         self.n_variables = self.n_x * self.n_y
-        self._rows: list[tuple[Vector, Vector, Vector]] = []
+        self._rows: list[tuple[NDArray[np.int64], NDArray[np.int64], Vector]] = []
         self._limits: list[Vector] = []
 
     def cells(self, x: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -63,7 +63,7 @@ class Program:
     def require(self, variables: NDArray[np.int64], coefficients: ArrayLike, limit: float) -> None:
         """Σ coefficients * variables <= limit in each row of the arrays."""
         start = sum(len(limits) for limits in self._limits)
-        rows = np.broadcast_to(np.arange(len(variables))[:, None] + start, variables.shape)
+        rows = np.broadcast_to(np.arange(start, start + len(variables), dtype=np.int64)[:, None], variables.shape)
         values = np.broadcast_to(np.asarray(coefficients, dtype=np.float64), variables.shape)
         self._rows.append((rows.ravel(), variables.ravel(), values.ravel()))
         self._limits.append(np.full(len(variables), limit))

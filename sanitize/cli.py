@@ -92,7 +92,9 @@ def _code(error: SanitizeError) -> int:
 def _fail(message: str, code: int, given: argparse.Namespace) -> int:
     if given.verbose:
         traceback.print_exc()
-    print(f"sanitize: {message}", file=sys.stderr)
+    # A file name may hold line breaks and terminal codes.
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+    print(f"sanitize: {line}", file=sys.stderr)
     return code
 
 
@@ -119,6 +121,7 @@ def _audit(given: argparse.Namespace) -> None:
     from sanitize.parquet import audit_parquet
 
     _check_roles(given)
+    _check_report(given)
     report = audit_parquet(given.input, given.sensitive, given.public)
     _print(report, given)
 
@@ -127,6 +130,7 @@ def _release(given: argparse.Namespace) -> None:
     from sanitize.parquet import plan_parquet, privatize_parquet
 
     _check_roles(given)
+    _check_report(given)
     sanitizer = _sanitizer(given)
     if given.dry_run:
         report = plan_parquet(given.input, sanitizer, rows=given.rows)
@@ -139,6 +143,18 @@ def _check_roles(given: argparse.Namespace) -> None:
     both = sorted(set(given.sensitive) & set(given.public))
     if both:
         raise InvalidParameter(f"column {both[0]!r} is given both with -s and with -x; choose one")
+
+
+def _check_report(given: argparse.Namespace) -> None:
+    """Refuse a place for the report that is no place, or that is the table's own, before any work is done."""
+    if given.report is None:
+        return
+    there = given.report.resolve()
+    tables = [given.input.resolve(), *([given.output.resolve()] if "output" in given else [])]
+    if any(there == table or table in there.parents for table in tables):
+        raise TargetError(f"the report {given.report.name} would replace the input or the output; choose another name")
+    if there.is_dir() or not there.parent.is_dir():
+        raise TargetError(f"the report cannot be written to {given.report}: name a file in a folder that exists")
 
 
 def _sanitizer(given: argparse.Namespace) -> Sanitizer:
@@ -174,14 +190,21 @@ def _budget(text: str, mechanism: str) -> Any:
 
 def _print(report: LeakageReport, given: argparse.Namespace) -> None:
     if given.report is not None:
-        suffix = given.report.suffix
-        if suffix == ".html":
-            report.to_html(given.report, audience=given.audience)
-        elif suffix == ".json":
-            report.to_json(given.report, audience=given.audience)
-        else:
-            given.report.write_text(report.to_text(audience=given.audience) + "\n", encoding="utf-8")
+        try:
+            _write(report, given)
+        except OSError as error:
+            raise TargetError(f"the report {given.report.name} cannot be written ({error.strerror})") from None
     print(report.to_json(audience=given.audience) if given.json else report.to_text(audience=given.audience))
+
+
+def _write(report: LeakageReport, given: argparse.Namespace) -> None:
+    suffix = given.report.suffix
+    if suffix == ".html":
+        report.to_html(given.report, audience=given.audience)
+    elif suffix == ".json":
+        report.to_json(given.report, audience=given.audience)
+    else:
+        given.report.write_text(report.to_text(audience=given.audience) + "\n", encoding="utf-8")
 
 
 # ---------------------------------------------------------------------------------------------- parser

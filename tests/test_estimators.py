@@ -13,6 +13,7 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -589,6 +590,17 @@ def test_floats_are_drawn_uniformly_inside_their_bin():
     assert abs(high.mean() - 2.0) < 5 * 2 / np.sqrt(12 * 3000)
 
 
+def test_integers_are_drawn_uniformly_among_all_of_their_bin():
+    """Chi-square with false alarm 1e-6, seed fixed; the last bin is closed, so it holds its upper edge."""
+    df = pd.DataFrame({"s": [0, 0, 1, 1] * 1500, "x": [1, 4] * 3000})
+    sanitizer = SubsetMerging(50.0, sensitive="s", public="x", bins={"x": [0, 3, 6]}, random_state=0)
+    released = sanitizer.fit_transform(df)["x"]
+    for raw, inside in ((1, [0, 1, 2]), (4, [3, 4, 5, 6])):
+        drawn = released[df["x"] == raw].value_counts()
+        assert sorted(drawn.index) == inside
+        assert chisquare(drawn).pvalue > 1e-6
+
+
 def test_values_outside_declared_edges_are_clipped_and_counted_in_the_report():
     n = int((~DF["age"].between(30, 60)).sum())
     sanitizer = SubsetMerging(LIP, sensitive=S, public="age", bins={"age": [30, 40, 60]}, random_state=0).fit(DF)
@@ -698,6 +710,22 @@ def test_unseen_symbols_follow_the_row_of_the_riskiest_symbol(estimator):
     with np.errstate(divide="ignore"):
         risk = np.log(lifts.max(axis=0)) - np.log(lifts.min(axis=0))
     assert risk[fitted._release.design.fallback] == risk.max()
+
+
+def test_an_unseen_symbol_is_released_in_the_group_of_the_riskiest_one():
+    df = pd.DataFrame(
+        {
+            "x": ["a"] * 40 + ["b"] * 40 + ["c"] * 20 + ["d"] * 20,
+            "s": [0, 1] * 20 + [0, 1] * 20 + [0] * 19 + [1] + [1] * 18 + [0] * 2,
+        }
+    )
+    fitted = SubsetMerging(0.3, sensitive="s", public="x", release="label").fit(df)
+    shown = fitted.transform(pd.DataFrame({"x": ["a", "b", "c", "d"]})).iloc[:, 0].tolist()
+    assert shown[2] == shown[3]
+    assert len(set(shown)) == 3, "only the risky symbols are merged"
+    with pytest.warns(UnseenSymbolWarning, match="1 of 1 rows"):
+        unseen = fitted.transform(pd.DataFrame({"x": ["z"]})).iloc[0, 0]
+    assert unseen == shown[2]
 
 
 def test_unseen_symbols_are_an_error_when_asked():
@@ -852,8 +880,6 @@ def test_other_sources_of_randomness_are_refused(source):
 
 def test_the_order_of_rows_is_kept_and_the_draws_follow_the_channel():
     """Each input symbol's released counts against its row of the matrix; false alarm 1e-6 a row, fixed seed."""
-    from scipy.stats import chisquare
-
     df = people(6000, seed=4)
     fitted = RandomizedResponse(1.0, sensitive="illness", public="town", random_state=5).fit(df)
     released = fitted.transform(df)["town"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import datetime as dt
 import decimal
@@ -9,6 +10,7 @@ import gc
 import json
 import math
 import pickle
+import re
 import weakref
 
 import numpy as np
@@ -125,6 +127,18 @@ def test_unused_categories_never_survive():
         assert released["x"].cat.ordered
         assert b"SECRET" not in pickle.dumps(released)
     assert list(released["x"].cat.categories) == [c for c in ["b", "a"] if c in set(released["x"])]
+
+
+def test_a_fitted_sanitizer_and_its_channel_hold_no_unused_category():
+    column = pd.Categorical(cycle(["a", "b"]), categories=["SECRET_1", "b", "a", "SECRET_2"])
+    fitted = SubsetMerging(TIGHT, sensitive="s", public="x").fit(pd.DataFrame({"x": column, "s": SECRET}))
+    saved = fitted.channel_.to_json()
+    levels = [base64.b64decode(v) for part in ("inputs", "outputs") for v in json.loads(saved)[part]["levels"]]
+    assert any(b"a" in level for level in levels), "the symbols travel here"
+    assert not any(b"SECRET" in level for level in levels)
+    state = pickle.dumps(fitted.channel_)
+    pieces = [base64.b64decode(run[: len(run) // 4 * 4]) for run in re.findall(rb"[A-Za-z0-9+/]{8,}", state)]
+    assert not any(b"SECRET" in piece for piece in [state, *pieces])
 
 
 def test_a_category_that_was_not_drawn_does_not_survive_either():

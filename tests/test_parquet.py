@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import decimal
+import gc
+import io
 import json
 import math
 import os
@@ -599,6 +601,29 @@ def test_a_full_disk_leaves_nothing(source, folder, tmp_path, monkeypatch):
     assert left_in(tmp_path) == ["SECRET_study", "raw.parquet"]
 
 
+class FullDisk(io.FileIO):
+    """A stream that takes a few bytes and no more."""
+
+    room = 0
+
+    def write(self, content) -> int:
+        if self.tell() + len(content) > self.room:
+            raise OSError(28, "No space left on device")
+        return super().write(content)
+
+
+@pytest.mark.parametrize("free", [0, 4, 30, 200])
+def test_a_disk_that_fills_up_is_one_error(free, source, tmp_path, monkeypatch):
+    """The abandoned writer must not try again when it is collected: that would be a second message."""
+    name = tmp_path / ".out.parquet.tmp"
+    monkeypatch.setattr(FullDisk, "room", free)
+    monkeypatch.setattr(_parquet_target, "_anonymous", lambda _: (FullDisk(name, "w"), name))
+    with pytest.raises(TargetError, match=r"No space left on device"):
+        privatize_parquet(source, tmp_path / "out.parquet", merging())
+    gc.collect()
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
 def with_and_without_unnamed_files(monkeypatch, unnamed: bool) -> None:
     if not unnamed:
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
@@ -728,6 +753,31 @@ def test_a_source_that_changes_between_the_passes_is_noticed_and_nothing_is_left
     assert "SECRET" not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert set(left_in(tmp_path)) <= {"raw.parquet"}
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_a_change_that_the_file_system_does_not_show_is_noticed_by_the_counts(rows, tmp_path, monkeypatch):
+    path = tmp_path / "raw.parquet"
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    pq.write_table(pa.table({"s": ["p", "n"] * 50, "x": ["a", "b", "b", "a"] * 25}), path, **plain)
+    before = path.stat()
+
+    def edit():
+        content = path.read_bytes()
+        pq.write_table(pa.table({"s": ["p", "n"] * 50, "x": ["a", "b", "b", "b"] * 25}), tmp_path / "other", **plain)
+        changed = (tmp_path / "other").read_bytes()
+        (tmp_path / "other").unlink()
+        assert len(changed) == len(content)
+        with path.open("r+b") as stream:
+            stream.write(changed)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    edit_after_counting(monkeypatch, edit)
+    with pytest.raises(SourceChanged, match="changed while it was being read; nothing was released"):
+        privatize_parquet(path, tmp_path / "out.parquet", SubsetMerging(LOOSE, sensitive="s", public="x"), rows=rows)
+    after = path.stat()
+    assert (before.st_size, before.st_mtime_ns, before.st_ino) == (after.st_size, after.st_mtime_ns, after.st_ino)
+    assert left_in(tmp_path) == ["raw.parquet"]
 
 
 def test_a_folder_that_changes_between_the_passes_is_noticed(folder, tmp_path, monkeypatch):
