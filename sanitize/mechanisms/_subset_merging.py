@@ -61,10 +61,8 @@ def subset_merging(joint: JointDistribution, budget: Budget | float) -> Channel:
     low = risks.safe(joint.pmf)
     groups, columns = _safe_groups(joint.pmf, np.flatnonzero(~low), risks)
     if groups and not risks.is_safe(columns[-1]):
-        last, taken = absorb(risks, columns[-1], np.stack([*columns[:-1]], axis=1)) if len(groups) > 1 else (
-            columns[-1],
-            [],
-        )
+        others = np.array(columns[:-1]).reshape(-1, len(joint.p_s)).T
+        last, taken = absorb(risks, columns[-1], others)
         merged = [*groups[-1], *(x for i in taken for x in groups[i])]
         groups = [group for i, group in enumerate(groups[:-1]) if i not in set(taken)]
         low_risk = np.flatnonzero(low)
