@@ -12,7 +12,7 @@ _LOADERS = {name.removeprefix("load_"): name for name in datasets.__all__ if nam
 
 def main() -> None:
     """Write the table that is asked for."""
-    parser = argparse.ArgumentParser(prog="python -m sanitize.datasets", description="Write a bundled table as Parquet.")
+    parser = argparse.ArgumentParser(prog="python -m sanitize.datasets", description="Write a bundled table.")
     parser.add_argument("name", choices=sorted(_LOADERS), help="table to write")
     parser.add_argument("file", type=Path, help="Parquet file to write")
     given = parser.parse_args()

@@ -52,7 +52,7 @@ def _mixed(name: str) -> ColumnError:
 
 def _has_text(values: Any) -> bool:
     """Whether a column that Arrow reads as bytes has text among them."""
-    return getattr(values, "dtype", object) == object and any(isinstance(value, str) for value in values)
+    return getattr(values, "dtype", None) in (None, object) and any(isinstance(value, str) for value in values)
 
 
 def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:

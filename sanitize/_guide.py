@@ -8,6 +8,7 @@ outputs and 8 to 16 bits a cell straddles rarely, so a draw costs one 16-bit wor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class GuideTable:
         n_rows = len(indptr) - 1
         shift = scale_bits - bits
         # Sums over all rows would overflow, so each row starts again at zero.
-        borders = np.concatenate([np.cumsum(weights[a:b]) for a, b in zip(indptr[:-1], indptr[1:], strict=True)])
+        borders = np.concatenate([np.cumsum(weights[a:b]) for a, b in pairwise(indptr)])
         starts = borders - weights
         first = (starts + (1 << shift) - 1) >> shift
         last = borders >> shift

@@ -87,7 +87,7 @@ class KeyedWords:
         blocks[:, 0] = lane
         blocks[:, 1] = positions
         # One block at a time is what counter mode does too, but it cannot leap.
-        encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()  # noqa: S305
+        encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
         return np.frombuffer(encryptor.update(blocks.tobytes()), "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
 
     def generator(self) -> np.random.Generator:
@@ -106,11 +106,11 @@ class GeneratorWords:
         """Next ``count`` words."""
         return self.generator.integers(0, 1 << 32, size=count, dtype=np.uint32)
 
-    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:  # noqa: ARG002
+    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
         """Next ``count`` 16-bit words."""
         return self.generator.integers(0, 1 << 16, size=count, dtype=np.uint16)
 
-    def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:  # noqa: ARG002
+    def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Next 64-bit words, one a position."""
         return self.generator.integers(0, 1 << 64, size=len(positions), dtype=np.uint64)
 

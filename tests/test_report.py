@@ -88,9 +88,7 @@ def hostile(name: str, n_x: int = 4, budget: Any = BUDGETS["lift"]) -> LeakageRe
         sz.Alphabet((name,), [f"{i:05d}{name}" for i in range(n_x)]),
         n_x,
     )
-    facts = ReleaseFacts(
-        mechanism=name, release=name, seeded=True, n_unseen=3, warnings=(name,) * 20, kept=(name,)
-    )
+    facts = ReleaseFacts(mechanism=name, release=name, seeded=True, n_unseen=3, warnings=(name,) * 20, kept=(name,))
     return LeakageReport.measure(joint, sz.Channel.identity(n_x, joint.public), budget, facts=facts)
 
 
@@ -109,9 +107,7 @@ def secretive() -> LeakageReport:
         warnings=(f"{n} of 40 cells are empty", f"{PUBLIC_CANARY} is rare"),
         kept=("age",),
     )
-    return LeakageReport.measure(
-        joint, sz.Channel.identity(2, joint.public), sz.LiftBudget(9, 9), facts=facts
-    )
+    return LeakageReport.measure(joint, sz.Channel.identity(2, joint.public), sz.LiftBudget(9, 9), facts=facts)
 
 
 def views(report: LeakageReport, audience: str) -> dict[str, str]:
@@ -167,9 +163,7 @@ def by_hand(pmf: np.ndarray) -> dict[str, float]:
     l1 = [sum(p_s[s] * abs(ratio[s, y] - 1) for s in range(len(p_s))) for y in range(len(p_y))]
 
     def order_2(weights: np.ndarray) -> float:
-        return 2 * math.log(
-            sum(p * math.sqrt(sum(weights * np.square(c))) for p, c in zip(p_y, columns, strict=True))
-        )
+        return 2 * math.log(sum(p * math.sqrt(sum(weights * np.square(c))) for p, c in zip(p_y, columns, strict=True)))
 
     return {
         "max_log_lift": math.log(max(map(max, columns))),
@@ -379,9 +373,9 @@ def test_public_figures_are_rounded_so_that_ratios_of_counts_cannot_be_read_back
 
 
 def test_public_view_tells_every_reservation_without_a_number() -> None:
-    warnings = dataclasses.replace(
-        secretive(), facts=dataclasses.replace(secretive().facts, seeded=True)
-    ).to_dict(audience="public")["warnings"]
+    warnings = dataclasses.replace(secretive(), facts=dataclasses.replace(secretive().facts, seeded=True)).to_dict(
+        audience="public"
+    )["warnings"]
     for words in ("seeded, not for release", "absent at fit", "never occur", "internal report has more"):
         assert any(words in warning for warning in warnings)
     assert not re.search(r"\d", " ".join(warnings))
@@ -421,9 +415,7 @@ def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str
     )
     facts = ReleaseFacts(kept=tuple(groups[2]), warnings=(HOSTILE[kind],))
     channel = sz.Channel.identity(2, joint.public)
-    report = LeakageReport.measure(
-        joint, channel, sz.AlphaLiftBudget(1.2345, 0.123456, 0.654321), facts=facts
-    )
+    report = LeakageReport.measure(joint, channel, sz.AlphaLiftBudget(1.2345, 0.123456, 0.654321), facts=facts)
     text = report.to_text(audience=audience)
     assert len(text.split("\n")) <= {"public": 24, "internal": 40}[audience]
     assert max(map(text_view.cells, text.split("\n"))) <= 80
@@ -485,9 +477,7 @@ def test_page_is_a_document_of_its_own_with_labelled_tables(audience: str) -> No
     parsed = Page(page)
     attributes = dict(reversed(parsed.tags))
     assert attributes["html"]["lang"] == "en"
-    policy = [
-        found["content"] for tag, found in parsed.tags if found.get("http-equiv") == "Content-Security-Policy"
-    ]
+    policy = [found["content"] for tag, found in parsed.tags if found.get("http-equiv") == "Content-Security-Policy"]
     assert policy == ["default-src 'none'; style-src 'unsafe-inline'"]
     assert all("scope" in found for tag, found in parsed.tags if tag == "th")
     words = " ".join(" ".join(parsed.words).split())
@@ -502,12 +492,7 @@ def test_notebook_fragment_brings_no_shell_and_styles_nothing_outside() -> None:
     style = re.sub(r"@media[^{]*", "", fragment.split("<style>")[1].split("</style>")[0])
     selectors = re.findall(r"([^{}]+)\{", style)
     assert selectors
-    assert all(
-        part.strip().startswith(".sanitize-report")
-        for s in selectors
-        for part in s.split(",")
-        if part.strip()
-    )
+    assert all(part.strip().startswith(".sanitize-report") for s in selectors for part in s.split(",") if part.strip())
 
 
 @pytest.mark.parametrize("kind", BUDGETS)
@@ -570,9 +555,7 @@ def test_a_budget_of_somebody_elses_making_shows_its_type_and_numbers_only() -> 
 def test_mixed_kinds_of_figures_are_said_line_by_line() -> None:
     report = measured(budget=BUDGETS["lift"])
     assert "measure (all exact)" in report.to_text()
-    changed = tuple(
-        dataclasses.replace(m, kind="estimate") if m.name == "sibson_2" else m for m in report.measures
-    )
+    changed = tuple(dataclasses.replace(m, kind="estimate") if m.name == "sibson_2" else m for m in report.measures)
     mixed = dataclasses.replace(report, measures=changed)
     assert "measure (exact if not marked)" in mixed.to_text()
     assert re.findall(r"(\w+) information.* nats est\.\n", mixed.to_text()) == ["Sibson"]
@@ -583,9 +566,7 @@ def test_frames_hold_the_three_tables_of_the_report() -> None:
     report = measured(budget=BUDGETS["lift"], kept=("age",))
     tables = {name: report.to_frame(name) for name in ("measures", "symbols", "columns")}
     assert all(isinstance(table, pd.DataFrame) for table in tables.values())
-    assert tables["measures"].set_index("name").loc["maximal_leakage", "after"] == pytest.approx(
-        math.log(1.3)
-    )
+    assert tables["measures"].set_index("name").loc["maximal_leakage", "after"] == pytest.approx(math.log(1.3))
     assert tables["symbols"]["probability"].sum() == pytest.approx(1)
     assert tables["symbols"]["max_log_lift"].max() == pytest.approx(math.log(1.6))
     assert tables["columns"].values.tolist() == [

@@ -1,6 +1,5 @@
 """scikit-learn's own estimator checks, in two forms."""
 
-import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

@@ -40,9 +40,7 @@ def to_text(report: LeakageReport, audience: Audience) -> str:
         lines += ["", *_symbols(document["symbols"], document["n_symbols"]), ""]
     lines += _paragraph(f"In plain words: {plain_words(document)}.", most=2)
     lines += _paragraph(f"{utility_words(document)}.", most=2)
-    warnings = [
-        line for words in document["warnings"] for line in _paragraph(f"! {clip(words, 400)}", most=4)
-    ]
+    warnings = [line for words in document["warnings"] for line in _paragraph(f"! {clip(words, 400)}", most=4)]
     if len(lines) + len(warnings) > LINES[audience]:
         lines = [line for line in lines if line]
     room = LINES[audience] - len(lines)
