@@ -48,6 +48,9 @@ class ColumnError(SanitizeError, ValueError):
         super().__init__(message)
         self.column = column
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.column)
+
     @classmethod
     def absent(cls, column: object, columns: Iterable[object]) -> ColumnError:
         """Error for a column that the table does not have, with the nearest names."""
@@ -81,6 +84,9 @@ class UnknownSymbol(SanitizeError, ValueError):
             "Refit on data that has it, or use handle_unknown='high_risk'."
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.columns, self.n_rows)
+
 
 class BudgetExceeded(SanitizeError):
     """A channel leaks more than its budget allows, so nothing is released.
@@ -103,6 +109,9 @@ class BudgetExceeded(SanitizeError):
             "with min_count, or release fewer columns."
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.report, self.witness, self.excess)
+
 
 class RowOrderLeak(SanitizeError):
     """The order of the rows tells more about S than the budget allows, so they cannot keep it.
@@ -119,6 +128,9 @@ class RowOrderLeak(SanitizeError):
             f"the order of the rows tells the sensitive columns (I(S; position) = {information:.4g} nats, over the "
             "budget); nothing was released. Use rows='shuffle', the default (--rows shuffle)"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.information,)
 
 
 class SourceError(SanitizeError, OSError):

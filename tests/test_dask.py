@@ -1,0 +1,383 @@
+"""Releases by Dask: the same channel and rows as on one machine, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from engine_cases import (
+    KEY,
+    TASK_ROWS,
+    assert_same,
+    interrupted_after,
+    left_in,
+    make_leaky,
+    make_source,
+    merging,
+    release_alone,
+    rows_of,
+    with_faults,
+)
+
+import sanitize as sz
+from sanitize._engine import partition_words
+from sanitize._random import KeyedWords
+from sanitize.errors import (
+    BudgetExceeded,
+    ColumnError,
+    InvalidParameter,
+    SourceChanged,
+    SourceError,
+    TargetError,
+    TargetExists,
+    UnknownSymbol,
+    UnseenSymbolWarning,
+)
+
+pytest.importorskip("dask.dataframe", reason="Dask is not installed: pip install 'sanitize-tabular[dask]'")
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+
+import dask  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+from dask.callbacks import Callback  # noqa: E402
+
+import sanitize.dask  # noqa: E402
+from sanitize.dask import _Tasks, privatize_parquet, transform  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return make_source(tmp_path_factory.mktemp("adult"))
+
+
+@pytest.fixture(scope="module")
+def alone(source, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("alone")
+    return {rows: release_alone(source, folder / rows, rows) for rows in ("shuffle", "keep")}
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes that come back when they are killed."""
+    with (
+        dask.config.set({"distributed.worker.daemon": False}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.WARNING
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "raw.parquet"
+    rng = np.random.default_rng(0)
+    n = 500
+    income = rng.choice(["high", "low"], n)
+    education = np.where(rng.random(n) < 0.4, income, rng.choice(["a", "b", "c"], n))
+    frame = pd.DataFrame({"income": income, "education": education, "occupation": "x", "age": rng.integers(18, 90, n)})
+    frame.to_parquet(path, row_group_size=60)
+    return path
+
+
+# --------------------------------------------------------------------------------------- the same release
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_threads_release_what_one_machine_releases(rows, source, alone, tmp_path):
+    sanitizer = merging()
+    report = privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, task_rows=TASK_ROWS)
+    assert report is sanitizer.report_
+    assert_same(tmp_path / "out", sanitizer, alone[rows])
+    assert left_in(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_a_killed_worker_changes_nothing(rows, source, alone, client, tmp_path, monkeypatch):
+    last = {"shuffle": "write", "keep": "rewrite"}[rows]
+    with_faults(monkeypatch, _Tasks, tmp_path, "kill", {last})
+    sanitizer = merging()
+    privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, client=client, task_rows=TASK_ROWS)
+    assert_same(tmp_path / "out", sanitizer, alone[rows])
+    assert left_in(tmp_path) == [f"failed-{last}", "out"]
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_tasks_that_fail_once_change_nothing(rows, source, alone, client, tmp_path, monkeypatch):
+    with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"count", "draw", "rewrite", "write"})
+    sanitizer = merging()
+    privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, client=client, task_rows=TASK_ROWS)
+    assert_same(tmp_path / "out", sanitizer, alone[rows])
+    assert sum(name.startswith("failed-") for name in left_in(tmp_path)) == (3 if rows == "shuffle" else 2)
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+@pytest.mark.parametrize("task_rows", [1, 130, 10**9])
+def test_the_size_of_tasks_does_not_matter(task_rows, rows, small, tmp_path, monkeypatch):
+    monkeypatch.setattr("sanitize._parquet_passes.ROW_GROUP_ROWS", 70)
+    monkeypatch.setattr("sanitize._tasks.ROW_GROUP_ROWS", 70)
+    single, many = merging(2.0), merging(2.0)
+    sz.privatize_parquet(small, tmp_path / "single.parquet", single, rows=rows, key=KEY)
+    privatize_parquet(small, tmp_path / "out", many, rows=rows, key=KEY, task_rows=task_rows)
+    assert many.channel_ == single.channel_
+    assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
+    parts = {"keep": {1: 9, 130: 5, 10**9: 1}, "shuffle": {1: 8, 130: 7, 10**9: 1}}
+    assert len(left_in(tmp_path / "out")) == parts[rows][task_rows]
+
+
+def test_a_seed_gives_the_release_of_one_machine_and_the_report_says_so(small, tmp_path):
+    single, many = merging(2.0, random_state=3), merging(2.0, random_state=3)
+    sz.privatize_parquet(small, tmp_path / "single.parquet", single)
+    report = privatize_parquet(small, tmp_path / "out", many)
+    assert report.facts.seeded
+    assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
+
+
+def test_two_releases_without_a_key_differ(small, tmp_path):
+    for name in ("one", "two"):
+        privatize_parquet(small, tmp_path / name, merging(2.0), rows="keep")
+    assert not rows_of(tmp_path / "one").equals(rows_of(tmp_path / "two"))
+
+
+# -------------------------------------------------------------------------------------- all or nothing
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_nothing_is_written_when_the_gate_fails(rows, small, tmp_path, monkeypatch):
+    make_leaky(monkeypatch)
+    with pytest.raises(BudgetExceeded, match="nothing was released"):
+        privatize_parquet(small, tmp_path / "out", merging(0.05), rows=rows)
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+@pytest.mark.parametrize(("rows", "name"), [("shuffle", "write"), ("keep", "rewrite"), ("keep", "count")])
+def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(rows, name, small, tmp_path, monkeypatch):
+    ran = interrupted_after(monkeypatch, _Tasks, name)
+    with pytest.raises(KeyboardInterrupt):
+        privatize_parquet(small, tmp_path / "out", merging(2.0), rows=rows)
+    assert left_in(tmp_path) == ["raw.parquet"]
+    ((work, item),) = ran
+    if name != "count":
+        with pytest.raises(TargetError):
+            work(item)
+        assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def test_an_interrupted_replacement_leaves_the_old_target(small, tmp_path, monkeypatch):
+    privatize_parquet(small, tmp_path / "out", merging(2.0), key=KEY)
+    old = rows_of(tmp_path / "out")
+    with pytest.raises(TargetExists):
+        privatize_parquet(small, tmp_path / "out", merging(2.0))
+    with monkeypatch.context() as patch:
+        interrupted_after(patch, _Tasks, "write")
+        with pytest.raises(KeyboardInterrupt):
+            privatize_parquet(small, tmp_path / "out", merging(2.0), force=True)
+    assert rows_of(tmp_path / "out").equals(old)
+    assert left_in(tmp_path) == ["out", "raw.parquet"]
+    privatize_parquet(small, tmp_path / "out", merging(2.0), force=True)
+    assert not rows_of(tmp_path / "out").equals(old)
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_a_source_that_changes_between_the_passes_is_refused(rows, small, tmp_path, monkeypatch):
+    run = _Tasks.run
+
+    def meddled(self, work, items, name):
+        outcome = run(self, work, items, name)
+        if name == "count":
+            os.utime(small, ns=(1, 1))
+        return outcome
+
+    monkeypatch.setattr(_Tasks, "run", meddled)
+    with pytest.raises(SourceChanged):
+        privatize_parquet(small, tmp_path / "out", merging(2.0), rows=rows)
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def test_workers_that_write_elsewhere_are_noticed(small, tmp_path, monkeypatch):
+    run = _Tasks.run
+
+    def elsewhere(self, work, items, name):
+        outcome = run(self, work, items, name)
+        if name == "rewrite":
+            (work.folder / "part-00000.parquet").unlink()
+        return outcome
+
+    monkeypatch.setattr(_Tasks, "run", elsewhere)
+    with pytest.raises(TargetError, match="1 of 1 parts are not in"):
+        privatize_parquet(small, tmp_path / "out", merging(2.0), rows="keep")
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def test_errors_of_workers_come_back_as_they_are(small, client, tmp_path, monkeypatch):
+    data = bytearray(small.read_bytes())
+    data[4:200] = bytes(196)
+    small.write_bytes(data)
+    with pytest.raises(SourceError, match=r"raw\.parquet cannot be read"):
+        privatize_parquet(small, tmp_path / "out", merging(2.0), client=client, retries=0)
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def test_what_cannot_be_released_is_refused_before_any_task_runs(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(_Tasks, "run", None)
+    for error, words, settings, given in [
+        (InvalidParameter, "rows must be", {}, {"rows": "sort"}),
+        (InvalidParameter, "task_rows must be", {}, {"task_rows": 0}),
+        (InvalidParameter, "cannot share a NumPy Generator", {"random_state": np.random.default_rng(0)}, {}),
+        (InvalidParameter, "key must be 32 bytes", {}, {"key": b"short"}),
+        (InvalidParameter, "keep_sensitive", {"keep_sensitive": True}, {}),
+        (ColumnError, "no column 'nothing'", {"public": ["nothing"], "bins": None}, {}),
+    ]:
+        with pytest.raises(error, match=words):
+            privatize_parquet(small, tmp_path / "out", merging(2.0, **settings), **given)
+    with pytest.raises(TargetError, match=r"leave out the \.parquet"):
+        privatize_parquet(small, tmp_path / "out.parquet", merging(2.0))
+    (tmp_path / "file").touch()
+    with pytest.raises(TargetError, match="not a folder"):
+        privatize_parquet(small, tmp_path / "file", merging(2.0), force=True)
+    assert left_in(tmp_path) == ["file", "raw.parquet"]
+
+
+# --------------------------------------------------------------------------------------------- secrecy
+
+
+class Names(Callback):
+    """Collects the names of the tasks that ran."""
+
+    def __init__(self) -> None:
+        super().__init__(pretask=self._note)
+        self.names: list[str] = []
+
+    def _note(self, key, dsk, state) -> None:
+        self.names.append(str(key))
+
+
+def test_names_of_tasks_are_random_and_not_hashes_of_the_key(small, tmp_path, monkeypatch):
+    def hashed(self):
+        raise AssertionError("Dask looked at the key")
+
+    monkeypatch.setattr(KeyedWords, "__reduce__", hashed)  # the last way of Dask to hash an object
+    seen = []
+    for name in ("one", "two"):
+        with Names() as names:
+            privatize_parquet(small, tmp_path / name, merging(2.0), key=KEY)
+            transform(dd.from_pandas(pd.read_parquet(small), 2), merging(2.0).fit(pd.read_parquet(small)), key=KEY)[
+                ["age"]
+            ].compute()
+        seen.append({name for name in names.names if "sanitize" in name})
+    assert len(seen[0]) == len(seen[1]) == 5
+    assert not seen[0] & seen[1]
+
+
+def test_a_failing_task_does_not_log_the_key(small, client, tmp_path, monkeypatch):
+    with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"rewrite"})
+    with pytest.raises(OSError, match="the network is away"):
+        privatize_parquet(
+            small, tmp_path / "out", merging(2.0), rows="keep", key=KEY, client=client, retries=0, task_rows=130
+        )
+    logs = str(client.get_worker_logs())
+    assert "sanitize-rewrite" in logs
+    assert "the network is away" in logs
+    assert repr(KEY)[2:-1] not in logs
+    assert KEY.hex() not in logs
+    assert left_in(tmp_path) == ["failed-rewrite", "raw.parquet"]
+
+
+# ---------------------------------------------------------------------------------- rows of a data frame
+
+
+@pytest.fixture
+def frame(small):
+    made = pd.read_parquet(small)
+    made["education"] = made["education"].astype("category")
+    made.loc[5:9, "occupation"] = None
+    return made
+
+
+def test_rows_of_a_frame_are_those_of_a_local_transform_with_the_same_streams(frame):
+    sanitizer = merging(2.0).fit(frame)
+    released = transform(dd.from_pandas(frame, npartitions=3), sanitizer, key=KEY)
+    assert released.columns.tolist() == ["education", "occupation", "age"]
+    for number in range(3):
+        part = dd.from_pandas(frame, npartitions=3).partitions[number].compute()
+        local = merging(2.0, random_state=partition_words(KeyedWords(KEY), number)).fit(frame).transform(part)
+        assert_frames_equal(released.partitions[number].compute(), local)
+    assert_frames_equal(released.compute(), released.compute())
+    assert {name: str(dtype) for name, dtype in released.dtypes.items()} == {
+        name: str(dtype) for name, dtype in released.compute().dtypes.items()
+    }
+
+
+def assert_frames_equal(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    for name in other:
+        assert (
+            one[name].astype(object).where(one[name].notna(), None).tolist()
+            == other[name].astype(object).where(other[name].notna(), None).tolist()
+        )
+    assert one.index.tolist() == other.index.tolist()
+
+
+def test_a_frame_computed_twice_or_in_part_shows_the_same_noise(frame, small):
+    sanitizer = merging(2.0).fit(frame)
+    released = transform(dd.read_parquet(small), sanitizer)
+    whole = released.compute()
+    assert_frames_equal(released.compute(), whole)
+    assert_frames_equal(released[["age"]].compute(), whole[["age"]])
+    last = released.partitions[released.npartitions - 1].compute()
+    assert_frames_equal(last, whole.tail(len(last)))
+    assert not transform(dd.read_parquet(small), sanitizer).compute()["age"].equals(whole["age"])
+
+
+def test_workers_release_the_same_frame(frame, client):
+    sanitizer = merging(2.0).fit(frame)
+    ddf = dd.from_pandas(frame, npartitions=2)
+    with dask.config.set(scheduler="threads"):
+        local = transform(ddf, sanitizer, key=KEY).compute()
+    (future,) = client.compute([transform(ddf, sanitizer, key=KEY)])
+    assert_frames_equal(future.result(), local)
+
+
+def test_unseen_symbols_are_counted_or_refused(frame):
+    other = frame.assign(occupation="new")
+    ddf = dd.from_pandas(other, npartitions=1)
+    with dask.config.set(scheduler="sync"):
+        with pytest.warns(UnseenSymbolWarning, match="500 of 500 rows"):
+            transform(ddf, merging(2.0).fit(frame)).compute()
+        with pytest.raises(UnknownSymbol):
+            transform(ddf, merging(2.0, handle_unknown="error").fit(frame)).compute()
+
+
+def test_only_a_fitted_sanitizer_within_its_budget_is_applied(frame):
+    ddf = dd.from_pandas(frame, npartitions=1)
+    with pytest.raises(InvalidParameter, match="not fitted"):
+        transform(ddf, merging())
+    with pytest.raises(InvalidParameter, match="keep_sensitive"):
+        transform(ddf, merging(2.0, keep_sensitive=True).fit(frame))
+
+
+def test_workers_are_not_sent_the_law(frame):
+    release = sanitize.dask.fitted_release(merging(2.0).fit(frame))
+    assert release.design.joint.pmf.shape == (1, 1)
+    assert release.design.report.sensitive == ("s",)
+
+
+# ------------------------------------------------------------------------------------------- the import
+
+
+def test_without_dask_the_error_names_the_extra():
+    code = "import sys; sys.modules['dask'] = None; import sanitize, sanitize.dask"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ModuleNotFoundError: sanitize.dask needs Dask: pip install 'sanitize-tabular[dask]'" in done.stderr
+
+
+def test_importing_the_library_does_not_import_dask():
+    code = "import sys, sanitize; print([m for m in ('dask', 'distributed', 'pyspark') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,216 @@
+"""Releases by Spark: the same channel and rows as on one machine, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from engine_cases import (
+    KEY,
+    TASK_ROWS,
+    assert_same,
+    interrupted_after,
+    left_in,
+    make_leaky,
+    make_source,
+    merging,
+    release_alone,
+    rows_of,
+    with_faults,
+)
+
+from sanitize._engine import partition_words
+from sanitize._random import KeyedWords
+from sanitize.errors import BudgetExceeded, InvalidParameter, SourceError, TargetError
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'sanitize-tabular[spark]'")
+
+from pyspark.sql import SparkSession
+
+from sanitize.spark import _own_error, _Tasks, privatize_parquet, transform
+
+pytestmark = [
+    # Spark's own remark on the pandas that is installed; none of its pandas functions is used.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    # Older versions leave the sockets they read results from to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+
+def java() -> str | None:
+    """The Java that Spark would start."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+
+
+LOGGING = """
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %m%n%ex
+"""
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """What Spark writes to its log."""
+    return tmp_path_factory.mktemp("log") / "spark.log"
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory, log):
+    """Two worker processes; a task may fail twice."""
+    if java() is None:
+        pytest.skip("Spark was not tested: there is no Java on this machine (java on the PATH, or JAVA_HOME)")
+    log.with_suffix(".properties").write_text(LOGGING.format(path=log))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))  # where workers find `engine_cases`
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        session = (
+            SparkSession.builder.master("local[2,3]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.with_suffix('.properties')}")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+            .getOrCreate()
+        )
+        yield session
+        session.stop()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()  # sockets of Spark are not for other tests to find
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return make_source(tmp_path_factory.mktemp("adult"))
+
+
+@pytest.fixture(scope="module")
+def alone(source, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("alone")
+    return {rows: release_alone(source, folder / rows, rows) for rows in ("shuffle", "keep")}
+
+
+@pytest.fixture
+def small(source):
+    return source / "deep" / "1.parquet"
+
+
+@pytest.mark.parametrize(("rows", "fault"), [("shuffle", "raise"), ("keep", "kill")])
+def test_spark_releases_what_one_machine_releases_though_tasks_fail(
+    rows, fault, source, alone, spark, tmp_path, monkeypatch
+):
+    passes = {"raise": {"count", "draw", "write"}, "kill": {"rewrite"}}[fault]
+    with_faults(monkeypatch, _Tasks, tmp_path, fault, passes)
+    sanitizer = merging()
+    privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, spark=spark, task_rows=TASK_ROWS)
+    assert_same(tmp_path / "out", sanitizer, alone[rows])
+    assert left_in(tmp_path) == sorted({"out", *(f"failed-{name}" for name in passes)})
+
+
+def test_nothing_is_written_when_the_gate_fails(small, spark, tmp_path, monkeypatch):
+    make_leaky(monkeypatch)
+    with pytest.raises(BudgetExceeded, match="nothing was released"):
+        privatize_parquet(small, tmp_path / "out", merging(0.05), spark=spark)
+    assert left_in(tmp_path) == []
+
+
+def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(small, spark, tmp_path, monkeypatch):
+    ran = interrupted_after(monkeypatch, _Tasks, "rewrite")
+    with pytest.raises(KeyboardInterrupt):
+        privatize_parquet(small, tmp_path / "out", merging(), rows="keep", spark=spark)
+    ((work, item),) = ran
+    with pytest.raises(TargetError):
+        work(item)
+    assert left_in(tmp_path) == []
+
+
+def test_errors_of_workers_come_back_as_they_are(small, spark, tmp_path):
+    data = bytearray(small.read_bytes())
+    data[4:200] = bytes(196)
+    (tmp_path / "raw.parquet").write_bytes(data)
+    with pytest.raises(SourceError, match=r"^raw\.parquet cannot be read"):
+        privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out", merging())  # the active session
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def test_rows_of_a_frame_are_those_of_a_local_transform_with_the_same_streams(small, spark):
+    table = pq.read_table(small).slice(0, 3000)
+    sanitizer = merging().fit(table)
+    df = spark.createDataFrame(table.to_pylist(), "income string, education string, occupation string, age long")
+    df = df.coalesce(1).union(df.limit(500))
+    first = transform(df, sanitizer, key=KEY)
+    assert first.columns == ["education", "occupation", "age"]
+    found = [tuple(row) for row in first.collect()]
+    assert found == [tuple(row) for row in first.collect()]
+    expected = []
+    for number, part in enumerate(df.rdd.glom().collect()):
+        rows = pa.Table.from_pylist([row.asDict() for row in part], schema=table.schema)
+        words = partition_words(KeyedWords(KEY), number)
+        local = merging(random_state=words).fit(table).transform(rows)
+        expected += list(zip(*local.to_pydict().values(), strict=True))
+    assert found == expected
+    assert len(found) == 3500
+
+
+def test_a_failed_task_over_a_frame_draws_the_same_noise_again(small, spark, tmp_path):
+    sanitizer = merging().fit(pq.read_table(small))
+    df = spark.read.parquet(str(small))
+    plain = transform(df, sanitizer, key=KEY).collect()
+    marker = tmp_path / "failed"
+
+    def fails_once(batches):
+        yield from batches
+        if not marker.exists():
+            marker.touch()
+            raise OSError("the network is away for a moment")
+
+    released = transform(df, sanitizer, key=KEY)
+    again = released.mapInArrow(fails_once, released.schema).collect()
+    assert marker.exists()
+    assert again == plain
+
+
+def test_plans_and_logs_do_not_show_the_key(small, spark, log, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(KeyedWords, "__repr__", lambda words: words.key.hex())
+    released = transform(spark.read.parquet(str(small)), merging().fit(pq.read_table(small)), key=KEY)
+    released.explain(extended=True)
+    with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"count", "rewrite"})
+    privatize_parquet(small, tmp_path / "out", merging(), rows="keep", key=KEY, spark=spark, task_rows=1)
+    told = "".join(capsys.readouterr()) + log.read_text()
+    assert "MapInArrow" in told
+    assert "the network is away" in told
+    assert KEY.hex() not in told
+    assert repr(KEY)[2:-1] not in told
+    assert len(rows_of(tmp_path / "out")) == pq.read_metadata(small).num_rows
+
+
+def test_only_a_fitted_sanitizer_is_applied(spark):
+    with pytest.raises(InvalidParameter, match="not fitted"):
+        transform(spark.range(3), merging())
+
+
+def test_errors_that_are_not_ours_stay_what_they_are():
+    assert _own_error("java.lang.OutOfMemoryError") is None
+    told = "Traceback\n  line\nsanitize.errors.UnknownSymbol: 3 row(s) hold a value\n\n\tat org.apache"
+    assert str(_own_error(told)) == "3 row(s) hold a value"
+
+
+def test_without_pyspark_the_error_names_the_extra():
+    code = "import sys; sys.modules['pyspark'] = None; import sanitize, sanitize.spark"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ModuleNotFoundError: sanitize.spark needs PySpark: pip install 'sanitize-tabular[spark]'" in done.stderr
