@@ -38,7 +38,9 @@ DONE, GATE, USAGE, INPUT, OUTPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 _MECHANISMS = {
     "watchdog": "Watchdog",
     "subset-merging": "SubsetMerging",
+    "optimal-random-response": "OptimalRandomResponse",
     "randomized-response": "RandomizedResponse",
+    "subset-random-response": "SubsetRandomResponse",
 }
 
 

@@ -10,7 +10,14 @@ from sanitize._release import Layout
 from sanitize.channel import Channel
 from sanitize.errors import SanitizeError
 from sanitize.report import LeakageReport, ReleaseFacts
-from sanitize.transformers import RandomizedResponse, Sanitizer, SubsetMerging, Watchdog
+from sanitize.transformers import (
+    OptimalRandomResponse,
+    RandomizedResponse,
+    Sanitizer,
+    SubsetMerging,
+    SubsetRandomResponse,
+    Watchdog,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,6 +90,60 @@ def subset_merging(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
     ['class', 'sex']
     """
     return _release(df, SubsetMerging(budget, **settings))
+
+
+def optimal_random_response(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
+    """Release a frame through the most useful channel within a lift or LDP budget.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+    budget : LiftBudget, LDPBudget or float
+        A number is symmetric local information privacy in nats.
+    **settings
+        ``sensitive``, ``public`` and the other parameters of `sanitize.transformers.OptimalRandomResponse`.
+
+    Returns
+    -------
+    Frame of the same kind
+        The randomized public columns, rows in the same order; `last_report` gives its report.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frame.optimal_random_response(df, 0.5, sensitive="survived", public=["class", "sex"])
+    >>> sz.last_report(released).ok
+    True
+    """
+    return _release(df, OptimalRandomResponse(budget, **settings))
+
+
+def subset_random_response(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
+    """Release a frame through optimal random response inside blocks of public symbols.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+    budget : LiftBudget, LDPBudget or float
+        A number is symmetric local information privacy in nats.
+    **settings
+        ``sensitive``, ``public`` and the other parameters of `sanitize.transformers.SubsetRandomResponse`.
+
+    Returns
+    -------
+    Frame of the same kind
+        The randomized public columns, rows in the same order; `last_report` gives its report.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frame.subset_random_response(df, 0.5, sensitive="survived", public=["class", "sex"])
+    >>> sz.last_report(released).ok
+    True
+    """
+    return _release(df, SubsetRandomResponse(budget, **settings))
 
 
 def randomized_response(df: Frame, budget: LDPBudget | float, **settings: Any) -> Frame:
@@ -189,6 +250,14 @@ class FrameMethods:
     def subset_merging(self, budget: Budget | float, **settings: Any) -> Any:
         """`sanitize.frame.subset_merging` of this frame."""
         return subset_merging(self._df, budget, **settings)
+
+    def optimal_random_response(self, budget: Budget | float, **settings: Any) -> Any:
+        """`sanitize.frame.optimal_random_response` of this frame."""
+        return optimal_random_response(self._df, budget, **settings)
+
+    def subset_random_response(self, budget: Budget | float, **settings: Any) -> Any:
+        """`sanitize.frame.subset_random_response` of this frame."""
+        return subset_random_response(self._df, budget, **settings)
 
     def randomized_response(self, budget: LDPBudget | float, **settings: Any) -> Any:
         """`sanitize.frame.randomized_response` of this frame."""

@@ -13,12 +13,21 @@ from sanitize.mechanisms._hamming import (
     identifiability_channel,
     product_channel,
 )
+from sanitize.mechanisms._optimal_random_response import (
+    RandomResponse,
+    optimal_random_response,
+    solve_optimal_random_response,
+)
+from sanitize.mechanisms._partition import best_subset_merging
 from sanitize.mechanisms._randomized_response import randomized_response
 from sanitize.mechanisms._subset_merging import subset_merging
+from sanitize.mechanisms._subset_random_response import paper_subset_random_response, subset_random_response
 from sanitize.mechanisms._watchdog import watchdog
 
 __all__ = [
     "CapacityBudget",
+    "RandomResponse",
+    "best_subset_merging",
     "calibrate_exponential",
     "calibrate_randomized_response",
     "capacity_randomized_response",
@@ -28,9 +37,13 @@ __all__ = [
     "gaussian_noise_variance",
     "hamming_channel",
     "identifiability_channel",
+    "optimal_random_response",
+    "paper_subset_random_response",
     "product_channel",
     "randomized_response",
     "randomized_response_capacity",
+    "solve_optimal_random_response",
     "subset_merging",
+    "subset_random_response",
     "watchdog",
 ]

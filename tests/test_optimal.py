@@ -1,0 +1,297 @@
+"""Optimal and subset random response against double description, tables and hostile arguments."""
+
+import math
+import signal
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog
+from scipy.special import entr
+from strategies import matrices
+
+import sanitize as sz
+from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
+from sanitize.errors import InvalidBudget, InvalidParameter
+from sanitize.joint import JointDistribution
+from sanitize.mechanisms import _column_generation, _optimal_random_response
+from sanitize.mechanisms._certificate import certify
+from sanitize.mechanisms._optimal_random_response import optimal_random_response, solve_optimal_random_response
+from sanitize.mechanisms._polytope import ResponsePolytope
+from sanitize.mechanisms._subset_random_response import paper_subset_random_response, subset_random_response
+from sanitize.mechanisms._vertices import vertices
+from sanitize.report import LeakageReport
+
+WITHIN = 1e-12
+MECHANISMS = [optimal_random_response, subset_random_response, paper_subset_random_response]
+
+
+def uniform_law(n_x, n_s, rng, zeros=0.0):
+    cells = rng.random((n_s, n_x)) * (rng.random((n_s, n_x)) >= zeros)
+    cells[rng.integers(n_s), cells.sum(axis=0) == 0] = 0.5
+    for s in np.flatnonzero(cells.sum(axis=1) == 0):
+        cells[s, rng.integers(n_x)] = 0.5
+    return JointDistribution.from_matrix(cells / cells.sum())
+
+
+@pytest.fixture(params=["enumeration", "column generation"])
+def route(request, monkeypatch):
+    """Each of the two ways to the optimum, whatever the size."""
+    monkeypatch.setattr(_optimal_random_response, "_ENUMERATED", math.inf if request.param == "enumeration" else -1)
+
+
+# --- the second route: vertices of the inequalities by double description, or from all bases ------------------
+
+
+def inequalities(joint, budget):
+    """Rows (b, a) of b + a·v >= 0, without Σ v = 1."""
+    ratio = sz.lift(joint)
+    n = ratio.shape[1]
+    rows = [np.append(0, row) for row in np.eye(n)]
+    if isinstance(budget, LDPBudget):
+        rows += [
+            np.append(0, math.exp(budget.eps) * ratio[i] - ratio[j]) for i, j in product(range(len(ratio)), repeat=2)
+        ]
+    else:
+        rows += [np.append(-math.exp(-budget.lower), row) for row in ratio]
+        if math.isfinite(budget.upper):
+            rows += [np.append(math.exp(budget.upper), -row) for row in ratio]
+    return np.array(rows)
+
+
+def vertices_by_double_description(joint, budget):
+    cdd = pytest.importorskip("cdd")
+    rows = inequalities(joint, budget)
+    n = rows.shape[1] - 1
+    table = cdd.matrix_from_array(
+        np.vstack([np.append(-1.0, np.ones(n)), rows]).tolist(), lin_set={0}, rep_type=cdd.RepType.INEQUALITY
+    )
+    points = np.array(cdd.copy_generators(cdd.polyhedron_from_matrix(table)).array)
+    return np.maximum(points[:, 1:], 0)
+
+
+def brute_force(joint, budget):
+    """I(X;Y) of the optimum: all vertices, then one linear program."""
+    v = vertices_by_double_description(joint, budget)
+    v = np.vstack([v / v.sum(axis=1, keepdims=True), joint.p_x])
+    mix = linprog(
+        entr(v).sum(axis=1), A_eq=v.T / joint.p_x[:, None], b_eq=np.ones(len(joint.p_x)),
+        options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10},
+    )  # fmt: skip
+    assert mix.status == 0
+    return entr(joint.p_x).sum() - mix.fun
+
+
+def instances(n, seed):
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        n_x, n_s = int(rng.integers(2, 10)), int(rng.integers(2, 6))
+        joint = uniform_law(n_x, n_s, rng, zeros=rng.choice([0, 0, 0.2, 0.5]))
+        eps = float(rng.choice([0.1, 0.3, 0.7, 1.2, 2.5, 4.0]))
+        kind = i % 4
+        if kind == 0:
+            yield joint, LDPBudget(eps)
+        elif kind == 1:
+            yield joint, LiftBudget(lower=math.inf, upper=eps)
+        else:
+            yield joint, LiftBudget.from_ldp(eps, float(rng.choice([0.35, 0.5, 0.65])))
+
+
+def test_optimum_equals_brute_force_on_500_small_laws():
+    for joint, budget in instances(500, 1):
+        response = solve_optimal_random_response(joint, budget, gap=1e-9)
+        exact = brute_force(joint, budget)
+        assert response.utility == pytest.approx(exact, abs=1e-8), (joint.pmf.tolist(), budget)
+        assert response.bound >= exact - 1e-9
+        assert budget.excess(joint.release(response.channel)).max() <= WITHIN
+
+
+def test_both_routes_agree(route):
+    for joint, budget in instances(60, 2):
+        response = solve_optimal_random_response(joint, budget, gap=1e-9)
+        assert response.utility == pytest.approx(brute_force(joint, budget), abs=1e-8)
+        assert response.status == "optimal"
+        assert 0 <= response.gap <= 1e-9 + 1e-10
+
+
+def test_the_certificate_alone_leads_to_the_optimum(monkeypatch):
+    # Without heuristic pricing, only what branch and bound finds is added, so a false proof would stop the run.
+    monkeypatch.setattr(_optimal_random_response, "_ENUMERATED", -1)
+    monkeypatch.setattr(_column_generation.Pricer, "from_random", lambda *_: 0)
+    monkeypatch.setattr(_column_generation.Pricer, "from_pool", lambda *_: 0)
+    for joint, budget in instances(60, 13):
+        found = _optimal_random_response.respond(joint, budget, np.arange(len(joint.p_x)), gap=1e-9)
+        exact = entr(joint.p_x).sum() - brute_force(joint, budget)
+        assert found.loss_bound == pytest.approx(exact, abs=1e-8)
+        assert found.loss_bound <= exact + 2e-10
+
+
+def test_vertices_by_supports_are_those_of_double_description():
+    for joint, budget in instances(80, 3):
+        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        mine = np.unique(vertices(polytope).round(7), axis=0)
+        theirs = vertices_by_double_description(joint, budget)
+        distance = np.abs(mine[:, None] - theirs[None]).max(axis=2)
+        assert (distance.min(axis=0) < 1e-6).all(), "a vertex is missing"
+        assert (distance.min(axis=1) < 1e-6).all(), "a point is no vertex"
+
+
+def test_a_vertex_has_at_most_rank_many_letters():
+    for joint, budget in instances(40, 4):
+        v = vertices_by_double_description(joint, budget)
+        assert ((v > 1e-9).sum(axis=1) <= np.linalg.matrix_rank(joint.posterior)).all()
+
+
+def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
+    rng = np.random.default_rng(5)
+    for joint, budget in instances(30, 5):
+        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        mu = rng.random(len(joint.p_x))
+        v = vertices_by_double_description(joint, budget)
+        lowest = (entr(v).sum(axis=1) - v @ mu).min()
+        assert certify(polytope, mu, lowest - 1e-6, lambda: False).bound == pytest.approx(lowest - 1e-6)
+        found = certify(polytope, mu, lowest + 1e-6, lambda: False)
+        assert found.bound <= lowest + 1e-9
+        assert certify(polytope, mu, lowest + 1e-6, lambda: True).bound <= lowest + 1e-9
+
+
+EXTREME = [
+    LiftBudget(0, 0), LiftBudget(1e-6, 1e-6), LiftBudget(50, 50), LiftBudget(50, 1e-3), LiftBudget(12, 0.5),
+    LiftBudget(math.inf, 0.1), LiftBudget(0.5, math.inf), LiftBudget(math.inf, math.inf), LiftBudget(30, math.inf),
+    LDPBudget(0), LDPBudget(1e-6), LDPBudget(1), LDPBudget(20), LDPBudget(50), LDPBudget(math.inf),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("budget", EXTREME, ids=str)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
+    rng = np.random.default_rng(6)
+    for zeros in (0.0, 0.3, 0.6):
+        joint = uniform_law(7, 3, rng, zeros)
+        channel = mechanism(joint, budget)
+        report = LeakageReport.measure(joint, channel, budget)
+        assert report.ok
+        assert report.excess.max() <= WITHIN
+        assert channel.n_inputs == 7
+        assert sz.utility(joint, channel) >= sz.utility(joint, sz.subset_merging(joint, budget)) - 1e-6
+
+
+@given(matrices(), st.sampled_from(EXTREME), st.sampled_from(MECHANISMS))
+def test_any_law_and_budget(pmf, budget, mechanism):
+    joint = JointDistribution.from_matrix(pmf)
+    channel = mechanism(joint, budget, gap=1e-6)
+    assert budget.excess(joint.release(channel)).max() <= 1e-9
+    assert_allclose(channel.push(joint.pmf).sum(), 1, atol=1e-12)
+    assert sz.utility(joint, channel) >= sz.utility(joint, sz.subset_merging(joint, budget)) - 2e-6
+
+
+def test_no_information_at_budget_zero_unless_letters_look_alike():
+    joint = JointDistribution.from_matrix([[0.2, 0.1, 0.1, 0.2], [0.1, 0.05, 0.2, 0.05]])
+    response = solve_optimal_random_response(joint, 0.0)
+    # Letters 0 and 1 have the same posterior, so which of the two it was may always be told.
+    assert response.utility > 0.05
+    assert sz.mutual_information(joint.release(response.channel)) < 1e-12
+    assert response.gap <= 1e-7
+
+
+def test_the_same_law_gives_the_same_channel():
+    joint = uniform_law(17, 5, np.random.default_rng(7))
+    assert optimal_random_response(joint, 0.5) == optimal_random_response(joint, 0.5)
+
+
+def test_released_symbols_mix_at_most_rank_many_letters():
+    joint = uniform_law(30, 4, np.random.default_rng(8))
+    matrix = optimal_random_response(joint, 0.5).matrix
+    assert (matrix > 0).sum(axis=0).max() <= 4
+
+
+def test_subset_random_response_lies_between_the_papers_and_the_optimum():
+    rng = np.random.default_rng(9)
+    for budget in (LiftBudget.from_ldp(1, 0.65), LiftBudget.symmetric(1), LDPBudget(1.5)):
+        joint = uniform_law(24, 4, rng)
+        kept = [
+            sz.utility(joint, channel)
+            for channel in (
+                sz.subset_merging(joint, budget),
+                paper_subset_random_response(joint, budget),
+                subset_random_response(joint, budget, block_size=10),
+                subset_random_response(joint, budget),
+                optimal_random_response(joint, budget),
+            )
+        ]
+        assert all(a <= b + 2e-7 for a, b in pairwise(kept))
+        assert kept[3] == pytest.approx(kept[4], abs=2e-7)
+
+
+@pytest.mark.parametrize("limit", [1e-6, 0.05, 0.4])
+def test_the_gap_is_valid_at_any_time_limit(limit):
+    joint = uniform_law(40, 6, np.random.default_rng(10))
+    budget = LiftBudget.symmetric(0.5)
+    best = solve_optimal_random_response(joint, budget)
+    assert best.status == "optimal"
+    early = solve_optimal_random_response(joint, budget, time_limit=limit)
+    assert early.utility <= best.bound + 1e-9
+    assert early.bound >= best.utility - 1e-9
+    assert early.gap == pytest.approx(early.bound - early.utility)
+    assert budget.excess(joint.release(early.channel)).max() <= WITHIN
+
+
+@pytest.fixture
+def interruptible():
+    """Python's own handler: a shell starts background jobs with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_run_keeps_the_best_so_far(monkeypatch):
+    joint = uniform_law(30, 5, np.random.default_rng(11))
+    calls = []
+
+    def interrupt(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return original(*args)
+
+    original = _column_generation.Pricer.from_pool
+    monkeypatch.setattr(_column_generation.Pricer, "from_pool", interrupt)
+    response = solve_optimal_random_response(joint, 0.5)
+    assert response.status == "interrupted"
+    assert 0 < response.utility <= response.bound
+    assert LiftBudget.symmetric(0.5).excess(joint.release(response.channel)).max() <= WITHIN
+    for mechanism in MECHANISMS[:2]:
+        calls.clear()
+        with pytest.raises(KeyboardInterrupt):
+            mechanism(joint, 0.5)
+
+
+# --- hostile arguments ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, solve_optimal_random_response])
+@pytest.mark.parametrize("name", ["gap", "time_limit"])
+@pytest.mark.parametrize("value", [0, -1, math.nan, "1", True, 1j])
+def test_gap_and_time_limit_must_be_positive_numbers(mechanism, name, value):
+    joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    with pytest.raises(InvalidParameter, match=f"{name} must be a number > 0, got"):
+        mechanism(joint, 1.0, **{name: value})
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, solve_optimal_random_response])
+@pytest.mark.parametrize("budget", [None, -1, math.nan, "1", Chi2LiftBudget(1, 1)])
+def test_budgets_of_other_kinds_are_refused(mechanism, budget):
+    joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    with pytest.raises(InvalidBudget):
+        mechanism(joint, budget)
+
+
+@pytest.mark.parametrize("value", [0, -3, 2.0, "4", None, True])
+def test_block_size_must_be_a_whole_number_of_symbols(value):
+    joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    with pytest.raises(InvalidParameter, match="block_size must be a whole number of symbols >= 1, got"):
+        subset_random_response(joint, 1.0, block_size=value)

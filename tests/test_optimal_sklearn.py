@@ -1,0 +1,56 @@
+"""The random-response estimators: their budgets, and scikit-learn's own checks as shipped and seeded."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sanitize as sz
+from sanitize.transformers import OptimalRandomResponse, SubsetRandomResponse
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# The noise of a row depends on its position, on purpose: a retried row must draw the same noise.
+EXPECTED = {
+    "check_methods_sample_order_invariance": "noise is a function of the row's position",
+    "check_methods_subset_invariance": "noise is a function of the row's position",
+}
+
+
+class _WithoutTag:
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = False
+        return tags
+
+
+class SeededOptimal(_WithoutTag, OptimalRandomResponse):
+    pass
+
+
+class SeededSubset(_WithoutTag, SubsetRandomResponse):
+    pass
+
+
+@parametrize_with_checks([kind(1.0, sensitive=[0], bins=2) for kind in (OptimalRandomResponse, SubsetRandomResponse)])
+def test_estimators_pass_scikit_learns_checks_as_shipped(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [kind(1.0, sensitive=[0], bins=2, random_state=0) for kind in (SeededOptimal, SeededSubset)],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_seeded_estimators_pass_all_checks_but_two(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
+@pytest.mark.parametrize("release", ["resample", "label"])
+def test_estimators_release_within_their_budget(estimator, release):
+    frame = sz.datasets.load_titanic()
+    fitted = estimator(0.5, sensitive="survived", public=["class", "sex"], release=release, random_state=0).fit(frame)
+    assert fitted.report_.ok
+    assert len(fitted.transform(frame)) == len(frame)
+    if release == "label":
+        merged = sz.transformers.SubsetMerging(0.5, sensitive="survived", public=["class", "sex"], release="label")
+        kept = merged.fit(frame).report_.summary["normalized_utility"]
+        assert fitted.report_.summary["normalized_utility"] >= kept - 1e-7
