@@ -17,6 +17,7 @@ from sanitize.lift import lift
 
 if TYPE_CHECKING:
     from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, tradeoff, transformers
+    from sanitize._random import NoiseKey
     from sanitize.accounting import balance_function, joint_release
     from sanitize.alphabet import Alphabet
     from sanitize.budgets import (
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 # Public name -> the room it lives in. Rooms are imported when a name is first used, so that
 # `import sanitize` stays light.
 _ROOMS = {
+    "_random": ("NoiseKey",),
     "alphabet": ("Alphabet",),
     "accounting": ("balance_function", "joint_release"),
     "budgets": ("AlphaLiftBudget", "Budget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"),
@@ -143,6 +145,7 @@ __all__ = [
     "LDPBudget",
     "LeakageReport",
     "LiftBudget",
+    "NoiseKey",
     "SanitizeError",
     "__version__",
     "accounting",

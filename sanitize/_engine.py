@@ -18,7 +18,7 @@ import numpy as np
 from sanitize._frame import Table
 from sanitize._parquet_source import BATCH_ROWS, ParquetSource
 from sanitize._parquet_target import Target, summary
-from sanitize._random import KeyedWords, random_words
+from sanitize._random import NoiseKey, random_words
 from sanitize._tasks import (
     CountRows,
     RewriteRows,
@@ -120,10 +120,10 @@ def release_by_tasks(
     return sanitizer.report_
 
 
-def keyed(sanitizer: Sanitizer, key: bytes | None) -> KeyedWords:
+def keyed(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
     """The noise of a release by many workers: any of them must be able to draw any row's again."""
     words = random_words(sanitizer.random_state if key is None else key)
-    if not isinstance(words, KeyedWords):
+    if not isinstance(words, NoiseKey):
         raise InvalidParameter(
             "workers cannot share a NumPy Generator: leave random_state at None, or give key= 32 bytes"
         )
@@ -210,12 +210,12 @@ def fitted_release(sanitizer: Sanitizer) -> Release:
     return for_workers(release)
 
 
-def partition_words(words: KeyedWords, number: int) -> KeyedWords:
+def partition_words(words: NoiseKey, number: int) -> NoiseKey:
     """Noise of one partition of a distributed frame."""
     return words.derive(f"partition {number}")
 
 
-def release_frame(release: Release, frame: Any, words: KeyedWords, start: int = 0) -> Any:
+def release_frame(release: Release, frame: Any, words: NoiseKey, start: int = 0) -> Any:
     """Released columns of the next rows of a partition, as the same kind of frame."""
     table = Table.of(frame)
     codes, n_unseen = release.encode(table)

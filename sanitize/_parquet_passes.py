@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 import numpy as np
 
 from sanitize._parquet_target import ROW_GROUP_ROWS, ReleaseWriter, released_schema, writing
-from sanitize._random import GeneratorWords, KeyedWords, RandomWords
+from sanitize._random import GeneratorWords, NoiseKey, RandomWords
 from sanitize._shuffle import shuffled_blocks
 from sanitize.errors import SourceChanged
 
@@ -70,10 +70,10 @@ class SecondPass:
                 totals += np.bincount(block.codes, minlength=len(totals))
         n_parts, n_rows = len(self._opened.files), int(totals.sum())
         words = self.words
-        generator = words.generator() if isinstance(words, KeyedWords) else cast(GeneratorWords, words).generator
+        generator = words.generator() if isinstance(words, NoiseKey) else cast(GeneratorWords, words).generator
         blocks = shuffled_blocks(totals, generator, _sizes(n_rows, n_parts))
         start = 0
-        shuffled = words.derive("shuffled") if isinstance(words, KeyedWords) else words
+        shuffled = words.derive("shuffled") if isinstance(words, NoiseKey) else words
         for part in range(n_parts):
             size = n_rows * (part + 1) // n_parts - n_rows * part // n_parts
             yield self._shuffled_part(blocks, size, shuffled, start)
@@ -94,7 +94,7 @@ class SecondPass:
         ``first`` is the number in its file of the first row that the source reads.
         """
         label = self._opened.label(file)
-        words = self.words.derive(label) if label and isinstance(self.words, KeyedWords) else self.words
+        words = self.words.derive(label) if label and isinstance(self.words, NoiseKey) else self.words
         channel = self.release.design.channel
         held: list[NDArray[np.int32]] = []
         n_held, start, row = 0, first, first

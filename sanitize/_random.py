@@ -41,11 +41,23 @@ class RandomWords(Protocol):
 
 
 @dataclass(frozen=True)
-class KeyedWords:
-    """AES-256 in counter mode: word ``i`` of a lane is a pure function of (key, lane, i).
+class NoiseKey:
+    """256-bit key of the noise of a release, as ``random_state=`` of an estimator; it never prints itself.
 
-    The 128-bit counter block is the lane in the upper half and the block number in the lower half, so lanes
-    cannot overlap below 2**66 words.
+    Words come from AES-256 in counter mode: word ``i`` of a lane is a pure function of (key, lane, i). The
+    128-bit counter block is the lane in the upper half and the block number in the lower half, so lanes cannot
+    overlap below 2**66 words.
+
+    Parameters
+    ----------
+    key : bytes
+        32 bytes, for example ``secrets.token_bytes(32)``. Whoever has them can undo the noise.
+
+    Examples
+    --------
+    >>> import secrets
+    >>> NoiseKey(secrets.token_bytes(32))
+    NoiseKey()
     """
 
     key: bytes = field(repr=False)
@@ -55,18 +67,18 @@ class KeyedWords:
             raise InvalidParameter(f"key must be {KEY_BYTES} bytes, for example secrets.token_bytes({KEY_BYTES})")
 
     @classmethod
-    def from_system(cls) -> KeyedWords:
+    def from_system(cls) -> NoiseKey:
         """Key drawn from the operating system: what an unseeded release uses."""
         return cls(os.urandom(KEY_BYTES))
 
     @classmethod
-    def from_seed(cls, seed: int) -> KeyedWords:
+    def from_seed(cls, seed: int) -> NoiseKey:
         """Key derived from an integer: for tests and examples, not for release."""
         return cls(hashlib.sha256(b"sanitize seed %d" % seed).digest())
 
-    def derive(self, label: str) -> KeyedWords:
+    def derive(self, label: str) -> NoiseKey:
         """Independent source for one file, partition or purpose."""
-        return KeyedWords(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
+        return NoiseKey(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
 
     def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
         """Words ``start`` to ``start + count`` of a lane."""
@@ -121,11 +133,11 @@ Randomness: TypeAlias = "RandomWords | np.random.Generator | np.random.RandomSta
 def random_words(source: Randomness) -> RandomWords:
     """Random words from what users pass: a key, a seed, a Generator, or None for the operating system."""
     if source is None:
-        return KeyedWords.from_system()
+        return NoiseKey.from_system()
     if isinstance(source, bytes):
-        return KeyedWords(source)
+        return NoiseKey(source)
     if isinstance(source, (int, np.integer)):
-        return KeyedWords.from_seed(int(source))
+        return NoiseKey.from_seed(int(source))
     if isinstance(source, np.random.Generator):
         return GeneratorWords(source)
     if isinstance(source, np.random.RandomState):
@@ -133,10 +145,10 @@ def random_words(source: Randomness) -> RandomWords:
     if hasattr(source, "words"):
         return source
     raise InvalidParameter(
-        f"random_state must be None, an integer, 32 bytes or a NumPy Generator, got {type(source).__name__}"
+        f"random_state must be None, an integer, a NoiseKey (32 bytes) or a NumPy Generator, got {type(source).__name__}"
     )
 
 
 def is_secure(source: Randomness) -> bool:
     """Whether a source is fit for release: keyed from the operating system or by the caller."""
-    return source is None or isinstance(source, (bytes, KeyedWords))
+    return source is None or isinstance(source, (bytes, NoiseKey))

@@ -20,7 +20,7 @@ from sanitize._order import OrderAudit
 from sanitize._parquet_passes import Block, SecondPass, _sizes, write_blocks
 from sanitize._parquet_source import BATCH_ROWS, ParquetSource, _open, _reading
 from sanitize._parquet_target import ROW_GROUP_ROWS, new_file
-from sanitize._random import KeyedWords
+from sanitize._random import NoiseKey
 from sanitize._shuffle import shuffled_blocks
 from sanitize.errors import SourceChanged
 from sanitize.joint import ContingencyTable
@@ -181,7 +181,7 @@ class RewriteRows:
 
     source: ParquetSource
     release: Release
-    words: KeyedWords = field(repr=False)
+    words: NoiseKey = field(repr=False)
     folder: Path | None
     footer: bytes
 
@@ -213,7 +213,7 @@ class ShuffledPart:
     generator: np.random.Generator = field(repr=False)
 
 
-def shuffled_parts(released: NDArray[np.int64], words: KeyedWords, n_files: int, most: int) -> list[ShuffledPart]:
+def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most: int) -> list[ShuffledPart]:
     """Parts that, one after another, hold the very rows of the single-machine release of ``n_files`` parts.
 
     The order of the rows comes from one generator, so it is drawn here once; but the parts are printed and
@@ -254,7 +254,7 @@ class WriteShuffled:
 
     source: ParquetSource
     release: Release
-    words: KeyedWords = field(repr=False)
+    words: NoiseKey = field(repr=False)
     folder: Path
     footer: bytes
 
@@ -271,7 +271,7 @@ class WriteShuffled:
         return Drawn(np.zeros(0, np.int64), np.array([sum(part.sizes)]))
 
 
-def _second_pass(source: ParquetSource, release: Release, words: KeyedWords) -> SecondPass:
+def _second_pass(source: ParquetSource, release: Release, words: NoiseKey) -> SecondPass:
     symbols = release.design.channel.inputs
     nothing = ContingencyTable(symbols, symbols, np.zeros((1, len(symbols)), np.int64))
     return SecondPass(source, release, nothing, words, BATCH_ROWS)

@@ -26,7 +26,7 @@ from engine_cases import (
 
 import sanitize as sz
 from sanitize._engine import partition_words
-from sanitize._random import KeyedWords
+from sanitize._random import NoiseKey
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -262,7 +262,7 @@ def test_names_of_tasks_are_random_and_not_hashes_of_the_key(small, tmp_path, mo
     def hashed(self):
         raise AssertionError("Dask looked at the key")
 
-    monkeypatch.setattr(KeyedWords, "__reduce__", hashed)  # the last way of Dask to hash an object
+    monkeypatch.setattr(NoiseKey, "__reduce__", hashed)  # the last way of Dask to hash an object
     seen = []
     for name in ("one", "two"):
         with Names() as names:
@@ -306,7 +306,7 @@ def test_rows_of_a_frame_are_those_of_a_local_transform_with_the_same_streams(fr
     assert released.columns.tolist() == ["education", "occupation", "age"]
     for number in range(3):
         part = dd.from_pandas(frame, npartitions=3).partitions[number].compute()
-        local = merging(2.0, random_state=partition_words(KeyedWords(KEY), number)).fit(frame).transform(part)
+        local = merging(2.0, random_state=partition_words(NoiseKey(KEY), number)).fit(frame).transform(part)
         assert_frames_equal(released.partitions[number].compute(), local)
     assert_frames_equal(released.compute(), released.compute())
     assert {name: str(dtype) for name, dtype in released.dtypes.items()} == {

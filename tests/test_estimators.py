@@ -853,10 +853,17 @@ def test_without_a_seed_every_transform_draws_fresh_noise(estimator):
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_key_of_32_bytes_repeats_and_counts_as_secure(estimator):
-    sanitizer = estimator(1.0, sensitive=S, public=X, random_state=b"k" * 32).fit(DF)
+    key = sz.NoiseKey(b"k" * 32)
+    sanitizer = clone(estimator(1.0, sensitive=S, public=X, random_state=key)).fit(DF)
     pd.testing.assert_frame_equal(sanitizer.transform(DF), sanitizer.transform(DF))
     assert not sanitizer.report_.facts.seeded
-    assert "kkkk" not in str(sanitizer.report_) + sanitizer.report_.to_json()
+    shown = [str(sanitizer.report_), sanitizer.report_.to_json(), repr(sanitizer), sanitizer._repr_html_()]
+    assert "kkkk" not in "".join(shown)
+
+
+def test_bare_bytes_are_no_parameter_because_parameters_are_printed():
+    with pytest.raises(InvalidParameter, match="NoiseKey"):
+        Watchdog(1.0, sensitive=S, public=X, random_state=b"k" * 32).fit(DF)
 
 
 @pytest.mark.parametrize("source", [np.random.default_rng, np.random.RandomState])

@@ -214,13 +214,15 @@ def test_the_channel_is_bit_equal_in_memory_in_a_pipeline_and_in_a_file(adult):
     folder, from_file, report, raw = adult
     whole = pd.read_parquet(DATA / "adult.parquet")
     for frame in (raw, whole):
-        sanitizer = SubsetMerging(BUDGET, sensitive="income", public=["education", "occupation"], random_state=KEY)
+        sanitizer = SubsetMerging(
+            BUDGET, sensitive="income", public=["education", "occupation"], random_state=sz.NoiseKey(KEY)
+        )
         pipeline = make_pipeline(sanitizer)
         released = pipeline.fit_transform(frame)
         assert pipeline[0].channel_ == from_file.channel_
         assert figures(pipeline[0].report_) == figures(report)
     by_method = whole.sanitize.subset_merging(
-        BUDGET, sensitive="income", public=["education", "occupation"], random_state=KEY
+        BUDGET, sensitive="income", public=["education", "occupation"], random_state=sz.NoiseKey(KEY)
     )
     assert figures(sz.last_report(by_method)) == figures(report)
     kept = pq.read_table(folder / "kept.parquet").to_pydict()
@@ -234,7 +236,7 @@ def test_the_channel_is_bit_equal_in_memory_in_a_pipeline_and_in_a_file(adult):
 
 @pytest.mark.parametrize("estimator", [Watchdog, SubsetMerging, RandomizedResponse])
 @pytest.mark.parametrize("release", ["resample", "label"])
-@pytest.mark.parametrize("random_state", [7, KEY], ids=["seed", "key"])
+@pytest.mark.parametrize("random_state", [7, sz.NoiseKey(KEY)], ids=["seed", "key"])
 def test_rows_kept_equal_fit_transform_for_the_same_random_state(estimator, release, random_state, source, tmp_path):
     sanitizer = estimator(
         1.0,

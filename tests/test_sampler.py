@@ -16,7 +16,7 @@ from scipy.stats import chisquare
 
 import sanitize as sz
 from sanitize._guide import GuideTable
-from sanitize._random import GeneratorWords, KeyedWords, is_secure, random_words
+from sanitize._random import GeneratorWords, NoiseKey, is_secure, random_words
 from sanitize._sampler import AliasTable, _alias_by_row, _alias_in_step
 from sanitize._stage import SCALE, SCALE_BITS, Stage
 from sanitize.channel import Channel
@@ -268,7 +268,7 @@ def test_unseeded_draws_differ():
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 5), st.integers(0, 2**40), st.integers(0, 50))
 def test_keyed_words_are_random_access(key, lane, start, count):
-    source = KeyedWords(key)
+    source = NoiseKey(key)
     sequential = source.words(lane, start - start % 4, start % 4 + count)[start % 4 :]
     assert_array_equal(source.words(lane, start, count), sequential)
     one_by_one = [source.words(lane, start + i, 1)[0] for i in range(count)]
@@ -277,7 +277,7 @@ def test_keyed_words_are_random_access(key, lane, start, count):
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 5), st.integers(0, 2**40), st.integers(0, 50))
 def test_other_sizes_of_keyed_words_are_random_access_too(key, lane, start, count):
-    source = KeyedWords(key)
+    source = NoiseKey(key)
     halves = source.halfwords(lane, start, count)
     assert (halves.dtype, len(halves)) == (np.uint16, count)
     one_by_one = [source.halfwords(lane, start + i, 1)[0] for i in range(count)]
@@ -298,17 +298,17 @@ def test_keyed_words_follow_the_published_aes_counter_mode():
     keystream = bytes.fromhex("0bdf7df1591716335e9a8b15c860c502")
     counter = bytes.fromhex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff")
     lane, block = int.from_bytes(counter[:8], "big"), int.from_bytes(counter[8:], "big")
-    assert KeyedWords(key).words(lane, 4 * block, 4).astype("<u4").tobytes() == keystream
+    assert NoiseKey(key).words(lane, 4 * block, 4).astype("<u4").tobytes() == keystream
 
 
 def test_lanes_and_labels_are_separate_streams():
-    source = KeyedWords.from_seed(0)
+    source = NoiseKey.from_seed(0)
     streams = [
         source.words(0, 0, 64),
         source.words(1, 0, 64),
         source.derive("file").words(0, 0, 64),
         source.derive("other").words(0, 0, 64),
-        KeyedWords.from_seed(1).words(0, 0, 64),
+        NoiseKey.from_seed(1).words(0, 0, 64),
     ]
     assert len({stream.tobytes() for stream in streams}) == len(streams)
     assert_array_equal(source.derive("file").words(0, 0, 64), streams[2])
@@ -322,7 +322,7 @@ def test_stages_of_one_channel_use_separate_words():
 
 
 def test_a_key_never_shows_in_the_representation():
-    assert "secret" not in repr(KeyedWords(b"secret" + b"0" * 26))
+    assert "secret" not in repr(NoiseKey(b"secret" + b"0" * 26))
 
 
 @pytest.mark.parametrize("bad", ["seed", 1.5, b"short", [1, 2], object()])

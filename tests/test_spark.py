@@ -28,7 +28,7 @@ from engine_cases import (
 )
 
 from sanitize._engine import partition_words
-from sanitize._random import KeyedWords
+from sanitize._random import NoiseKey
 from sanitize.errors import BudgetExceeded, InvalidParameter, SourceError, TargetError
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'sanitize-tabular[spark]'")
@@ -159,7 +159,7 @@ def test_rows_of_a_frame_are_those_of_a_local_transform_with_the_same_streams(sm
     expected = []
     for number, part in enumerate(df.rdd.glom().collect()):
         rows = pa.Table.from_pylist([row.asDict() for row in part], schema=table.schema)
-        words = partition_words(KeyedWords(KEY), number)
+        words = partition_words(NoiseKey(KEY), number)
         local = merging(random_state=words).fit(table).transform(rows)
         expected += list(zip(*local.to_pydict().values(), strict=True))
     assert found == expected
@@ -185,7 +185,7 @@ def test_a_failed_task_over_a_frame_draws_the_same_noise_again(small, spark, tmp
 
 
 def test_plans_and_logs_do_not_show_the_key(small, spark, log, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(KeyedWords, "__repr__", lambda words: words.key.hex())
+    monkeypatch.setattr(NoiseKey, "__repr__", lambda words: words.key.hex())
     released = transform(spark.read.parquet(str(small)), merging().fit(pq.read_table(small)), key=KEY)
     released.explain(extended=True)
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"count", "rewrite"})

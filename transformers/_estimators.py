@@ -41,7 +41,7 @@ class Watchdog(Sanitizer):
         Public symbols in fewer rows are pooled before the design.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
-    random_state : None, int, Generator or 32 bytes
+    random_state : None, int, Generator or NoiseKey
         None is a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes

@@ -16,7 +16,7 @@ from sanitize._design import Recipe, restrict
 from sanitize._frame import Table
 from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
-from sanitize.errors import ColumnError, ReleaseWarning, UnseenSymbolWarning
+from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
 from sanitize.joint import ContingencyTable
 from sanitize.report import SEEDED_NOTE, LeakageReport, ReleaseFacts
 from sanitize.transformers._roles import bins_of, public_columns, with_sensitive
@@ -90,8 +90,6 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
     ) -> Recipe:
         return Recipe(name, mechanism, budget, keeps_symbols, self.release, self.smoothing, self.min_count)
-
-    # --------------------------------------------------------------------------------------- the protocol
 
     def fit(
         self,
@@ -220,7 +218,7 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        source = self._with_sensitive(table, sensitive_features)[1]
+        source = with_sensitive(table, self.sensitive, sensitive_features)[1]
         layout = self._release.layout
         columns = layout.columns(source)
         counts = layout.empty_table()
@@ -246,6 +244,11 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _seeded(self) -> bool:
+        if isinstance(self.random_state, bytes):
+            raise InvalidParameter(
+                "random_state must not be bare bytes, because parameters of estimators are printed; wrap the key: "
+                "random_state=sanitize.NoiseKey(key)"
+            )
         return not is_secure(self.random_state)
 
     def _report_of_rows(self, n_unseen: int) -> LeakageReport:
@@ -274,14 +277,11 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         same = set(table.names) == set(getattr(self, "feature_names_in_", table.names))
         return not same and set(self._release.layout.public) <= set(table.names)
 
-    def _with_sensitive(self, table: Table, apart: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-        return with_sensitive(table, self.sensitive, apart)
-
     def _layout(
         self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
     ) -> tuple[Layout, Mapping[str, Any]]:
         """Roles of the columns, and the table with the sensitive ones in it."""
-        sensitive, source = self._with_sensitive(table, sensitive_features)
+        sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
         public = public_columns(table, self.public, sensitive)
         if not sensitive:
             if self._needs_sensitive:
