@@ -145,7 +145,7 @@ def random_words(source: Randomness) -> RandomWords:
     if hasattr(source, "words"):
         return source
     raise InvalidParameter(
-        f"random_state must be None, an integer, a NoiseKey (32 bytes) or a NumPy Generator, got {type(source).__name__}"
+        f"random_state takes None, an integer, a NoiseKey (32 bytes) or a NumPy Generator, not {type(source).__name__}"
     )
 
 

@@ -8,6 +8,7 @@ and judges its result. ``excess > 0`` holds exactly where a symbol leaks too muc
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -43,7 +44,7 @@ class Budget(Protocol):
         ...
 
 
-class _LiftBased:
+class _LiftBased(ABC):
     """Budgets that are functions of the lifts of one symbol."""
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
@@ -55,8 +56,9 @@ class _LiftBased:
         over = self._over(lifts, p_s)
         return np.where(over <= TOLERANCE, np.minimum(over, 0.0), over)
 
+    @abstractmethod
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        raise NotImplementedError  # pragma: no cover
+        """Leakage above the budget of each column, before rounding is forgiven."""
 
 
 def _check(owner: str, **bounds: float) -> None:
@@ -172,8 +174,9 @@ class _Averaged(_LiftBased):
         """Bounds on the measure of the lift and of its inverse."""
         return _expm1(self.upper), _expm1(self.lower)
 
+    @abstractmethod
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        raise NotImplementedError  # pragma: no cover
+        """Average that the budget bounds, of each column of lifts."""
 
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         upper, lower = self._bounds()

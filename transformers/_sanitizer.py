@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sanitize.transformers._roles import ColumnSpec
 
 
-class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of the estimators that release public columns through a privacy channel.
 
     Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; a channel over its
@@ -82,9 +83,9 @@ class Sanitizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _needs_sensitive = True
 
+    @abstractmethod
     def _recipe(self) -> Recipe:
         """Budget and mechanism of the subclass, with the shared settings."""
-        raise NotImplementedError  # pragma: no cover
 
     def _with_settings(
         self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
