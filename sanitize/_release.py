@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from sanitize._columns import as_arrow
 from sanitize._design import Design, Recipe, design
+from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
 from sanitize.joint import ContingencyTable
-from sanitize.report import ReleaseFacts
+from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,6 +113,13 @@ class Layout:
                         "otherwise leave it out",
                         name,
                     )
+
+    def audit(self, table: ContingencyTable) -> LeakageReport:
+        """Measure what the public columns tell as they are, without a budget."""
+        self.check_distinct(table)
+        joint = table.to_joint()
+        channel = Channel.identity(len(joint.public), joint.public)
+        return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit"))
 
     def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
         """What the report says about binning."""

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sanitize._attached import report_of
 from sanitize._frame import Table
 from sanitize._release import Layout
-from sanitize.channel import Channel
 from sanitize.errors import SanitizeError
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import LeakageReport
 from sanitize.transformers import (
     OptimalRandomResponse,
     RandomizedResponse,
@@ -204,10 +203,7 @@ def audit(df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] |
     layout = Layout(secret, shown)
     counts = layout.empty_table()
     counts.count(layout.columns(table))
-    layout.check_distinct(counts)
-    joint = counts.to_joint()
-    channel = Channel.identity(len(joint.public), joint.public)
-    return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit"))
+    return layout.audit(counts)
 
 
 def last_report(df: Any) -> LeakageReport:

@@ -18,9 +18,8 @@ from sanitize._parquet_source import BATCH_ROWS, ParquetSource
 from sanitize._parquet_target import Target, new_file, summary
 from sanitize._random import random_words
 from sanitize._release import Layout
-from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, RowOrderLeak
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
     import os
@@ -188,10 +187,7 @@ def audit_parquet(
     opened = ParquetSource.open(source)
     layout = Layout(tuple(sensitive), tuple(public))
     counts = _count(opened, layout, batch_rows, None)[0]
-    layout.check_distinct(counts)
-    joint = counts.to_joint()
-    channel = Channel.identity(len(joint.public), joint.public)
-    return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit"))
+    return layout.audit(counts)
 
 
 def _fit(
