@@ -29,7 +29,15 @@ _LARGEST_NATS = 350.0
 
 @runtime_checkable
 class Budget(Protocol):
-    """What one released symbol may leak about S."""
+    """What one released symbol may leak about S.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
+    >>> isinstance(LDPBudget(0.5), Budget), LDPBudget(0.5).excess(joint).round(4)
+    (True, array([0.1931, 0.5986]))
+    """
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
@@ -199,7 +207,8 @@ class _Averaged(_LiftBased):
 class L1LiftBudget(_Averaged):
     """ℓ1-lift at most e**upper - 1 and its inverse at most e**lower - 1 [ZDS §VI-B].
 
-    Both are averages over s, so this is weaker than `LiftBudget` with the same numbers.
+    Both are averages over s, so a symbol may pass that breaks the `LiftBudget` of the same numbers. The converse
+    holds where e**-lower + e**upper and e**lower + e**-upper are at least 2, and not below [ZDS Prop. 3, 5].
 
     Examples
     --------

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
 
 class SanitizeError(Exception):
-    """Base of every error the library raises on purpose."""
+    """Base of every error the library raises on purpose.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> try:
+    ...     sz.LiftBudget.symmetric(-1.0)
+    ... except sz.SanitizeError as error:
+    ...     print(error)
+    LiftBudget: lower must be >= 0 (inf for no bound), got -1.0
+    """
 
 
 class InvalidDistribution(SanitizeError, ValueError):
@@ -97,6 +107,17 @@ class BudgetExceeded(SanitizeError):
         The measurement that failed.
     witness : tuple
         The sensitive and the released symbol where the excess is largest. Internal: do not log it.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
+    >>> report = sz.LeakageReport.measure(joint, sz.Channel.identity(2), sz.LDPBudget(0.5))
+    >>> try:
+    ...     report.require()
+    ... except BudgetExceeded as error:
+    ...     round(error.excess, 4)
+    0.5986
     """
 
     def __init__(self, report: LeakageReport, witness: tuple[Any, Any], excess: float) -> None:

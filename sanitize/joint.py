@@ -36,6 +36,15 @@ class ContingencyTable:
         Rows seen a cell; integers, or floats where rows had weights.
     n : int
         Rows counted.
+
+    Examples
+    --------
+    >>> table = ContingencyTable.empty(["ill"], ["town"])
+    >>> for batch in ({"ill": ["no", "yes"], "town": ["A", "A"]}, {"ill": ["no"], "town": ["B"]}):
+    ...     table.count({name: pa.array(values) for name, values in batch.items()})
+    >>> table.n, table.to_joint().pmf.round(4)
+    (3, array([[0.3333, 0.3333],
+           [0.3333, 0.    ]]))
     """
 
     sensitive: Alphabet

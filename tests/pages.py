@@ -1,0 +1,90 @@
+"""Code of the documentation's pages: ``pycon`` and ``console`` blocks run in order, as a reader would."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: what it is, what it holds and the line of the page it starts on."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    """Fenced blocks of a page; directives of the site generator are not among them."""
+    text = page.read_text(encoding="utf-8")
+    return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in FENCE.finditer(text)]
+
+
+def commands(block: Block) -> list[tuple[str, str]]:
+    """Commands of a console block, each with the output printed under it."""
+    found: list[list[str]] = []
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            found.append([line[2:], ""])
+        elif found and found[-1][0].endswith("\\"):
+            found[-1][0] += "\n" + line
+        else:
+            found[-1][1] += line + "\n"
+    return [(command, output) for command, output in found]
+
+
+def examples(block: Block) -> list[doctest.Example]:
+    """Examples of a pycon block. Printed blank lines stand as they are, without doctest's mark."""
+    text = re.sub(r"^\n(?!>>>|\Z)", "<BLANKLINE>\n", block.text, flags=re.MULTILINE)
+    return doctest.DocTestParser().get_examples(text)
+
+
+def run_command(command: str, folder: Path) -> str:
+    """What a command prints, on both streams, with this environment's programs first on the path."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def run(page: Path, folder: Path) -> list[str]:
+    """Run a page in a folder that is also the current one; what went otherwise than printed."""
+    wrong: list[str] = []
+    names: dict[str, Any] = {"__name__": "__main__"}
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    for block in blocks(page):
+        if block.kind == "pycon":
+            test = doctest.DocTest(examples(block), names, page.name, str(page), block.line, None)
+            runner.run(test, out=wrong.append, clear_globs=False)
+            names = test.globs
+        elif block.kind == "console":
+            for command, expected in commands(block):
+                printed = run_command(command, folder)
+                if not doctest.OutputChecker().check_output(expected, printed, FLAGS):
+                    wrong.append(f"{page.name}:{block.line}: $ {command}\nprinted\n{printed}\ninstead of\n{expected}")
+        elif block.kind == "python":
+            ast.parse(block.text)
+        elif block.kind == "toml":
+            tomllib.loads(block.text)
+            if named := re.match(r"# (\w+\.toml)\n", block.text):
+                (folder / named[1]).write_text(block.text, encoding="utf-8")
+    return wrong
