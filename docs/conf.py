@@ -56,7 +56,9 @@ html_theme_options = {
     "footer_end": [],
     "show_toc_level": 2,
 }
-html_sidebars = {"index": []}
+html_sidebars = {
+    page: [] for page in ("index", "walkthrough", "threat_model", "comparison", "glossary", "cite", "changelog")
+}
 
 # Formulas become MathML, which browsers draw by themselves: no script and no font from elsewhere.
 html_math_renderer = "mathml"

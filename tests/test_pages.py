@@ -52,7 +52,7 @@ def test_every_page_is_in_the_contents():
     for path in [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst")]:
         text = path.read_text(encoding="utf-8")
         for entries in re.findall(r"```\{toctree\}\n(.*?)```|\.\. toctree::\n(.*)", text, re.DOTALL):
-            for entry in "".join(entries).split():
+            for entry in re.findall(r"^ *(?:.*<)?([\w/]+)>?$", "".join(entries), re.MULTILINE):
                 listed.add((path.parent / entry).relative_to(DOCS).as_posix())
     found = {path.relative_to(DOCS).with_suffix("").as_posix() for path in [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst")]}
     found = {name for name in found if not name.startswith(("_", "api/generated"))}
