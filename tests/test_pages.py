@@ -123,3 +123,8 @@ def test_every_public_name_has_an_example():
         if shown and name != "Sanitizer" and ">>>" not in (inspect.getdoc(made) or ""):
             without.append(f"{module}.{name}")
     assert without == []
+
+
+def test_every_notebook_is_listed():
+    listed = set(re.findall(r"`(\w+\.ipynb)`", (DOCS / "notebooks.md").read_text(encoding="utf-8")))
+    assert listed == {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
