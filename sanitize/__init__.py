@@ -73,7 +73,9 @@ if TYPE_CHECKING:
     )
     from sanitize.notions import approximate_dp, global_dp, identifiability, renyi_dp
     from sanitize.parquet import privatize_parquet
+    from sanitize.policy import Policy
     from sanitize.report import LeakageReport
+    from sanitize.verify import Verification, verify_parquet
 
 # Public name -> the room it lives in. Rooms are imported when a name is first used, so that
 # `import sanitize` stays light.
@@ -127,7 +129,9 @@ _ROOMS = {
     ),
     "notions": ("approximate_dp", "global_dp", "identifiability", "renyi_dp"),
     "parquet": ("privatize_parquet",),
+    "policy": ("Policy",),
     "report": ("LeakageReport",),
+    "verify": ("Verification", "verify_parquet"),
 }
 _MODULES = ("accounting", "bounds", "conversions", "datasets", "frame", "mechanisms", "tradeoff", "transformers")
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
@@ -146,7 +150,9 @@ __all__ = [
     "LeakageReport",
     "LiftBudget",
     "NoiseKey",
+    "Policy",
     "SanitizeError",
+    "Verification",
     "__version__",
     "accounting",
     "alpha_lift",
@@ -199,6 +205,7 @@ __all__ = [
     "tradeoff",
     "transformers",
     "utility",
+    "verify_parquet",
     "watchdog",
 ]
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sanitize.report import LeakageReport
+    from sanitize.verify import Verification
 
 
 class SanitizeError(Exception):
@@ -33,6 +34,23 @@ class InvalidBudget(SanitizeError, ValueError):
 
 class InvalidParameter(SanitizeError, ValueError):
     """A parameter is outside its legal set."""
+
+
+class PolicyError(SanitizeError, ValueError):
+    """A release policy cannot be read, or one of its keys is unknown, missing or out of range.
+
+    Attributes
+    ----------
+    key : str or None
+        Path of the key concerned.
+    """
+
+    def __init__(self, message: str, key: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.key)
 
 
 class ColumnError(SanitizeError, ValueError):
@@ -147,6 +165,24 @@ class TargetError(SanitizeError, OSError):
 
 class TargetExists(TargetError):
     """The output is there already and overwriting was not asked for."""
+
+
+class VerificationFailed(SanitizeError):
+    """A released file fails a check against its source and its policy.
+
+    Attributes
+    ----------
+    verification : Verification
+        Every check with what it found.
+    """
+
+    def __init__(self, verification: Verification) -> None:
+        self.verification = verification
+        failed = ", ".join(check.name for check in verification.checks if not check.ok)
+        super().__init__(f"the release fails its verification ({failed}); do not hand it out")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.verification,)
 
 
 class UnseenSymbolWarning(UserWarning):

@@ -46,8 +46,9 @@ _frame
 transformers
 frame
 parquet
-pandas polars dask spark
 policy
+verify
+pandas polars dask spark
 cli
 __main__
 datasets
@@ -68,6 +69,8 @@ DOORS = {
         "sanitize/parquet.py",
         "sanitize/_parquet*",
         "sanitize/_shuffle.py",
+        "sanitize/verify.py",
+        "sanitize/_verify*",
     ),
     "pandas": (
         "sanitize/_frame.py",
@@ -86,6 +89,7 @@ DOORS = {
         "sanitize/_rows.py",
         "sanitize/measures.py",
         "sanitize/_order.py",
+        "sanitize/_verify*",
         # theory
         "sanitize/accounting.py",
         "sanitize/_accounting*",
