@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize import measures
 from sanitize.bounds import implied_bounds
@@ -12,7 +12,7 @@ from sanitize.errors import InvalidParameter
 from sanitize.lift import chi2_lift, l1_lift, max_log_lift, min_log_lift
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -46,6 +46,43 @@ class Measure:
     before: float | None
     after: float | None
     bound: float | None = None
+
+
+@dataclass(frozen=True)
+class PartLeakage:
+    """What one part of a joint release, or one kept column, tells by itself.
+
+    Attributes
+    ----------
+    part : str
+        Name of the part, or of the kept column.
+    columns : tuple of str
+    mechanism : str or None
+        None for a kept column.
+    max_log_lift, min_log_lift, mutual_information : float
+        Of S and what this part releases, in nats.
+    normalized_utility : float
+        Share of the information in its columns that is kept.
+    """
+
+    part: str
+    columns: tuple[str, ...]
+    mechanism: str | None
+    max_log_lift: float
+    min_log_lift: float
+    mutual_information: float
+    normalized_utility: float
+
+    @classmethod
+    def of(cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]) -> PartLeakage:
+        """Its line, from the summary of a report on this part alone."""
+        names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
+        return cls(part, columns, mechanism, *(float(figures[name]) for name in names))
+
+    @property
+    def role(self) -> str:
+        """The mechanism, or that there is none."""
+        return self.mechanism or "kept as it is"
 
 
 def measure_all(

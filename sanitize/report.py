@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from sanitize._measurement import Measure, measure_all
+from sanitize._measurement import Measure, PartLeakage, measure_all
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.lift import lift, max_log_lift, min_log_lift
 
@@ -63,6 +63,8 @@ class ReleaseFacts:
         Sentences for people; they name no sensitive symbol.
     kept : tuple of str
         Columns released without a channel.
+    parts : tuple of PartLeakage
+        Of a joint release: what each part and each kept column tells by itself.
     """
 
     mechanism: str = "none"
@@ -71,6 +73,7 @@ class ReleaseFacts:
     n_unseen: int | None = None
     warnings: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    parts: tuple[PartLeakage, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,13 +202,14 @@ class LeakageReport:
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
-    def to_frame(self, table: Literal["symbols", "measures", "columns"] = "measures") -> pd.DataFrame:
+    def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame.
 
         Parameters
         ----------
-        table : {"measures", "symbols", "columns"}
-            Measures before and after; leakage of each released symbol (internal); columns and their roles.
+        table : {"measures", "symbols", "columns", "parts"}
+            Measures before and after; leakage of each released symbol (internal); columns and their roles; what each
+            part of a joint release and each kept column tells by itself.
         """
         import pandas as pd
 
@@ -215,7 +219,9 @@ class LeakageReport:
             return pd.DataFrame(self._symbols())
         if table == "columns":
             return pd.DataFrame(self._columns())
-        raise InvalidParameter(f"table must be 'symbols', 'measures' or 'columns', got {table!r}")
+        if table == "parts":
+            return pd.DataFrame([{**vars(part), "role": part.role} for part in self.facts.parts])
+        raise InvalidParameter(f"table must be 'symbols', 'measures', 'columns' or 'parts', got {table!r}")
 
     def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
         """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""
@@ -235,7 +241,8 @@ class LeakageReport:
 
     def _columns(self) -> list[dict[str, str]]:
         rows = [{"column": name, "role": "sensitive"} for name in self.sensitive if name not in self.facts.kept]
-        rows += [{"column": name, "role": "released through the channel"} for name in self.public]
+        released = [name for name in self.public if name not in self.facts.kept]
+        rows += [{"column": name, "role": "released through the channel"} for name in released]
         return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
 
     def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
