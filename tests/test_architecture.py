@@ -67,7 +67,9 @@ DOORS = {
         "sanitize/_frame.py",
         "sanitize/parquet.py",
         "sanitize/_parquet*",
-        "sanitize/_shuffle.py",
+        "sanitize/_csv*",
+        "sanitize/_source.py",
+        "sanitize/_hive.py",
     ),
     "pandas": (
         "sanitize/_frame.py",
