@@ -202,6 +202,10 @@ class LeakageReport:
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
+    def with_notes(self, notes: tuple[str, ...]) -> LeakageReport:
+        """Report with more to say; notes name no symbol."""
+        return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
+
     def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame.
 

@@ -68,9 +68,11 @@ DOORS = {
         "sanitize/_frame.py",
         "sanitize/parquet.py",
         "sanitize/_parquet*",
-        "sanitize/_shuffle.py",
         "sanitize/verify.py",
         "sanitize/_verify*",
+        "sanitize/_csv*",
+        "sanitize/_source.py",
+        "sanitize/_hive.py",
     ),
     "pandas": (
         "sanitize/_frame.py",
