@@ -29,7 +29,10 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gaussian-channel": ("GaussianChannel", ("capacity",)),
 }
 DEFAULT_MECHANISM = "subset-merging"
-# Mechanisms that limit what S tells, so that a joint budget can be handed down to them.
+# Mechanisms that take what a joint budget leaves them, given the other columns.
+SEQUENTIAL = ("watchdog", "subset-merging")
+# Names that a channel cannot have: a joint release has parameters of these names.
+RESERVED = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
 LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
 _GRID = "gaussian-channel"
 _NOT_GRID = tuple(name for name in MECHANISMS if name != _GRID)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize import _policy_keys as keys
-from sanitize._policy_parts import LIFT_FAMILY, MECHANISMS, MERGING, PolicyBudget, PolicyChannel
+from sanitize._policy_parts import MECHANISMS, MERGING, RESERVED, SEQUENTIAL, PolicyBudget, PolicyChannel
 from sanitize._policy_parts import read_budget as _read_budget
 from sanitize._policy_parts import read_channel as _read_channel
 from sanitize.errors import ColumnError, PolicyError
@@ -204,14 +204,13 @@ class Policy:
         }
         if len(self.channels) == 1 and not self.keep and self.channels[0].budget is None:
             return self.channels[0].build(self.budget.build(), **build, random_state=random_state)
-        import sanitize.transformers
+        from sanitize.transformers import JointRelease
 
-        joint_release = vars(sanitize.transformers)["JointRelease"]
         parts = [
             (channel.name, channel.build(channel.budget and channel.budget.build(), **build, random_state=None))
             for channel in self.channels
         ]
-        return joint_release(
+        return JointRelease(
             parts,
             self.budget.build(),
             sensitive=list(self.sensitive),
@@ -241,17 +240,28 @@ def _channels(top: Section, columns: Section, budget: PolicyBudget, keep: tuple[
                 "where several channels or kept columns are released together; give the channel a budget of its own",
                 "budget.notion",
             )
-        alone = next((c for c in channels if c.budget is None and c.mechanism not in LIFT_FAMILY), None)
-        if alone is not None:
-            notion = MECHANISMS[alone.mechanism][1][0]
-            raise PolicyError(
-                f"{alone.mechanism} needs a budget of its own beside kept columns or other channels; write "
-                f'[[channel]] with budget = {{ notion = "{notion}", ... }}',
-                "channel.budget",
-            )
+        for channel in channels:
+            _check_sequential(channel)
     else:
         _check_notion(channels[0], budget, "budget")
     return channels
+
+
+def _check_sequential(channel: PolicyChannel) -> None:
+    """Refuse a channel without a budget of its own that cannot be designed given the other columns."""
+    if channel.budget is not None:
+        return
+    if channel.mechanism not in SEQUENTIAL:
+        raise PolicyError(
+            f"{channel.mechanism} needs a budget of its own beside kept columns or other channels; write [[channel]] "
+            f'with budget = {{ notion = "{MECHANISMS[channel.mechanism][1][0]}", ... }}, or take subset-merging',
+            "channel.budget",
+        )
+    if channel.settings.get("smoothing"):
+        raise PolicyError(
+            "smoothing must be 0 in a channel without a budget of its own beside kept columns or other channels",
+            "channel.smoothing",
+        )
 
 
 def _several(value: Any, where: str) -> tuple[PolicyChannel, ...]:
@@ -262,6 +272,8 @@ def _several(value: Any, where: str) -> tuple[PolicyChannel, ...]:
     for i, entry in enumerate(value):
         section = keys.table(entry, f"{where}[{i}]")
         name = section.need("name", keys.text, 'name = "home"')
+        if name in RESERVED or "__" in name:
+            raise PolicyError(f"{where}[{i}].name must not be {name!r}; choose another name", f"{where}[{i}].name")
         public = section.need("public", keys.some_names, 'public = ["age", "town"]')
         own = section.take("budget", _read_budget)
         channel = _read_channel(section, name, public, own)

@@ -43,8 +43,7 @@ ledger = "releases.json"
 [columns]
 sensitive = ["illness", "wage"]
 public = ["town", "age"]
-keep = ["year"]
-drop = ["name"]
+drop = ["name", "year"]
 [budget]
 notion = "ldp"
 epsilon = 2
@@ -108,7 +107,15 @@ bins.age = [0, 50, 100]
 GAUSSIAN = EXPONENTIAL.split("[channel]", maxsplit=1)[0] + (
     '[channel]\nmechanism = "gaussian-channel"\nbounds = { age = [0, 100] }\n'
 )
-VALID = {"small": SMALL, "full": FULL, "several": SEVERAL, "exponential": EXPONENTIAL, "gaussian": GAUSSIAN}
+KEEPING = SMALL.replace("drop =", 'keep = ["year"]\ndrop =') + '[channel]\nmechanism = "watchdog"\nsmoothing = 0\n'
+VALID = {
+    "keeping": KEEPING,
+    "small": SMALL,
+    "full": FULL,
+    "several": SEVERAL,
+    "exponential": EXPONENTIAL,
+    "gaussian": GAUSSIAN,
+}
 
 
 def edited(text: str, old: str, new: str) -> str:
@@ -179,7 +186,7 @@ INVALID = {
         "budget.notion must be 'capacity' with exponential-channel, got 'lift'",
     ),
     "notion of optimal": (
-        edited(edited(FULL, 'keep = ["year"]', ""), 'notion = "ldp"\nepsilon = 2', 'notion="l1"\nupper=1\nlower=1'),
+        edited(FULL, 'notion = "ldp"\nepsilon = 2', 'notion="l1"\nupper=1\nlower=1'),
         "budget.notion must be 'lift' or 'ldp' with optimal-random-response, got 'l1'",
     ),
     "capacity with merging": (
@@ -202,6 +209,17 @@ INVALID = {
         edited(FULL, "gap = 1e-4", "budget = { upper = 1, lower = 1 }"),
         "channel.budget has no place here: it belongs to [[channel]] tables",
     ),
+    "optimal with keep": (
+        edited(FULL, "drop = [", 'keep = ["month"]\ndrop = ['),
+        "optimal-random-response needs a budget of its own beside kept columns",
+    ),
+    "smoothing with keep": (edited(KEEPING, "smoothing = 0", "smoothing = 1"), "smoothing must be 0 in a channel"),
+    "smoothing in sequence": (
+        edited(SEVERAL, 'mechanism = "watchdog"', "smoothing = 0.5"),
+        "smoothing must be 0 in a channel",
+    ),
+    "reserved name": (edited(SEVERAL, '"work"', '"budget"'), "channel[2].name must not be 'budget'"),
+    "name with underscores": (edited(SEVERAL, '"work"', '"a__b"'), "channel[2].name must not be 'a__b'"),
     "public with several": (
         edited(SEVERAL, "keep =", 'public = ["town"]\nkeep ='),
         "columns.public has no place here: each [[channel]] names its own",
@@ -337,8 +355,7 @@ def test_the_budget_of_each_notion():
 
 
 def test_the_estimator_has_every_setting():
-    text = edited(FULL, 'keep = ["year"]', "")
-    made = sz.Policy.from_toml(text).sanitizer(random_state=7)
+    made = sz.Policy.from_toml(FULL).sanitizer(random_state=7)
     assert type(made) is sanitize.transformers.OptimalRandomResponse
     given = made.get_params()
     assert given["budget"] == sz.LDPBudget(2)
@@ -349,6 +366,46 @@ def test_the_estimator_has_every_setting():
     assert (given["missing"], given["handle_unknown"], given["random_state"]) == ("error", "error", 7)
     grid = sz.Policy.from_toml(GAUSSIAN).sanitizer().get_params()
     assert (grid["budget"], grid["bounds"]) == (CapacityBudget(0.5), {"age": [0, 100]})
+
+
+def test_several_channels_and_kept_columns_are_a_joint_release():
+    made = sz.Policy.from_toml(SEVERAL).sanitizer(random_state=3)
+    assert type(made) is sanitize.transformers.JointRelease
+    assert made.budget == sz.AlphaLiftBudget(2.0, lower=float("inf"), upper=0.5)
+    assert (made.sensitive, made.keep, made.random_state) == (["illness"], ["year"], 3)
+    assert [(name, type(part).__name__, part.public, part.budget) for name, part in made.sanitizers] == [
+        ("home", "Watchdog", ["town", "floor"], None),
+        ("person", "GaussianChannel", ["age"], CapacityBudget(0.3)),
+        ("work", "RandomizedResponse", ["job"], sz.LDPBudget(1.0)),
+    ]
+    made = sz.Policy.from_toml(KEEPING).sanitizer()
+    assert [name for name, _ in made.sanitizers] == ["release"]
+    assert made.sanitizers[0][1].budget is None
+
+
+def test_a_joint_policy_releases_a_table():
+    text = """
+    version = 1
+    [columns]
+    sensitive = ["survived"]
+    keep = ["age"]
+    [budget]
+    upper = 0.7
+    lower = 1.0
+    [[channel]]
+    name = "class"
+    public = ["class"]
+    mechanism = "watchdog"
+    [[channel]]
+    name = "sex"
+    public = ["sex"]
+    mechanism = "randomized-response"
+    budget = { notion = "ldp", epsilon = 0.5 }
+    """
+    df = sz.datasets.load_titanic()
+    released = sz.Policy.from_toml(text).sanitizer(random_state=0).fit_transform(df)
+    assert list(released.columns) == ["class", "sex", "age"]
+    assert sz.last_report(released).ok
 
 
 def test_a_policy_without_settings_uses_the_defaults_of_the_estimator():
