@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._parquet_target import released_schema
+from sanitize._random import NoiseKey
 from sanitize.binning import as_numbers
 from sanitize.channel import Channel
+from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,9 +63,10 @@ class Observed:
         y = []
         outputs = design.channel.outputs
         doubtful: set[tuple[str, int]] = set()
+        types = printed_types(source.schema, release)
         for file in released.files:
             for batch in released.batches(file, list(outputs.columns)):
-                printed = Printed(batch, release)
+                printed = Printed({name: _typed(batch[name], types[name], name) for name in batch}, release)
                 y.append(outputs.encode(printed))
                 doubtful |= printed.doubtful()
         empty = np.empty(0, np.int32)
@@ -102,6 +106,26 @@ class Observed:
     def y_counts(self) -> NDArray[np.int64]:
         """Rows of each printed symbol."""
         return np.bincount(self.y[self.y >= 0], minlength=self.channel.n_outputs)
+
+
+def printed_types(schema: pa.Schema, release: Release) -> dict[str, pa.DataType]:
+    """Type of each printed column, as a file without dictionaries names it."""
+    printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0))
+    return {
+        field.name: field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        for field in released_schema(schema, printed)
+    }
+
+
+def _typed(column: Any, dtype: pa.DataType, name: str) -> Any:
+    """A column that a text file holds, in the type that was printed."""
+    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if plain == dtype or not pa.types.is_string(plain):
+        return column
+    try:
+        return column.cast(plain).cast(dtype)
+    except pa.ArrowException:
+        raise ColumnError(f"column {name!r} of the release holds text that is no {dtype}", name) from None
 
 
 class Printed(Mapping[str, Any]):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-
 from sanitize._columns import check_type
-from sanitize._parquet_source import ParquetSource
-from sanitize._parquet_target import released_schema, summary
-from sanitize._random import NoiseKey
+from sanitize._csv_source import CsvSource
+from sanitize._files import opened
+from sanitize._parquet_target import summary
 from sanitize._verify_checks import Check, RowChecks
 from sanitize._verify_file import Findings, summary_fault
-from sanitize._verify_rows import Observed
+from sanitize._verify_rows import Observed, printed_types
 from sanitize._verify_scan import Scanner, spellings
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, RowOrderLeak, VerificationFailed
 from sanitize.parquet import plan_parquet
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 
     from sanitize._parquet_passes import Rows
     from sanitize._release import Release
+    from sanitize._source import Source
     from sanitize.transformers import Sanitizer
 
     File = str | os.PathLike[str]
@@ -103,7 +102,7 @@ def verify_parquet(
     against: Sequence[tuple[File, File]] = (),
     false_alarm: float = FALSE_ALARM,
 ) -> Verification:
-    """Check a released Parquet file or folder against its source and the policy it was released under.
+    """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
 
     The release is designed again from the source (mechanisms without a time limit are deterministic), so the channel
     is known without trusting the file. Then the file is taken apart to the last byte, and its rows are compared with
@@ -153,60 +152,103 @@ def verify_parquet(
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     policy = sanitizer if isinstance(sanitizer, Policy) else None
     kept_order: Rows = rows or (policy.rows if policy else "shuffle")
-    opened, written = ParquetSource.open(source), ParquetSource.open(released)
-    try:
-        release, fitted = _design(source, opened, sanitizer, kept_order)
-    except (BudgetExceeded, RowOrderLeak) as error:
-        return Verification((Check.failed("design", str(error)),), false_alarm)
-    checks = [Check.passed("design", f"{fitted.report_.facts.mechanism}, designed again from the source")]
-    columns = _columns(opened, written, release)
-    checks.append(columns)
-    n_rows = Check("rows", opened.n_rows == written.n_rows, f"{written.n_rows} released, {opened.n_rows} in the source")
-    checks.append(n_rows)
-    checks += _contents(opened, written, release, json.loads(summary(fitted.report_, kept_order)))
-    if columns.ok and n_rows.ok:
-        judged = RowChecks(Observed.read(opened, written, release), kept_order, false_alarm)
-        judged.possible()
-        judged.frequencies()
-        judged.tells()
-        judged.afresh(getattr(release.layout, "groups", ()))
-        judged.order()
-        judged.against([_other(pair, written, sanitizer, kept_order) for pair in against])
-        checks += judged.checks
+    with opened(released) as written:
+        try:
+            again = _design(source, sanitizer, kept_order)
+        except (BudgetExceeded, RowOrderLeak) as error:
+            return Verification((Check.failed("design", str(error)),), false_alarm)
+        with opened(source, _binned(again)) as table:
+            checks = _contents(table, written, again, kept_order)
+            if all(check.ok for check in checks if check.name in ("columns", "rows")):
+                judged = RowChecks(Observed.read(table, written, again._release), kept_order, false_alarm)
+                judged.possible()
+                judged.frequencies()
+                judged.tells()
+                judged.afresh(getattr(again._release.layout, "groups", ()))
+                judged.order()
+                judged.against([_other(pair, written, sanitizer, kept_order) for pair in against])
+                checks += judged.checks
     return Verification(tuple(checks), false_alarm)
 
 
-def _design(
-    source: File, opened: ParquetSource, sanitizer: Sanitizer | Policy, rows: Rows
-) -> tuple[Release, Sanitizer]:
+def _design(source: File, sanitizer: Sanitizer | Policy, rows: Rows) -> Sanitizer:
     """Design the release again."""
     if isinstance(sanitizer, Policy):
-        sanitizer.check(opened.schema.names)
+        with opened(source) as table:
+            sanitizer.check(table.schema.names)
         again = sanitizer.sanitizer()
     else:
         again = copy.deepcopy(sanitizer)
     plan_parquet(source, again, rows=rows)
-    return again._release, again
+    return again
+
+
+def _binned(sanitizer: Sanitizer) -> tuple[str, ...]:
+    """Columns with bins, which are numbers."""
+    return tuple(sanitizer.bins) if isinstance(sanitizer.bins, Mapping) else ()
 
 
 def _other(
-    pair: tuple[File, File], written: ParquetSource, sanitizer: Sanitizer | Policy, rows: Rows
+    files: tuple[File, File], written: Source, sanitizer: Sanitizer | Policy, rows: Rows
 ) -> tuple[Observed, bool]:
     """Another release as rows, and whether it is byte for byte the one that is verified."""
-    released, source = pair
-    other, opened = ParquetSource.open(released), ParquetSource.open(source)
-    release, _ = _design(source, opened, sanitizer, rows)
-    same = len(other.files) == len(written.files) and all(
-        a.read_bytes() == b.read_bytes() for a, b in zip(other.files, written.files, strict=True)
+    released, source = files
+    again = _design(source, sanitizer, rows)
+    with opened(released) as other, opened(source, _binned(again)) as table:
+        same = len(other.files) == len(written.files) and all(
+            a.read_bytes() == b.read_bytes() for a, b in zip(other.files, written.files, strict=True)
+        )
+        return Observed.read(table, other, again._release), same
+
+
+def _contents(table: Source, written: Source, again: Sanitizer, rows: Rows) -> list[Check]:
+    """Whether the files hold the columns and rows of a release, and nothing else."""
+    outputs = again._release.design.channel.outputs
+    expected = json.loads(summary(again.report_, rows))
+    names = [name for name in dict.fromkeys(table.schema.names) if name not in outputs.columns]
+    searched = [name for name in names if _searchable(table, name)]
+    values: dict[str, set[bytes]] = {name: set() for name in searched}
+    for file in table.files if searched else ():
+        for batch in table.batches(file, searched):
+            for name in searched:
+                if len(values[name]) < _MOST_VALUES:
+                    values[name] |= spellings(batch[name])
+    legitimate = [*(spelling for level in outputs.levels for spelling in sorted(spellings(level)))]
+    legitimate += [name.encode() for name in outputs.columns] + [json.dumps(expected).encode()]
+    n_bytes = 4 * sum(file.stat().st_size for file in written.files)
+    scanner = Scanner.of(values.items(), n_bytes, b"\0".join(legitimate))
+    findings = Findings()
+    for file in written.files:
+        if isinstance(written, CsvSource):
+            scanner.scan(file.read_bytes())
+        else:
+            findings.inspect(file, scanner)
+    fault = summary_fault(findings.summaries, expected)
+    leftovers = "; ".join(
+        f"{len(found)} values of column {name!r} turn up in its bytes" for name, found in scanner.found.items() if found
     )
-    return Observed.read(opened, other, release), same
+    nothing = (
+        f"none of {scanner.n_values} values of columns that are not released, of {scanner.least} bytes or more, in "
+        f"{scanner.n_bytes} bytes"
+    )
+    n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
+    return [
+        Check.passed("design", f"{again.report_.facts.mechanism}, designed again from the source"),
+        _columns(table, written, again._release),
+        Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
+        _judged("metadata", [*findings.metadata, *([fault] if fault else [])], "a summary at most, and it is true"),
+        _judged("dictionaries", findings.dictionaries, "every value is some row's"),
+        _judged("statistics", findings.statistics, "of released values only"),
+        _judged("structure", findings.structure, "every byte belongs to a page or the footer"),
+        Check("leftovers", ok=not leftovers, detail=leftovers or nothing),
+    ]
 
 
-def _columns(opened: ParquetSource, written: ParquetSource, release: Release) -> Check:
+def _columns(table: Source, written: Source, release: Release) -> Check:
     """Whether the released columns are those the release prints, with their types."""
-    printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0))
-    wanted = {field.name: _plain(field.type) for field in released_schema(opened.schema, printed)}
-    found = {field.name: _plain(field.type) for field in written.schema}
+    wanted = printed_types(table.schema, release)
+    is_csv = isinstance(written, CsvSource)
+    found = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
     if len(found) < len(written.schema.names):
         return Check.failed("columns", "a released column is there twice")
     extra, absent = sorted(set(found) - set(wanted)), sorted(set(wanted) - set(found))
@@ -220,53 +262,14 @@ def _columns(opened: ParquetSource, written: ParquetSource, release: Release) ->
     return Check.passed("columns", f"{', '.join(map(repr, wanted))} and no other")
 
 
-def _plain(dtype: pa.DataType) -> pa.DataType:
-    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
-
-
-def _contents(opened: ParquetSource, written: ParquetSource, release: Release, expected: dict[str, Any]) -> list[Check]:
-    """Whether the files hold anything but released rows."""
-    outputs = release.design.channel.outputs
-    names = [name for name in dict.fromkeys(opened.schema.names) if name not in outputs.columns]
-    searched = [name for name in names if _searchable(opened, name)]
-    values: dict[str, set[bytes]] = {name: set() for name in searched}
-    for file in opened.files if searched else ():
-        for batch in opened.batches(file, searched):
-            for name in searched:
-                if len(values[name]) < _MOST_VALUES:
-                    values[name] |= spellings(batch[name])
-    legitimate = [*(spelling for level in outputs.levels for spelling in sorted(spellings(level)))]
-    legitimate += [name.encode() for name in outputs.columns] + [json.dumps(expected).encode()]
-    n_bytes = 4 * sum(file.stat().st_size for file in written.files)
-    scanner = Scanner.of(values.items(), n_bytes, b"\0".join(legitimate))
-    findings = Findings()
-    for file in written.files:
-        findings.inspect(file, scanner)
-    fault = summary_fault(findings.summaries, expected)
-    leftovers = "; ".join(
-        f"{len(found)} values of column {name!r} turn up in its bytes" for name, found in scanner.found.items() if found
-    )
-    nothing = (
-        f"none of {scanner.n_values} values of columns that are not released, of {scanner.least} bytes or more, in "
-        f"{scanner.n_bytes} bytes"
-    )
-    return [
-        _judged("metadata", [*findings.metadata, *([fault] if fault else [])], "a summary at most, and it is true"),
-        _judged("dictionaries", findings.dictionaries, "every value is some row's"),
-        _judged("statistics", findings.statistics, "of released values only"),
-        _judged("structure", findings.structure, "every byte belongs to a page or the footer"),
-        Check("leftovers", not leftovers, leftovers or nothing),
-    ]
-
-
 def _judged(name: str, faults: list[str], good: str) -> Check:
     return Check(name, not faults, "; ".join(dict.fromkeys(faults)) or good)
 
 
-def _searchable(opened: ParquetSource, name: str) -> bool:
+def _searchable(table: Source, name: str) -> bool:
     """Whether the values of a column can be read one by one."""
     try:
-        check_type(opened.schema.field(name).type, name)
+        check_type(table.schema.field(name).type, name)
     except (ColumnError, KeyError):
         return False
-    return opened.schema.names.count(name) == 1
+    return table.schema.names.count(name) == 1

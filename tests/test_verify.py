@@ -27,6 +27,7 @@ from sanitize.parquet import privatize_parquet
 from sanitize.transformers import (
     ExponentialChannel,
     GaussianChannel,
+    JointRelease,
     OptimalRandomResponse,
     RandomizedResponse,
     SubsetMerging,
@@ -150,6 +151,75 @@ def test_a_folder_of_parts_passes(folder):
     for rows in ("shuffle", "keep"):
         target = release(folder, response(), source="in", target="parts", rows=rows)
         found = verify_parquet(target, folder / "in", response(), rows=rows)
+        assert found.ok, str(found)
+
+
+def test_a_joint_release_passes_and_parts_that_share_their_noise_do_not(folder, monkeypatch):
+    def joint():
+        parts = [(name, RandomizedResponse(0.5, public=name)) for name in ("town", "floor")]
+        return JointRelease(parts, 2.0, sensitive="illness")
+
+    for rows in ("shuffle", "keep"):
+        found = verify_parquet(release(folder, joint(), rows=rows), folder / "raw.parquet", joint(), rows=rows)
+        assert found.ok, str(found)
+    with sampler(monkeypatch, lambda channel, codes, draw: tied(channel, codes)):
+        target = release(folder, joint(), rows="keep")
+    found = verify_parquet(target, folder / "raw.parquet", joint(), rows="keep")
+    assert_caught(found, "noise", "parts share their noise")
+
+
+def tied(channel, codes):
+    """Two parts, each drawn by the inverse of its law from the same random word."""
+    word = np.random.default_rng(11).random(len(codes))
+    columns = []
+    for own in channel.inputs.codes[codes].T:
+        k = int(own.max()) + 1
+        law_of_row = np.where(np.arange(k)[None, :] == own[:, None], math.exp(0.5), 1) / (math.exp(0.5) + k - 1)
+        columns.append((word[:, None] > np.cumsum(law_of_row, axis=1)[:, :-1]).sum(axis=1).tolist())
+    place = {tuple(pair): i for i, pair in enumerate(channel.outputs.codes.tolist())}
+    return np.array([place[pair] for pair in zip(*columns, strict=True)])
+
+
+def test_kept_columns_are_compared_too(folder):
+    def joint():
+        return JointRelease([("town", Watchdog(public="town"))], 2.0, sensitive="illness", keep="floor")
+
+    for rows in ("shuffle", "keep"):
+        target = release(folder, joint(), rows=rows)
+        found = verify_parquet(target, folder / "raw.parquet", joint(), rows=rows)
+        assert found.ok, str(found)
+        content = pq.read_table(target)
+        other = pa.array((np.asarray(content["floor"]) + 1) % 3)
+        rewrite(target, content.set_column(1, "floor", other))
+        assert_caught(verify_parquet(target, folder / "raw.parquet", joint(), rows=rows), "possible", "lost rows")
+
+
+def test_a_release_as_text_passes_and_its_faults_are_caught(folder):
+    sanitizer = SubsetMerging(
+        BUDGET, sensitive="illness", public=["town", "floor", "wage"], bins={"wage": [0, 20, 100]}
+    )
+    target = release(folder, sanitizer, target="out.csv", rows="keep")
+    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+    assert found.ok, str(found)
+    lines = target.read_text().splitlines()
+    told = (lines[0] + ",illness", *(line + ",SECRET influenza" for line in lines[1:]))
+    target.write_text("\n".join(told) + "\n")
+    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+    assert_caught(found, "columns", "'illness' should not be there")
+    assert_caught(found, "leftovers", "1 values of column 'illness'")
+    target.write_text("\n".join([lines[0], "Aa,no number,3", *lines[2:]]) + "\n")
+    with pytest.raises(ColumnError, match="'floor' of the release holds text that is no int64"):
+        verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+
+
+def test_a_release_of_text_from_text_passes(folder):
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table().select(["illness", "town", "age"]), folder / "raw.csv")
+    sanitizer = SubsetMerging(BUDGET, sensitive="illness", public=["town", "age"], bins={"age": [18, 40, 79]})
+    for name in ("text.csv", "text.parquet"):
+        target = release(folder, sanitizer, source="raw.csv", target=name)
+        found = verify_parquet(target, folder / "raw.csv", sanitizer)
         assert found.ok, str(found)
 
 
