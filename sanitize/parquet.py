@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from dataclasses import replace
 from itertools import chain
@@ -19,6 +20,7 @@ from sanitize._parquet_target import Target, new_file, summary
 from sanitize._random import random_words
 from sanitize._release import Layout
 from sanitize.errors import InvalidParameter, RowOrderLeak
+from sanitize.ledger import Ledger
 from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def privatize_parquet(
     key: bytes | None = None,
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
     """Release a Parquet file or data set: count, design, check, rewrite.
 
@@ -66,6 +69,9 @@ def privatize_parquet(
         Replace a target that exists.
     batch_rows : int
         Rows held in memory at a time; the output does not depend on it.
+    ledger : Ledger or path, optional
+        Book of the releases of this table: the release is refused where it exceeds the ledger's budget together with
+        all that are recorded there, and recorded otherwise.
 
     Returns
     -------
@@ -74,7 +80,7 @@ def privatize_parquet(
     Raises
     ------
     BudgetExceeded
-        If the channel exceeds the budget; nothing is written.
+        If the channel exceeds the budget, or the ledger's; nothing is written.
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
 
@@ -101,6 +107,27 @@ def privatize_parquet(
         sanitizer.report_ = sanitizer.report_.with_key()
     passed = SecondPass(opened, release, counts, words, batch_rows)
     footer = summary(sanitizer.report_, rows)
+    with _recorded(ledger, opened, sanitizer, key, place):
+        _write(opened, place, passed, rows, footer)
+    return sanitizer.report_
+
+
+def _recorded(
+    ledger: Ledger | str | os.PathLike[str] | None,
+    opened: ParquetSource,
+    sanitizer: Sanitizer,
+    key: bytes | None,
+    place: Target,
+) -> contextlib.AbstractContextManager[object]:
+    """The release in its ledger, if there is one, while it is being written."""
+    if ledger is None:
+        return contextlib.nullcontext()
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return book.spending(opened.root, sanitizer, key=key, target=place.path)
+
+
+def _write(opened: ParquetSource, place: Target, passed: SecondPass, rows: Rows, footer: bytes) -> None:
+    """The file or the folder, whole or not at all."""
     if place.as_folder:
         with place.parts(len(opened.files)) as paths:
             for path, codes in zip(paths, passed.parts(rows), strict=True):
@@ -111,7 +138,6 @@ def privatize_parquet(
         with new_file(place.path) as stream:
             write_blocks(stream, place.path, chain.from_iterable(passed.parts(rows)), passed, footer)
             passed.verify()
-    return sanitizer.report_
 
 
 def plan_parquet(

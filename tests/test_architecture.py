@@ -45,6 +45,7 @@ _release
 _frame
 transformers
 frame
+ledger
 parquet
 pandas polars dask spark
 policy
@@ -67,6 +68,7 @@ DOORS = {
         "sanitize/_frame.py",
         "sanitize/parquet.py",
         "sanitize/_parquet*",
+        "sanitize/_ledger_file.py",
         "sanitize/_shuffle.py",
     ),
     "pandas": (
