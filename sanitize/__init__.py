@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sanitize.frame import audit, last_report
     from sanitize.individual import individual_channel_capacity, mi_dp
     from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.ledger import Ledger
     from sanitize.lift import (
         alpha_lift,
         alpha_lift_inverse,
@@ -102,6 +103,7 @@ _ROOMS = {
         "total_variation",
         "utility",
     ),
+    "ledger": ("Ledger",),
     "lift": (
         "alpha_lift",
         "alpha_lift_inverse",
@@ -148,6 +150,7 @@ __all__ = [
     "L1LiftBudget",
     "LDPBudget",
     "LeakageReport",
+    "Ledger",
     "LiftBudget",
     "NoiseKey",
     "Policy",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
     from sanitize.verify import Verification
 
@@ -129,6 +130,51 @@ class BudgetExceeded(SanitizeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.report, self.witness, self.excess)
+
+
+class LedgerExceeded(BudgetExceeded):
+    """A release exceeds the budget of a ledger together with those recorded of the same rows.
+
+    Attributes
+    ----------
+    report : LeakageReport
+        Of all of them together.
+    witness : tuple
+        As in `BudgetExceeded`.
+    budget : Budget
+        Of the ledger. The report's own is smaller where some releases count by a bound.
+    n_recorded : int
+        Releases recorded.
+    left : float or None
+        How far, in nats, the recorded releases alone are from the budget; None where that was only bounded.
+    """
+
+    def __init__(
+        self,
+        report: LeakageReport,
+        witness: tuple[Any, Any],
+        excess: float,
+        budget: Budget,
+        n_recorded: int,
+        left: float | None,
+    ) -> None:
+        super().__init__(report, witness, excess)
+        self.budget = budget
+        self.n_recorded = n_recorded
+        self.left = left
+        room = "" if left is None else f" What is recorded leaves {max(left, 0.0):.6g} nats."
+        self.args = (
+            f"together with the {n_recorded} release(s) recorded of these rows the release exceeds the budget "
+            f"{budget!r} by {excess:.6g} nats; nothing was released.{room} Design it within what is left, or "
+            "hand out copies of a release that is recorded: they tell nothing more.",
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.report, self.witness, self.excess, self.budget, self.n_recorded, self.left)
+
+
+class LedgerError(SanitizeError, ValueError):
+    """A ledger is absent, damaged, locked away, or about other rows or other sensitive columns."""
 
 
 class RowOrderLeak(SanitizeError):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +22,11 @@ from sanitize._release import Layout
 from sanitize._source import BATCH_ROWS
 from sanitize._target import Target
 from sanitize.errors import ColumnError, InvalidParameter, RowOrderLeak
+from sanitize.ledger import Ledger
 from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
 
     from sanitize._files import From, To
@@ -44,6 +47,7 @@ def privatize_parquet(
     key: bytes | None = None,
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
     """Release a Parquet or CSV file or data set: count, design, check, rewrite.
 
@@ -78,6 +82,9 @@ def privatize_parquet(
         Replace a target that exists.
     batch_rows : int
         Rows held in memory at a time; the output does not depend on it.
+    ledger : Ledger or path, optional
+        Book of the releases of this table: the release is refused where it exceeds the ledger's budget together with
+        all that are recorded there, and recorded otherwise.
 
     Returns
     -------
@@ -86,7 +93,7 @@ def privatize_parquet(
     Raises
     ------
     BudgetExceeded
-        If the channel exceeds the budget; nothing is written.
+        If the channel exceeds the budget, or the ledger's; nothing is written.
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
 
@@ -114,8 +121,24 @@ def privatize_parquet(
         if not isinstance(place, Target) or place.is_csv:
             sanitizer.report_ = sanitizer.report_.with_notes(formula_note(release.design.channel.outputs))
         passed = SecondPass(table, release, counts.counts.sum(axis=0), words, batch_rows)
-        passed.write(place, rows, summary(sanitizer.report_, rows))
+        footer = summary(sanitizer.report_, rows)
+        with _recorded(ledger, table, sanitizer, key, place):
+            passed.write(place, rows, footer)
     return sanitizer.report_
+
+
+def _recorded(
+    ledger: Ledger | str | os.PathLike[str] | None,
+    table: Source,
+    sanitizer: Sanitizer,
+    key: bytes | None,
+    place: Target | BinaryIO,
+) -> contextlib.AbstractContextManager[object]:
+    """The release in its ledger, if there is one, while it is being written."""
+    if ledger is None:
+        return contextlib.nullcontext()
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return book.spending(table, sanitizer, key=key, target=place.path if isinstance(place, Target) else None)
 
 
 def plan_parquet(

@@ -45,6 +45,7 @@ _release
 _frame
 transformers
 frame
+ledger
 parquet
 policy
 verify
@@ -73,6 +74,7 @@ DOORS = {
         "sanitize/_csv*",
         "sanitize/_source.py",
         "sanitize/_hive.py",
+        "sanitize/_ledger_file.py",
     ),
     "pandas": (
         "sanitize/_frame.py",
