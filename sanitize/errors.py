@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sanitize.report import LeakageReport
+    from sanitize.suggestion import Suggestion
 
 
 class SanitizeError(Exception):
@@ -33,6 +34,23 @@ class InvalidBudget(SanitizeError, ValueError):
 
 class InvalidParameter(SanitizeError, ValueError):
     """A parameter is outside its legal set."""
+
+
+class InfeasibleTarget(InvalidParameter):
+    """No budget fulfils the wish that was stated.
+
+    Attributes
+    ----------
+    nearest : Suggestion
+        The budget that comes nearest, with its figures.
+    """
+
+    def __init__(self, message: str, nearest: Suggestion) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.nearest)
 
 
 class ColumnError(SanitizeError, ValueError):

@@ -337,14 +337,16 @@ def test_document_has_a_versioned_schema() -> None:
     internal, public = (measured(budget=BUDGETS["lift"]).to_dict(audience=audience) for audience in AUDIENCES)
     assert (internal["schema"], internal["version"]) == ("sanitize/leakage-report", 1)
     assert internal["library_version"] == sz.__version__
-    assert set(internal) - set(public) == {"symbols", "n_rows", "n_unseen", "n_symbols"}
+    assert set(internal) - set(public) == {
+        "symbols", "n_rows", "n_unseen", "n_symbols", "lift", "margins", "curve",
+    }  # fmt: skip
     assert set(public) == {
-        "schema", "version", "library_version", "audience", "verdict", "columns", "measures", "warnings",
+        "schema", "version", "library_version", "audience", "verdict", "columns", "measures", "warnings", "sections",
     }  # fmt: skip
     assert set(public["verdict"]) == {
-        "ok", "budget", "worst_excess", "tolerance", "mechanism", "release", "seeded",
+        "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "release", "seeded",
     }  # fmt: skip
-    assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound"}
+    assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "interval"}
     assert set(internal["symbols"][0]) == {"symbol", "probability", "max_log_lift", "min_log_lift", "excess"}
 
 
