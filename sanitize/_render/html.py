@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from sanitize._render import marks
 from sanitize._render.document import verdict_words, write
 from sanitize._render.text import allowed, clip, interval, is_words, margin_words, number, plain_words, utility_words
 
@@ -48,8 +49,27 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
         roles=_roles(document["columns"]),
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,
+        tiles=marks.tiles(document),
+        **_pictures(document),
         **document,
     )
+
+
+def _pictures(document: dict[str, Any]) -> dict[str, Any]:
+    """Marks of the pictures whose figures the document has; None for the others."""
+    found = document.get("lift")
+    most = marks.largest(found) if found else 0.0
+    symbols = document.get("symbols", [])
+    end, limits = marks.scale_of(symbols, document["verdict"]["budget"])
+    return {
+        "heat": {side: marks.heat(found[side], most) for side in ("before", "after")} | {"most": most}
+        if found
+        else None,
+        "scale": {"end": end, "limits": limits},
+        "span": marks.span,
+        "bars": marks.bars(document["margins"]) if document.get("margins") else None,
+        "curve_marks": marks.curve_marks(document) if document.get("curve") else None,
+    }
 
 
 @cache
@@ -67,6 +87,7 @@ def _template() -> Template:
     environment.filters["allowed"] = allowed
     environment.filters["interval"] = interval
     environment.filters["cell"] = _cell
+    environment.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
     return environment.get_template("report.html.jinja")
 
 

@@ -31,15 +31,15 @@ def lift_map(
 ) -> dict[str, Any]:
     """Log-lift of the riskiest symbols before and after, for the most frequent sensitive symbols.
 
-    Rows are symbols, those with the largest |log-lift| first; columns are sensitive symbols, the most frequent
-    first.
+    Rows are symbols, those with the largest |log-lift| first (the more frequent of equals); columns are sensitive
+    symbols, the most frequent first.
     """
     frequent = np.argsort(-before.p_s, kind="stable")[:n_sensitive]
 
     def side(joint: JointDistribution) -> dict[str, Any]:
         with np.errstate(divide="ignore"):
             logs = np.log(lift(joint))
-        order = np.argsort(-np.abs(logs).max(axis=0), kind="stable")[:n_symbols]
+        order = np.lexsort((-joint.p_x, -np.abs(logs).max(axis=0)))[:n_symbols]
         return {
             "n_symbols": len(joint.public),
             "symbols": [joint.public.label(int(y)) for y in order],
