@@ -16,7 +16,7 @@ from sanitize._version import __version__
 from sanitize.lift import lift
 
 if TYPE_CHECKING:
-    from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, tradeoff, transformers
+    from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, plots, tradeoff, transformers
     from sanitize._random import NoiseKey
     from sanitize.accounting import balance_function, joint_release
     from sanitize.alphabet import Alphabet
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from sanitize.capacity import channel_capacity
     from sanitize.channel import Channel
+    from sanitize.curve import tradeoff_curve
     from sanitize.errors import BudgetExceeded, SanitizeError
     from sanitize.frame import audit, last_report
     from sanitize.individual import individual_channel_capacity, mi_dp
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from sanitize.parquet import privatize_parquet
     from sanitize.policy import Policy
     from sanitize.report import LeakageReport
+    from sanitize.suggestion import suggest_budget
     from sanitize.verify import Verification, verify_parquet
 
 # Public name -> the room it lives in. Rooms are imported when a name is first used, so that
@@ -87,6 +89,7 @@ _ROOMS = {
     "budgets": ("AlphaLiftBudget", "Budget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"),
     "capacity": ("channel_capacity",),
     "channel": ("Channel",),
+    "curve": ("tradeoff_curve",),
     "errors": ("BudgetExceeded", "SanitizeError"),
     "frame": ("audit", "last_report"),
     "individual": ("individual_channel_capacity", "mi_dp"),
@@ -134,8 +137,19 @@ _ROOMS = {
     "policy": ("Policy",),
     "report": ("LeakageReport",),
     "verify": ("Verification", "verify_parquet"),
+    "suggestion": ("suggest_budget",),
 }
-_MODULES = ("accounting", "bounds", "conversions", "datasets", "frame", "mechanisms", "tradeoff", "transformers")
+_MODULES = (
+    "accounting",
+    "bounds",
+    "conversions",
+    "datasets",
+    "frame",
+    "mechanisms",
+    "plots",
+    "tradeoff",
+    "transformers",
+)
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -198,14 +212,17 @@ __all__ = [
     "mutual_information",
     "normalized_utility",
     "optimal_random_response",
+    "plots",
     "privatize_parquet",
     "randomized_response",
     "renyi_dp",
     "sibson_information",
     "subset_merging",
     "subset_random_response",
+    "suggest_budget",
     "total_variation",
     "tradeoff",
+    "tradeoff_curve",
     "transformers",
     "utility",
     "verify_parquet",

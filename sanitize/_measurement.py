@@ -37,6 +37,8 @@ class Measure:
         Value for the raw table and for the release; None where it does not apply or was not computed.
     bound : float or None
         What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
+    interval : (float, float) or None
+        Ends of the interval around ``after``, for an estimate.
     """
 
     name: str
@@ -46,6 +48,33 @@ class Measure:
     before: float | None
     after: float | None
     bound: float | None = None
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report beyond its measures; every view prints it, the public one only if it says so.
+
+    Attributes
+    ----------
+    name, title : str
+        Key, and heading.
+    words : str
+        What it says, in one paragraph. It names no sensitive symbol.
+    columns : tuple of str
+        Heads of the table, the first for the names of its rows.
+    rows : tuple of tuples
+        Name and figures of each row, None where there is no figure.
+    public : bool
+        The section holds no symbol and no count, so that it may be shown to anybody. Figures are rounded there.
+    """
+
+    name: str
+    title: str
+    words: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str | float | None, ...], ...] = ()
+    public: bool = False
 
 
 @dataclass(frozen=True)

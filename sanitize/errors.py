@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
+    from sanitize.suggestion import Suggestion
     from sanitize.verify import Verification
 
 
@@ -52,6 +53,23 @@ class PolicyError(SanitizeError, ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.key)
+
+
+class InfeasibleTarget(InvalidParameter):
+    """No budget fulfils the wish that was stated.
+
+    Attributes
+    ----------
+    nearest : Suggestion
+        The budget that comes nearest, with its figures.
+    """
+
+    def __init__(self, message: str, nearest: Suggestion) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.nearest)
 
 
 class ColumnError(SanitizeError, ValueError):

@@ -39,6 +39,7 @@ bounds conversions tradeoff accounting capacity individual neighbours notions id
 binning
 mechanisms
 report _render
+curve suggestion plots
 attack
 _design
 _release
@@ -81,6 +82,8 @@ DOORS = {
         "sanitize/frame.py",
         "sanitize/pandas.py",
         "sanitize/report.py",
+        "sanitize/_render/saved.py",
+        "sanitize/curve.py",
         "datasets/",
     ),
     "polars": ("sanitize/_frame.py", "sanitize/polars.py"),
