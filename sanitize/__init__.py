@@ -16,7 +16,7 @@ from sanitize._version import __version__
 from sanitize.lift import lift
 
 if TYPE_CHECKING:
-    from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, tradeoff, transformers
+    from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, plots, tradeoff, transformers
     from sanitize._random import NoiseKey
     from sanitize.accounting import balance_function, joint_release
     from sanitize.alphabet import Alphabet
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     )
     from sanitize.capacity import channel_capacity
     from sanitize.channel import Channel
+    from sanitize.curve import tradeoff_curve
     from sanitize.errors import BudgetExceeded, SanitizeError
     from sanitize.frame import audit, last_report
     from sanitize.individual import individual_channel_capacity, mi_dp
     from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.ledger import Ledger
     from sanitize.lift import (
         alpha_lift,
         alpha_lift_inverse,
@@ -73,7 +75,10 @@ if TYPE_CHECKING:
     )
     from sanitize.notions import approximate_dp, global_dp, identifiability, renyi_dp
     from sanitize.parquet import privatize_parquet
+    from sanitize.policy import Policy
     from sanitize.report import LeakageReport
+    from sanitize.suggestion import suggest_budget
+    from sanitize.verify import Verification, verify_parquet
 
 # Public name -> the room it lives in. Rooms are imported when a name is first used, so that
 # `import sanitize` stays light.
@@ -84,6 +89,7 @@ _ROOMS = {
     "budgets": ("AlphaLiftBudget", "Budget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"),
     "capacity": ("channel_capacity",),
     "channel": ("Channel",),
+    "curve": ("tradeoff_curve",),
     "errors": ("BudgetExceeded", "SanitizeError"),
     "frame": ("audit", "last_report"),
     "individual": ("individual_channel_capacity", "mi_dp"),
@@ -100,6 +106,7 @@ _ROOMS = {
         "total_variation",
         "utility",
     ),
+    "ledger": ("Ledger",),
     "lift": (
         "alpha_lift",
         "alpha_lift_inverse",
@@ -127,9 +134,22 @@ _ROOMS = {
     ),
     "notions": ("approximate_dp", "global_dp", "identifiability", "renyi_dp"),
     "parquet": ("privatize_parquet",),
+    "policy": ("Policy",),
     "report": ("LeakageReport",),
+    "verify": ("Verification", "verify_parquet"),
+    "suggestion": ("suggest_budget",),
 }
-_MODULES = ("accounting", "bounds", "conversions", "datasets", "frame", "mechanisms", "tradeoff", "transformers")
+_MODULES = (
+    "accounting",
+    "bounds",
+    "conversions",
+    "datasets",
+    "frame",
+    "mechanisms",
+    "plots",
+    "tradeoff",
+    "transformers",
+)
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -144,9 +164,12 @@ __all__ = [
     "L1LiftBudget",
     "LDPBudget",
     "LeakageReport",
+    "Ledger",
     "LiftBudget",
     "NoiseKey",
+    "Policy",
     "SanitizeError",
+    "Verification",
     "__version__",
     "accounting",
     "alpha_lift",
@@ -189,16 +212,20 @@ __all__ = [
     "mutual_information",
     "normalized_utility",
     "optimal_random_response",
+    "plots",
     "privatize_parquet",
     "randomized_response",
     "renyi_dp",
     "sibson_information",
     "subset_merging",
     "subset_random_response",
+    "suggest_budget",
     "total_variation",
     "tradeoff",
+    "tradeoff_curve",
     "transformers",
     "utility",
+    "verify_parquet",
     "watchdog",
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -38,6 +38,10 @@ class Recipe:
     release : {"resample", "label"}
     smoothing : float
     min_count : int
+    prints : bool
+        What the mechanism releases is still to be printed (a joint release is made of parts that are).
+    facts : ReleaseFacts
+        What the report says beyond its numbers.
     """
 
     name: str
@@ -47,6 +51,8 @@ class Recipe:
     release: Release = "resample"
     smoothing: float = 0.0
     min_count: int = 0
+    prints: bool = True
+    facts: ReleaseFacts = field(default_factory=ReleaseFacts)
 
 
 @dataclass(frozen=True)
@@ -72,24 +78,39 @@ class Design:
 
 def design(table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts | None = None) -> Design:
     """Learn the law, design the channel, measure it. The report is not yet required to be ok."""
-    if recipe.release not in ("resample", "label"):
-        raise InvalidParameter(f"release must be 'resample' or 'label', got {recipe.release!r}")
     joint = table.to_joint(recipe.smoothing)
-    pooled = _pool_rare(table, joint, recipe.min_count)
-    law = joint if pooled is None else joint.release(pooled)
-    made = recipe.mechanism(law)
-    channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made)
-    if recipe.keeps_symbols:
-        channel = channel.renamed(outputs=law.public)
-        if recipe.release == "resample" and pooled is not None:
-            channel = channel.then(pooled.reversed(joint.p_x))
-    elif recipe.release == "resample":
-        channel = channel.then(channel.reversed(joint.p_x))
+    made, printing = channels_of(table, joint, recipe)
+    channel = made if printing is None else made.then(printing)
     warnings = [*(facts.warnings if facts else ()), *_warnings(table, recipe, channel)]
     facts = replace(facts or ReleaseFacts(), mechanism=recipe.name, release=recipe.release, warnings=tuple(warnings))
     report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts)
     risk = RiskOfSets.of(joint, recipe.budget).risk(joint.pmf)
     return Design(joint, channel, report, int(np.argmax(risk)))
+
+
+def channels_of(
+    table: ContingencyTable, joint: JointDistribution, recipe: Recipe, given: JointDistribution | None = None
+) -> tuple[Channel, Channel | None]:
+    """Channel from public symbols to what the mechanism releases, and the one that prints it, if there is one.
+
+    ``given`` is the law that the mechanism shall see in place of ``joint``, with the same public symbols.
+    """
+    if recipe.release not in ("resample", "label"):
+        raise InvalidParameter(f"release must be 'resample' or 'label', got {recipe.release!r}")
+    pooled = _pool_rare(table, joint, recipe.min_count)
+    law = joint if given is None else given
+    if pooled is not None:
+        law = law.release(pooled)
+    made = recipe.mechanism(law)
+    channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made)
+    if recipe.keeps_symbols:
+        channel = channel.renamed(outputs=law.public)
+        printing = pooled
+    else:
+        printing = channel if recipe.prints else None
+    if recipe.release == "label" or printing is None:
+        return channel, None
+    return channel, printing.reversed(joint.p_x)
 
 
 def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int) -> Channel | None:

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from sanitize._frame import Table
-from sanitize._parquet_source import BATCH_ROWS, ParquetSource
-from sanitize._parquet_target import Target, summary
+from sanitize._parquet_source import ParquetSource
+from sanitize._parquet_target import summary
 from sanitize._random import NoiseKey, random_words
+from sanitize._source import BATCH_ROWS
+from sanitize._target import Target
 from sanitize._tasks import (
     CountRows,
     RewriteRows,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from sanitize._order import OrderAudit
     from sanitize._parquet_passes import Rows
     from sanitize._release import Layout, Release
+    from sanitize._source import Source
     from sanitize.joint import ContingencyTable
     from sanitize.transformers import Sanitizer
 
@@ -90,7 +93,7 @@ def release_by_tasks(
     shared = without_files(opened)
 
     def counting(
-        whole: ParquetSource, layout: Layout, _: int, order: OrderAudit | None
+        whole: Source, layout: Layout, _: int, order: OrderAudit | None
     ) -> tuple[ContingencyTable, dict[str, int]]:
         whole.check(list(dict.fromkeys((*layout.sensitive, *layout.public))))
         counted = engine.run(CountRows(shared, layout, order is not None), tasks, "count")
@@ -132,8 +135,10 @@ def keyed(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
 
 def _folder(target: Path, source: Path, *, force: bool) -> Target:
     """Target as a folder of parts, whatever the source is."""
-    if target.suffix == ".parquet":
-        raise TargetError(f"{target.name} names a file, and workers write a folder of parts; leave out the .parquet")
+    if target.suffix.lower() in (".parquet", ".csv"):
+        raise TargetError(
+            f"{target.name} names a file, and workers write a folder of parts; leave out the {target.suffix}"
+        )
     try:
         Target.check(target, source, force=False)
     except TargetExists:

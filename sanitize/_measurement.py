@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize import measures
 from sanitize.bounds import implied_bounds
@@ -12,7 +12,7 @@ from sanitize.errors import InvalidParameter
 from sanitize.lift import chi2_lift, l1_lift, max_log_lift, min_log_lift
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -37,6 +37,8 @@ class Measure:
         Value for the raw table and for the release; None where it does not apply or was not computed.
     bound : float or None
         What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
+    interval : (float, float) or None
+        Ends of the interval around ``after``, for an estimate.
     """
 
     name: str
@@ -46,6 +48,70 @@ class Measure:
     before: float | None
     after: float | None
     bound: float | None = None
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report beyond its measures; every view prints it, the public one only if it says so.
+
+    Attributes
+    ----------
+    name, title : str
+        Key, and heading.
+    words : str
+        What it says, in one paragraph. It names no sensitive symbol.
+    columns : tuple of str
+        Heads of the table, the first for the names of its rows.
+    rows : tuple of tuples
+        Name and figures of each row, None where there is no figure.
+    public : bool
+        The section holds no symbol and no count, so that it may be shown to anybody. Figures are rounded there.
+    """
+
+    name: str
+    title: str
+    words: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str | float | None, ...], ...] = ()
+    public: bool = False
+
+
+@dataclass(frozen=True)
+class PartLeakage:
+    """What one part of a joint release, or one kept column, tells by itself.
+
+    Attributes
+    ----------
+    part : str
+        Name of the part, or of the kept column.
+    columns : tuple of str
+    mechanism : str or None
+        None for a kept column.
+    max_log_lift, min_log_lift, mutual_information : float
+        Of S and what this part releases, in nats.
+    normalized_utility : float
+        Share of the information in its columns that is kept.
+    """
+
+    part: str
+    columns: tuple[str, ...]
+    mechanism: str | None
+    max_log_lift: float
+    min_log_lift: float
+    mutual_information: float
+    normalized_utility: float
+
+    @classmethod
+    def of(cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]) -> PartLeakage:
+        """Its line, from the summary of a report on this part alone."""
+        names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
+        return cls(part, columns, mechanism, *(float(figures[name]) for name in names))
+
+    @property
+    def role(self) -> str:
+        """The mechanism, or that there is none."""
+        return self.mechanism or "kept as it is"
 
 
 def measure_all(

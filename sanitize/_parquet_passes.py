@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 import numpy as np
 
-from sanitize._parquet_target import ROW_GROUP_ROWS, ReleaseWriter, released_schema, writing
+from sanitize._csv_target import CsvWriter
+from sanitize._parquet_target import ROW_GROUP_ROWS, ReleaseWriter, released_schema
 from sanitize._random import GeneratorWords, NoiseKey, RandomWords
 from sanitize._shuffle import shuffled_blocks
+from sanitize._target import Target, held_back, new_file, writing
 from sanitize.errors import SourceChanged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from sanitize._parquet_source import ParquetSource
     from sanitize._release import Release
-    from sanitize.joint import ContingencyTable
+    from sanitize._source import Source
 
 Rows = Literal["shuffle", "keep"]
 
@@ -40,15 +42,15 @@ class SecondPass:
 
     def __init__(
         self,
-        opened: ParquetSource,
+        opened: Source,
         release: Release,
-        counts: ContingencyTable,
+        expected: NDArray[np.int64],
         words: RandomWords,
         batch_rows: int,
     ) -> None:
         self._opened = opened
-        self._expected = counts.counts.sum(axis=0)
-        self._seen = np.zeros_like(self._expected)
+        self._expected = expected
+        self._seen = np.zeros_like(expected)
         self.words = words
         self._batch_rows = batch_rows
         self.release = release
@@ -57,6 +59,11 @@ class SecondPass:
     def schema(self) -> pa.Schema:
         """Columns of the source."""
         return self._opened.schema
+
+    @property
+    def n_parts(self) -> int:
+        """Parts of the output: as many as the source has files."""
+        return len(self._opened.files)
 
     def parts(self, rows: Rows) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output; one part a file of the source."""
@@ -114,6 +121,26 @@ class SecondPass:
         if n_held:
             yield Block(np.concatenate(held), words, start)
 
+    def write(self, place: Target | BinaryIO, rows: Rows, footer: bytes) -> None:
+        """Second pass into a file, a folder of parts, or a stream; all of it or nothing."""
+        if isinstance(place, Target) and place.as_folder:
+            with place.parts(self.n_parts) as paths:
+                for path, codes in zip(paths, self.parts(rows), strict=True):
+                    with new_file(path) as stream:
+                        write_blocks(stream, path, codes, self, footer)
+                self.verify()
+            return
+        blocks = chain.from_iterable(self.parts(rows))
+        if isinstance(place, Target):
+            place.clear_stale()
+            with new_file(place.path) as stream:
+                write_blocks(stream, place.path, blocks, self, footer, as_csv=place.is_csv)
+                self.verify()
+        else:
+            with held_back(place) as stream:
+                write_blocks(stream, Path("the output stream"), blocks, self, footer, as_csv=True)
+                self.verify()
+
     def verify(self) -> None:
         """Refuse the release when the second pass did not see the rows of the first."""
         self._opened.unchanged()
@@ -131,20 +158,24 @@ def _sizes(n_rows: int, n_parts: int) -> Iterator[int]:
             left -= size
 
 
-def write_blocks(stream: BinaryIO, path: Path, blocks: Iterator[Block], passed: SecondPass, footer: bytes) -> None:
-    """Print blocks into a new Parquet file."""
-    writer: ReleaseWriter | None = None
+def write_blocks(
+    stream: BinaryIO, path: Path, blocks: Iterator[Block], passed: SecondPass, footer: bytes, *, as_csv: bool = False
+) -> None:
+    """Print blocks into a new file: Parquet, or CSV."""
+
+    def start(columns: dict[str, pa.Array]) -> ReleaseWriter | CsvWriter:
+        schema = released_schema(passed.schema, columns)
+        return CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, footer)
+
+    writer: ReleaseWriter | CsvWriter | None = None
     try:
         for block in blocks:
             columns = passed.release.decode(block.codes, block.words, block.start)
             with writing(path):
-                if writer is None:
-                    writer = ReleaseWriter(stream, released_schema(passed.schema, columns), footer)
+                writer = writer or start(columns)
                 writer.write(columns)
         with writing(path):
-            if writer is None:
-                columns = passed.release.decode(np.empty(0, np.int32), passed.words, 0)
-                writer = ReleaseWriter(stream, released_schema(passed.schema, columns), footer)
+            writer = writer or start(passed.release.decode(np.empty(0, np.int32), passed.words, 0))
             writer.close()
     except BaseException:
         if writer is not None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sanitize._columns import check_type
-from sanitize.errors import ColumnError, SourceChanged, SourceError
+from sanitize._hive import partition_schema
+from sanitize._source import Source, check_regular, files_under, reading, stamp_of
+from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,28 +29,18 @@ _FOOTER_ITEMS = 1 << 24
 # A column chunk that promises more than this out of a thousandth of it is a decompression bomb.
 _BOMB_BYTES = 1 << 28
 _BOMB_RATIO = 1000
-BATCH_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
-class ParquetSource:
-    """Files of one table: a Parquet file, or all ``*.parquet`` files under a folder, with one schema.
-
-    Attributes
-    ----------
-    root : Path
-        What the user named.
-    files : tuple of Path
-    schema : pyarrow.Schema
-    n_rows : int
-        Rows that the footers announce.
-    """
+class ParquetSource(Source):
+    """Files of one table: a Parquet file, or all ``*.parquet`` files under a folder, with one schema."""
 
     root: Path
     files: tuple[Path, ...]
     schema: pa.Schema
     n_rows: int
     _stamps: tuple[tuple[int, int, int], ...]
+    partitions: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, root: str | os.PathLike[str]) -> ParquetSource:
@@ -62,13 +53,13 @@ class ParquetSource:
             different columns.
         """
         path = Path(root)
-        files = _files(path)
+        files = files_under(path, [".parquet"])
         schema: pa.Schema | None = None
         n_rows = 0
         for file in files:
-            with _reading(file):
-                _check_regular(file)
-                footer = _open(file)
+            with reading(file.name):
+                check_regular(file)
+                footer = open_footer(file)
             found = footer.schema_arrow.remove_metadata()
             if schema is None:
                 schema = found
@@ -77,46 +68,26 @@ class ParquetSource:
             n_rows += footer.metadata.num_rows
             footer.close()
         assert schema is not None
-        return cls(path, files, schema, n_rows, tuple(_stamp(file) for file in files))
+        named = partition_schema(path, files)
+        stamps = tuple(stamp_of(file) for file in files)
+        return cls(path, files, pa.schema([*schema, *named]), n_rows, stamps, tuple(named.names))
 
-    def check(self, columns: Sequence[str]) -> None:
-        """Refuse columns that are absent, ambiguous or nested, before their data is touched."""
-        names = self.schema.names
-        for name in columns:
-            found = names.count(name)
-            if found == 0:
-                raise ColumnError.absent(name, names)
-            if found > 1:
-                raise ColumnError(f"{self.root.name} has {found} columns named {name!r}; rename them first", name)
-            check_type(self.schema.field(name).type, name)
-
-    def label(self, file: Path) -> str:
-        """Name of a file inside the source, for its random stream; empty for a single file."""
-        return "" if file == self.root else file.relative_to(self.root).as_posix()
-
-    def batches(
-        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
-    ) -> Iterator[dict[str, pa.Array]]:
-        """Columns of one file, or of some of its row groups, a batch at a time; text columns stay dictionaries."""
-        with _reading(file):
-            reader = _open(file, self._text(columns))
+    def _stored(
+        self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
+    ) -> Iterator[pa.RecordBatch]:
+        with reading(file.name):
+            reader = open_footer(file, self._text(columns))
         with contextlib.closing(reader):
             _refuse_bombs(reader, columns, file)
-            with _reading(file):
+            with reading(file.name):
                 batches = reader.iter_batches(batch_size=batch_rows, row_groups=row_groups, columns=list(columns))
             while True:
-                with _reading(file):
+                with reading(file.name):
                     batch = next(batches, None)
                 if batch is None:
                     return
                 # A name may also select nested fields that start with it, so pick by exact name.
-                yield {name: batch.column(batch.schema.get_field_index(name)) for name in columns}
-
-    def unchanged(self) -> None:
-        """Refuse to go on when a file is not the one that was opened."""
-        for file, stamp in zip(self.files, self._stamps, strict=True):
-            if not file.exists() or _stamp(file) != stamp:
-                raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
+                yield batch.select([batch.schema.get_field_index(name) for name in columns])
 
     def _text(self, columns: Sequence[str]) -> list[str]:
         types = {name: self.schema.field(name).type for name in columns}
@@ -127,34 +98,8 @@ class ParquetSource:
         ]
 
 
-def _files(path: Path) -> tuple[Path, ...]:
-    if path.is_dir():
-        found = (file for file in path.rglob("*.parquet") if not file.is_dir())
-        files = tuple(sorted(file for file in found if not _hidden(file.relative_to(path))))
-        if not files:
-            raise SourceError(f"the folder {path.name!r} holds no *.parquet files")
-        return files
-    if not path.exists():
-        raise SourceError(f"no such file or folder: {path}")
-    return (path,)
-
-
-def _check_regular(file: Path) -> None:
-    """Refuse pipes and devices, on which reading would wait or never end."""
-    if file.exists() and not file.is_file():
-        raise SourceError(f"{file.name} is not a regular file; write the data to a Parquet file first")
-
-
-def _hidden(relative: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in relative.parts)
-
-
-def _stamp(file: Path) -> tuple[int, int, int]:
-    state = file.stat()
-    return state.st_size, state.st_mtime_ns, state.st_ino
-
-
-def _open(file: Path, text_columns: Sequence[str] = ()) -> pq.ParquetFile:
+def open_footer(file: Path, text_columns: Sequence[str] = ()) -> pq.ParquetFile:
+    """A reader whose parser has been kept from believing what is not there."""
     _check_frame(file)
     return pq.ParquetFile(
         file,
@@ -199,19 +144,3 @@ def _refuse_bombs(reader: pq.ParquetFile, columns: Sequence[str], file: Path) ->
                     f"{file.name}: a column promises {chunk.total_uncompressed_size} bytes out of "
                     f"{chunk.total_compressed_size}; refused as a decompression bomb"
                 )
-
-
-@contextlib.contextmanager
-def _reading(file: Path) -> Iterator[None]:
-    """Errors of the reader as one sentence that quotes no bytes of the file."""
-    try:
-        yield
-    except SourceError:
-        raise
-    except PermissionError:
-        raise SourceError(f"{file.name} may not be read; check its permissions") from None
-    except (pa.ArrowMemoryError, MemoryError):
-        raise SourceError(f"{file.name} needs more memory than there is to decode") from None
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        reason = "a page fails its checksum" if "checksum" in str(error).lower() else "it is damaged or not supported"
-        raise SourceError(f"{file.name} cannot be read: {reason} ({type(error).__name__})") from None

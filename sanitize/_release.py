@@ -76,6 +76,7 @@ class Layout:
     public: tuple[str, ...]
     bins: Mapping[str, Bins] = field(default_factory=dict)
     missing: Missing = "category"
+    labelled: frozenset[str] = frozenset()  # columns whose bins are released as labels, where others are drawn
 
     def __post_init__(self) -> None:
         if self.missing not in ("category", "error"):
@@ -192,7 +193,7 @@ class Release:
         if self.recipe.release == "label":
             return columns
         for lane, (name, bins) in enumerate(sorted(self.layout.bins.items())):
-            if name in columns:
+            if name in columns and name not in self.layout.labelled:
                 drawn = words.words(_BIN_LANE + lane, start, len(released))
                 columns[name] = bins.draw(columns[name], drawn)
         return columns

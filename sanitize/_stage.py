@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -21,9 +21,19 @@ from sanitize.errors import InvalidChannel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sanitize._random import RandomWords
+
 SCALE_BITS = 62
 SCALE = 1 << SCALE_BITS
 ROW_TOLERANCE = 1e-9
+
+
+class Sampler(Protocol):
+    """Draws outputs of a stage."""
+
+    def draw(self, rows: NDArray[Any], source: RandomWords, lane: int, start: int) -> NDArray[np.int32]:
+        """One output for each row, decided by the words of a lane from ``start`` on."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +129,7 @@ class Stage:
         )
 
     @cached_property
-    def sampler(self) -> AliasTable | GuideTable:
+    def sampler(self) -> Sampler:
         """Table for drawing outputs, built once: by guide for small channels, by alias for the others."""
         largest = int(np.diff(self.indptr).max())
         bits = guide_bits(self.n_inputs, self.n_outputs, largest)

@@ -18,12 +18,13 @@ import numpy as np
 
 from sanitize._order import OrderAudit
 from sanitize._parquet_passes import Block, SecondPass, _sizes, write_blocks
-from sanitize._parquet_source import BATCH_ROWS, ParquetSource, _open, _reading
-from sanitize._parquet_target import ROW_GROUP_ROWS, new_file
+from sanitize._parquet_source import ParquetSource, open_footer
+from sanitize._parquet_target import ROW_GROUP_ROWS
 from sanitize._random import NoiseKey
 from sanitize._shuffle import shuffled_blocks
+from sanitize._source import BATCH_ROWS, reading
+from sanitize._target import new_file
 from sanitize.errors import SourceChanged
-from sanitize.joint import ContingencyTable
 from sanitize.parquet import _count
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._release import Layout, Release
+    from sanitize.joint import ContingencyTable
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ def tasks_of(source: ParquetSource, task_rows: int) -> list[Task]:
 
 
 def _row_group_sizes(file: Path) -> list[int]:
-    with _reading(file):
-        footer = _open(file)
+    with reading(file.name):
+        footer = open_footer(file)
     with contextlib.closing(footer):
         return [footer.metadata.row_group(i).num_rows for i in range(footer.metadata.num_row_groups)]
 
@@ -106,7 +108,7 @@ class _Slice(ParquetSource):
 
     @classmethod
     def of(cls, source: ParquetSource, task: Task) -> _Slice:
-        return cls(source.root, (task.file,), source.schema, source.n_rows, (), task.row_groups)
+        return cls(source.root, (task.file,), source.schema, source.n_rows, (), source.partitions, task.row_groups)
 
     def batches(
         self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
@@ -272,9 +274,7 @@ class WriteShuffled:
 
 
 def _second_pass(source: ParquetSource, release: Release, words: NoiseKey) -> SecondPass:
-    symbols = release.design.channel.inputs
-    nothing = ContingencyTable(symbols, symbols, np.zeros((1, len(symbols)), np.int64))
-    return SecondPass(source, release, nothing, words, BATCH_ROWS)
+    return SecondPass(source, release, np.zeros(release.design.channel.n_inputs, np.int64), words, BATCH_ROWS)
 
 
 def part_of(folder: Path, number: int) -> Path:

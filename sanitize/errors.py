@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
+    from sanitize.suggestion import Suggestion
+    from sanitize.verify import Verification
 
 
 class SanitizeError(Exception):
@@ -43,6 +46,40 @@ class InvalidBudget(SanitizeError, ValueError):
 
 class InvalidParameter(SanitizeError, ValueError):
     """A parameter is outside its legal set."""
+
+
+class PolicyError(SanitizeError, ValueError):
+    """A release policy cannot be read, or one of its keys is unknown, missing or out of range.
+
+    Attributes
+    ----------
+    key : str or None
+        Path of the key concerned.
+    """
+
+    def __init__(self, message: str, key: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.key)
+
+
+class InfeasibleTarget(InvalidParameter):
+    """No budget fulfils the wish that was stated.
+
+    Attributes
+    ----------
+    nearest : Suggestion
+        The budget that comes nearest, with its figures.
+    """
+
+    def __init__(self, message: str, nearest: Suggestion) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.nearest)
 
 
 class ColumnError(SanitizeError, ValueError):
@@ -134,6 +171,51 @@ class BudgetExceeded(SanitizeError):
         return type(self), (self.report, self.witness, self.excess)
 
 
+class LedgerExceeded(BudgetExceeded):
+    """A release exceeds the budget of a ledger together with those recorded of the same rows.
+
+    Attributes
+    ----------
+    report : LeakageReport
+        Of all of them together.
+    witness : tuple
+        As in `BudgetExceeded`.
+    budget : Budget
+        Of the ledger. The report's own is smaller where some releases count by a bound.
+    n_recorded : int
+        Releases recorded.
+    left : float or None
+        How far, in nats, the recorded releases alone are from the budget; None where that was only bounded.
+    """
+
+    def __init__(
+        self,
+        report: LeakageReport,
+        witness: tuple[Any, Any],
+        excess: float,
+        budget: Budget,
+        n_recorded: int,
+        left: float | None,
+    ) -> None:
+        super().__init__(report, witness, excess)
+        self.budget = budget
+        self.n_recorded = n_recorded
+        self.left = left
+        room = "" if left is None else f" What is recorded leaves {max(left, 0.0):.6g} nats."
+        self.args = (
+            f"together with the {n_recorded} release(s) recorded of these rows the release exceeds the budget "
+            f"{budget!r} by {excess:.6g} nats; nothing was released.{room} Design it within what is left, or "
+            "hand out copies of a release that is recorded: they tell nothing more.",
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.report, self.witness, self.excess, self.budget, self.n_recorded, self.left)
+
+
+class LedgerError(SanitizeError, ValueError):
+    """A ledger is absent, damaged, locked away, or about other rows or other sensitive columns."""
+
+
 class RowOrderLeak(SanitizeError):
     """The order of the rows tells more about S than the budget allows, so they cannot keep it.
 
@@ -168,6 +250,24 @@ class TargetError(SanitizeError, OSError):
 
 class TargetExists(TargetError):
     """The output is there already and overwriting was not asked for."""
+
+
+class VerificationFailed(SanitizeError):
+    """A released file fails a check against its source and its policy.
+
+    Attributes
+    ----------
+    verification : Verification
+        Every check with what it found.
+    """
+
+    def __init__(self, verification: Verification) -> None:
+        self.verification = verification
+        failed = ", ".join(check.name for check in verification.checks if not check.ok)
+        super().__init__(f"the release fails its verification ({failed}); do not hand it out")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.verification,)
 
 
 class UnseenSymbolWarning(UserWarning):

@@ -12,28 +12,29 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from sanitize._measurement import Measure, measure_all
+from sanitize._measurement import Measure, PartLeakage, Section, measure_all
+from sanitize._views import ReportViews
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.lift import lift, max_log_lift, min_log_lift
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from sanitize._views import Audience
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.curve import TradeoffCurve
     from sanitize.joint import JointDistribution
 
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
 # rounding in double precision and nothing else.
 VERDICT_TOLERANCE = 1e-9
 
-SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
+PlotKind = Literal["lift", "histogram", "risk", "marginals", "curve"]
 
-Audience = Literal["internal", "public"]
-Kind = Literal["exact", "bound", "estimate"]
+SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 
 @runtime_checkable
@@ -63,6 +64,8 @@ class ReleaseFacts:
         Sentences for people; they name no sensitive symbol.
     kept : tuple of str
         Columns released without a channel.
+    parts : tuple of PartLeakage
+        Of a joint release: what each part and each kept column tells by itself.
     """
 
     mechanism: str = "none"
@@ -71,10 +74,11 @@ class ReleaseFacts:
     n_unseen: int | None = None
     warnings: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    parts: tuple[PartLeakage, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class LeakageReport:
+class LeakageReport(ReportViews):
     """What a release leaks about S and keeps of X, before and after, against its budget. Frozen.
 
     Build it with `LeakageReport.measure`. ``print(report)`` gives one screen of text.
@@ -100,6 +104,8 @@ class LeakageReport:
     _before: JointDistribution = field(repr=False)
     _after: JointDistribution = field(repr=False)
     _channel_excess: float = field(default=-math.inf, repr=False)
+    sections: tuple[Section, ...] = ()
+    curve: TradeoffCurve | None = field(default=None, repr=False)
 
     @classmethod
     def measure(
@@ -199,13 +205,27 @@ class LeakageReport:
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
-    def to_frame(self, table: Literal["symbols", "measures", "columns"] = "measures") -> pd.DataFrame:
+    def with_notes(self, notes: tuple[str, ...]) -> LeakageReport:
+        """Report with more to say; notes name no symbol."""
+        return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
+
+    def with_section(self, section: Section) -> LeakageReport:
+        """The report with one more section, or with the section of that name replaced."""
+        others = tuple(part for part in self.sections if part.name != section.name)
+        return replace(self, sections=(*others, section))
+
+    def with_curve(self, curve: TradeoffCurve) -> LeakageReport:
+        """The report with a privacy-utility curve, which the page then draws with this release on it."""
+        return replace(self, curve=curve)
+
+    def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame.
 
         Parameters
         ----------
-        table : {"measures", "symbols", "columns"}
-            Measures before and after; leakage of each released symbol (internal); columns and their roles.
+        table : {"measures", "symbols", "columns", "parts"}
+            Measures before and after; leakage of each released symbol (internal); columns and their roles; what each
+            part of a joint release and each kept column tells by itself.
         """
         import pandas as pd
 
@@ -215,7 +235,9 @@ class LeakageReport:
             return pd.DataFrame(self._symbols())
         if table == "columns":
             return pd.DataFrame(self._columns())
-        raise InvalidParameter(f"table must be 'symbols', 'measures' or 'columns', got {table!r}")
+        if table == "parts":
+            return pd.DataFrame([{**vars(part), "role": part.role} for part in self.facts.parts])
+        raise InvalidParameter(f"table must be 'symbols', 'measures', 'columns' or 'parts', got {table!r}")
 
     def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
         """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""
@@ -235,41 +257,41 @@ class LeakageReport:
 
     def _columns(self) -> list[dict[str, str]]:
         rows = [{"column": name, "role": "sensitive"} for name in self.sensitive if name not in self.facts.kept]
-        rows += [{"column": name, "role": "released through the channel"} for name in self.public]
+        released = [name for name in self.public if name not in self.facts.kept]
+        rows += [{"column": name, "role": "released through the channel"} for name in released]
         return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
 
-    def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
-        """The report as plain values; infinities are the strings "inf" and "-inf"."""
+    def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
         from sanitize._render.document import to_document
 
-        return to_document(self, audience)
+        return to_document(self, audience, n_symbols)
 
-    def to_json(self, path: str | Path | None = None, *, audience: Audience = "internal") -> str:
-        """The report as JSON with a versioned schema; written to ``path`` when one is given."""
-        from sanitize._render.document import to_json
+    def plot(self, kind: PlotKind, ax: Axes | None = None) -> Axes:
+        """One picture of the release, on matplotlib axes. No picture names a sensitive symbol.
 
-        return to_json(self, audience, path)
+        Parameters
+        ----------
+        kind : {"lift", "histogram", "risk", "marginals", "curve"}
+            Heat map of the log-lift before and after, sensitive symbols by rank and share; histogram of the max-
+            and min-log-lift of the symbols before (filled) and after (outlines) [ZDS Fig. 1]; range of the
+            log-lift of each released symbol, with what is allowed; shares of symbols before and after;
+            privacy-utility curve with this release on it (`with_curve` first).
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
 
-    def to_html(self, path: str | Path | None = None, *, audience: Audience = "internal") -> str:
-        """The report as one self-contained page: no script, no network; written to ``path`` when given."""
-        from sanitize._render.html import to_html
+        Returns
+        -------
+        matplotlib.axes.Axes
 
-        return to_html(self, audience, path)
+        Raises
+        ------
+        ModuleNotFoundError
+            Without matplotlib: ``pip install 'sanitize-tabular[plot]'``.
+        """
+        from sanitize._render.axes import draw_report
 
-    def to_text(self, *, audience: Audience = "internal") -> str:
-        """The report as one screen of text, 80 columns wide."""
-        from sanitize._render.text import to_text
-
-        return to_text(self, audience)
-
-    def __str__(self) -> str:
-        return self.to_text()
+        return draw_report(self, kind, ax)
 
     def __repr__(self) -> str:
         verdict = "within budget" if self.ok else "OVER BUDGET"
         return f"LeakageReport({self.facts.mechanism}, {verdict if self.budget is not None else 'no budget'})"
-
-    def _repr_html_(self) -> str:
-        from sanitize._render.html import to_fragment
-
-        return to_fragment(self, "internal")

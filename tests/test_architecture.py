@@ -39,15 +39,18 @@ bounds conversions tradeoff accounting capacity individual neighbours notions id
 binning
 mechanisms
 report _render
+curve suggestion plots
 attack
 _design
 _release
 _frame
 transformers
 frame
+ledger
 parquet
-pandas polars dask spark
 policy
+verify
+pandas polars dask spark
 cli
 __main__
 datasets
@@ -67,13 +70,20 @@ DOORS = {
         "sanitize/_frame.py",
         "sanitize/parquet.py",
         "sanitize/_parquet*",
-        "sanitize/_shuffle.py",
+        "sanitize/verify.py",
+        "sanitize/_verify*",
+        "sanitize/_csv*",
+        "sanitize/_source.py",
+        "sanitize/_hive.py",
+        "sanitize/_ledger_file.py",
     ),
     "pandas": (
         "sanitize/_frame.py",
         "sanitize/frame.py",
         "sanitize/pandas.py",
         "sanitize/report.py",
+        "sanitize/_render/saved.py",
+        "sanitize/curve.py",
         "datasets/",
     ),
     "polars": ("sanitize/_frame.py", "sanitize/polars.py"),
@@ -86,6 +96,7 @@ DOORS = {
         "sanitize/_rows.py",
         "sanitize/measures.py",
         "sanitize/_order.py",
+        "sanitize/_verify*",
         # theory
         "sanitize/accounting.py",
         "sanitize/_accounting*",

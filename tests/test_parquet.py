@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 import sanitize as sz
 import sanitize.pandas
 import sanitize.parquet as room
-from sanitize import _parquet_passes, _parquet_target
+from sanitize import _parquet_passes, _parquet_target, _target
 from sanitize._shuffle import shuffled_blocks
 from sanitize.channel import Channel
 from sanitize.errors import (
@@ -475,7 +475,7 @@ def test_a_sub_folder_named_like_a_file_is_looked_into(tmp_path):
 
 def test_a_folder_without_parquet_files_is_refused(tmp_path):
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.csv").write_text("s,x\n")
+    (tmp_path / "in" / "a.txt").write_text("s,x\n")
     with pytest.raises(SourceError, match=r"holds no \*\.parquet files"):
         privatize_parquet(tmp_path / "in", tmp_path / "out", merging())
 
@@ -576,7 +576,7 @@ def test_a_folder_that_may_not_be_written_to_is_named(source, folder, tmp_path, 
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_parquet_target, "_anonymous", refuse)
+        patch.setattr(_target, "_anonymous", refuse)
         with pytest.raises(TargetError, match="may not be written to; nothing was released"):
             privatize_parquet(source, tmp_path / "out.parquet", merging())
     monkeypatch.setattr(Path, "mkdir", refuse)
@@ -619,7 +619,7 @@ def test_a_disk_that_fills_up_is_one_error(free, source, tmp_path, monkeypatch):
     """The abandoned writer must not try again when it is collected: that would be a second message."""
     name = tmp_path / ".out.parquet.tmp"
     monkeypatch.setattr(FullDisk, "room", free)
-    monkeypatch.setattr(_parquet_target, "_anonymous", lambda _: (FullDisk(name, "w"), name))
+    monkeypatch.setattr(_target, "_anonymous", lambda _: (FullDisk(name, "w"), name))
     with pytest.raises(TargetError, match=r"No space left on device"):
         privatize_parquet(source, tmp_path / "out.parquet", merging())
     gc.collect()

@@ -54,7 +54,13 @@ TAGS = {
         "ul",
         "li",
     ),
+    *("dl", "dt", "dd", "br", "b", "strong", "span", "footer", "figure"),
+    *("svg", "rect", "line", "circle", "polyline", "text"),
     *("div", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "small"),
+}
+DRAWING = {
+    *("x", "y", "width", "height", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "points"),
+    *("text-anchor", "viewbox", "preserveaspectratio", "role", "aria-label", "aria-hidden"),
 }
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -337,14 +343,16 @@ def test_document_has_a_versioned_schema() -> None:
     internal, public = (measured(budget=BUDGETS["lift"]).to_dict(audience=audience) for audience in AUDIENCES)
     assert (internal["schema"], internal["version"]) == ("sanitize/leakage-report", 1)
     assert internal["library_version"] == sz.__version__
-    assert set(internal) - set(public) == {"symbols", "n_rows", "n_unseen", "n_symbols"}
+    assert set(internal) - set(public) == {
+        "symbols", "n_rows", "n_unseen", "n_symbols", "lift", "margins", "curve",
+    }  # fmt: skip
     assert set(public) == {
-        "schema", "version", "library_version", "audience", "verdict", "columns", "measures", "warnings",
+        "schema", "version", "library_version", "audience", "verdict", "columns", "measures", "warnings", "sections",
     }  # fmt: skip
     assert set(public["verdict"]) == {
-        "ok", "budget", "worst_excess", "tolerance", "mechanism", "release", "seeded",
+        "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "release", "seeded",
     }  # fmt: skip
-    assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound"}
+    assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "interval"}
     assert set(internal["symbols"][0]) == {"symbol", "probability", "max_log_lift", "min_log_lift", "excess"}
 
 
@@ -456,7 +464,7 @@ def test_page_with_hostile_names_runs_nothing_loads_nothing_and_stays_small(kind
     assert len(page.encode()) < 1_000_000
     assert {tag for tag, _ in parsed.tags} <= TAGS
     names = {name for _, attributes in parsed.tags for name in attributes}
-    assert names <= {"lang", "charset", "http-equiv", "content", "name", "class", "scope"}
+    assert names <= {"lang", "charset", "http-equiv", "content", "name", "class", "scope", *DRAWING}
     assert not re.search(r"https?:|url\(|@import|javascript:", page.replace(HOSTILE[kind], ""))
     assert not re.search("[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b\x1b]", page)
 
@@ -465,6 +473,8 @@ def test_page_of_ten_thousand_symbols_lists_two_hundred_and_counts_the_rest() ->
     report = hostile("n" * 2_000, n_x=10_000)
     page = report.to_html()
     assert len(page.encode()) < 1_000_000
+    assert "24 of 10000 symbols" in page
+    assert "16 of 10000 symbols" in page
     assert "200 of 10000" in page
     assert "other 9800" in page
     assert len(report.to_dict()["symbols"]) == 10_000

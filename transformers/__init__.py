@@ -3,6 +3,7 @@
 from sanitize.transformers._estimators import RandomizedResponse, SubsetMerging, Watchdog
 from sanitize.transformers._exponential import ExponentialChannel
 from sanitize.transformers._gaussian import GaussianChannel
+from sanitize.transformers._joint_release import JointRelease
 from sanitize.transformers._optimal import OptimalRandomResponse, SubsetRandomResponse
 from sanitize.transformers._sanitizer import Sanitizer
 from sanitize.transformers._scoring import leakage_scorer, utility_scorer
@@ -10,6 +11,7 @@ from sanitize.transformers._scoring import leakage_scorer, utility_scorer
 __all__ = [
     "ExponentialChannel",
     "GaussianChannel",
+    "JointRelease",
     "OptimalRandomResponse",
     "RandomizedResponse",
     "Sanitizer",

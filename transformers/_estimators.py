@@ -65,6 +65,8 @@ class Watchdog(Sanitizer):
     (['class', 'sex'], True)
     """
 
+    _takes_any_budget = True
+
     def _recipe(self) -> Recipe:
         budget = as_budget(self.budget)
         return self._with_settings("watchdog", partial(watchdog, budget=budget), budget)
@@ -98,6 +100,8 @@ class SubsetMerging(Sanitizer):
     >>> sanitizer.report_.ok
     True
     """
+
+    _takes_any_budget = True
 
     def _recipe(self) -> Recipe:
         budget = as_budget(self.budget)

@@ -19,7 +19,7 @@ from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
 from sanitize.joint import ContingencyTable
-from sanitize.report import SEEDED_NOTE, LeakageReport, ReleaseFacts
+from sanitize.report import SEEDED_NOTE, LeakageReport
 from sanitize.transformers._roles import bins_of, public_columns, with_sensitive
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     # ------------------------------------------------------------------------------- what subclasses say
 
     _needs_sensitive = True
+    _takes_any_budget = False  # whether the mechanism can be designed given other columns
 
     @abstractmethod
     def _recipe(self) -> Recipe:
@@ -148,14 +149,11 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
     ) -> Sanitizer:
         """Design from counts, wherever they were taken; the path that files share."""
-        notes = (SEEDED_NOTE,) if self._seeded else ()
-        facts = ReleaseFacts(seeded=self._seeded, warnings=notes)
+        notes = (*((SEEDED_NOTE,) if self._seeded else ()), *recipe.facts.warnings)
+        facts = replace(recipe.facts, seeded=self._seeded, warnings=notes)
         if self.keep_sensitive:
-            facts = replace(
-                facts,
-                kept=layout.sensitive,
-                warnings=(*notes, "the sensitive columns are kept in the output: not for release"),
-            )
+            notes = (*notes, "the sensitive columns are kept in the output: not for release")
+            facts = replace(facts, kept=layout.sensitive, warnings=notes)
         release = Release.fit(layout, recipe, counts, handle_unknown=self.handle_unknown, facts=facts, clipped=clipped)
         if not self.keep_sensitive:
             release.design.report.require()

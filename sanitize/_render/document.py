@@ -15,29 +15,36 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._render.audience import publish, warnings_of_facts
+from sanitize._render.pictures import lift_map, margins
 from sanitize._version import __version__
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import InvalidParameter, TargetError
-from sanitize.report import VERDICT_TOLERANCE
+from sanitize.report import VERDICT_TOLERANCE, ChannelBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sanitize._views import Audience
     from sanitize.budgets import Budget
-    from sanitize.report import Audience, LeakageReport
+    from sanitize.report import LeakageReport
 
 SCHEMA = "sanitize/leakage-report"
 VERSION = 1
 
 Number = float | str | None
 
+# Budgets whose numbers say everything, by their names in a document.
+BUDGETS: dict[str, type] = {
+    kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)
+}
+
 
 def to_document(report: LeakageReport, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
     """Report as dicts, lists, strings, booleans and finite numbers.
 
     Infinities are the strings ``inf`` and ``-inf``; what was not computed is None. No view holds a sensitive
-    symbol. The public one holds no released symbol and no count either, and its figures are rounded to four
-    significant digits: all digits of a ratio of counts would give the counts away.
+    symbol. What the public one leaves out is said in `publish`.
 
     Parameters
     ----------
@@ -46,19 +53,37 @@ def to_document(report: LeakageReport, audience: Audience, n_symbols: int | None
     n_symbols : int, optional
         How many released symbols to list, riskiest first; all of them by default.
     """
+    check_audience(audience)
+    document = without_pictures(report, n_symbols)
+    if audience == "public":
+        return publish(document)
+    before, after, curve = report._before, report._after, report.curve
+    return document | {
+        "lift": lift_map(before, after, exact),
+        "margins": margins(before, after, exact),
+        "curve": None if curve is None else curve.to_dict(),
+    }
+
+
+def check_audience(audience: Audience) -> None:
+    """Refuse an unknown audience."""
     if audience not in ("internal", "public"):
         raise InvalidParameter(f"audience must be 'internal' or 'public', got {audience!r}")
-    figure = _exact if audience == "internal" else _rounded
+
+
+def without_pictures(report: LeakageReport, n_symbols: int | None = None) -> dict[str, Any]:
+    """Internal document without what only pictures show."""
     facts = report.facts
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "version": VERSION,
         "library_version": __version__,
-        "audience": audience,
+        "audience": "internal",
         "verdict": {
             "ok": report.ok,
             "budget": _budget(report.budget),
-            "worst_excess": None if report.budget is None else figure(report.worst_excess),
+            "allowed": budget_words(report.budget),
+            "worst_excess": None if report.budget is None else exact(report.worst_excess),
             "tolerance": VERDICT_TOLERANCE,
             "mechanism": facts.mechanism,
             "release": facts.release,
@@ -75,30 +100,41 @@ def to_document(report: LeakageReport, audience: Audience, n_symbols: int | None
                 "label": measure.label,
                 "unit": measure.unit,
                 "kind": measure.kind,
-                "before": figure(measure.before),
-                "after": figure(measure.after),
-                "bound": figure(measure.bound),
+                "before": exact(measure.before),
+                "after": exact(measure.after),
+                "bound": exact(measure.bound),
+                "interval": None if measure.interval is None else [exact(end) for end in measure.interval],
             }
             for measure in report.measures
         ],
-        "warnings": _warnings(report, audience),
+        "sections": [
+            {
+                "name": section.name,
+                "title": section.title,
+                "words": section.words,
+                "columns": list(section.columns),
+                "rows": [[cell if isinstance(cell, str) else exact(cell) for cell in row] for row in section.rows],
+                "public": section.public,
+            }
+            for section in report.sections
+        ],
+        "n_rows": report.n_rows,
+        "n_unseen": facts.n_unseen,
+        "n_symbols": len(report.excess),
+        "symbols": [
+            {name: value if isinstance(value, str) else exact(value) for name, value in row.items()}
+            for row in report._symbols(n_symbols)
+        ],
     }
-    if audience == "public":
-        return document
-    symbols = [
-        {name: value if isinstance(value, str) else figure(value) for name, value in row.items()}
-        for row in report._symbols(n_symbols)
-    ]
-    counts = {"n_rows": report.n_rows, "n_unseen": facts.n_unseen, "n_symbols": len(report.excess)}
-    return document | counts | {"symbols": symbols}
+    return document | {"warnings": [*warnings_of_facts(document), *facts.warnings]}
 
 
-def to_json(report: LeakageReport, audience: Audience, path: str | Path | None) -> str:
+def to_json(document: dict[str, Any], path: str | Path | None) -> str:
     """Document as JSON; whatever is not ASCII is escaped, so that no name can steer a terminal.
 
     With a path it is also written there, in one step and readable by its owner only.
     """
-    text = json.dumps(to_document(report, audience), indent=2, allow_nan=False) + "\n"
+    text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     if path is not None:
         write(path, text)
     return text
@@ -152,7 +188,7 @@ def budget_words(budget: Budget | None) -> str:
                 return "no limit (LDP with an infinite epsilon)"
             return (
                 f"{eps:.4g}-LDP of the sensitive columns (nats): no released value is more than "
-                f"{_times(eps)} times as likely under one sensitive value as under another"
+                f"{times(eps)} times as likely under one sensitive value as under another"
             )
         case L1LiftBudget(lower=lower, upper=upper):
             return _averaged_words("l1-lift", lower, upper, math.expm1)
@@ -160,14 +196,15 @@ def budget_words(budget: Budget | None) -> str:
             return _averaged_words("chi2-lift", lower, upper, lambda bound: math.expm1(bound) ** 2)
         case AlphaLiftBudget(alpha=alpha, lower=lower, upper=upper):
             return _averaged_words(f"alpha-lift of order {alpha:.4g}", lower, upper, math.exp)
-    return f"every released value meets the limits of {type(budget).__name__}"
+    owner = "the whole channel" if isinstance(budget, ChannelBudget) else "every released value"
+    return f"{owner} meets the limits of {type(budget).__name__}"
 
 
 def _lift_words(lower: float, upper: float) -> str:
     if math.isinf(lower) and math.isinf(upper):
         return "no limit (lift budget with both bounds infinite)"
     least, most = f"{0.0 - lower:.4g}", f"{upper:.4g}"
-    less, more = f"less than {_times(-lower)}", f"more than {_times(upper)}"
+    less, more = f"less than {times(-lower)}", f"more than {times(upper)}"
     if math.isinf(lower):
         limit, either = f"at most {most}", more
     elif math.isinf(upper):
@@ -185,7 +222,8 @@ def _averaged_words(name: str, lower: float, upper: float, of: Callable[[float],
     return f"{', '.join(limits)}: limits what a released value changes about the sensitive values on average"
 
 
-def _times(log_lift: float) -> str:
+def times(log_lift: float) -> str:
+    """E to the log-lift, as text."""
     return f"{_safe(math.exp, log_lift):.3g}"
 
 
@@ -202,44 +240,14 @@ def _budget(budget: Any) -> dict[str, Any] | None:
         return None
     fields = dataclasses.fields(budget) if dataclasses.is_dataclass(budget) else ()
     values = {field.name: getattr(budget, field.name) for field in fields}
-    numbers = {name: _exact(float(value)) for name, value in values.items() if isinstance(value, Real)}
+    numbers = {name: exact(float(value)) for name, value in values.items() if isinstance(value, Real)}
     return {"type": type(budget).__name__, **numbers}
 
 
-def _exact(value: float | None) -> Number:
+def exact(value: float | None) -> Number:
+    """Figure with all its digits; infinities as strings, NaN as None."""
     if value is None or math.isnan(value):
         return None
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return float(value) + 0.0  # -0.0 reads as 0
-
-
-def _rounded(value: float | None) -> Number:
-    if value is None or not math.isfinite(value):
-        return _exact(value)
-    return _exact(float(f"{value:.4g}"))
-
-
-def _warnings(report: LeakageReport, audience: Audience) -> list[str]:
-    """Sentences that limit what the verdict says, the gravest first.
-
-    ``ReleaseFacts.warnings`` is free text with counts and perhaps released symbols in it, so the public view
-    never reads it: its sentences are made from facts, and say only that there is more.
-    """
-    facts, internal = report.facts, audience == "internal"
-    found = []
-    exposed = [name for name in facts.kept if name in report.sensitive]
-    if exposed:
-        found.append(f"a sensitive column would be released as it is: {', '.join(exposed)}")
-    if facts.seeded:
-        found.append("seeded, not for release: whoever guesses the seed can undo the noise")
-    if facts.n_unseen:
-        rows = f"{facts.n_unseen} row(s)" if internal else "some rows"
-        found.append(f"{rows} held a value absent at fit and were treated like the riskiest value")
-    if internal:
-        return found + list(facts.warnings)
-    if any(m.name == "min_log_lift" and m.before == -math.inf for m in report.measures):
-        found.append("some pairs of a sensitive and a public value never occur in the table")
-    if facts.warnings:
-        found.append("the internal report has more warnings, with counts")
-    return found

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sanitize._render.document import budget_words, to_document, verdict_words, write
-from sanitize._render.text import allowed, clip, margin_words, number, plain_words, utility_words
+from sanitize._render import marks
+from sanitize._render.document import verdict_words, write
+from sanitize._render.text import allowed, clip, interval, is_words, margin_words, number, plain_words, utility_words
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from jinja2 import Template
 
-    from sanitize.report import Audience, LeakageReport
+    from sanitize._render.document import Number
+
 
 # Limits that keep a page under a megabyte whatever the names are.
 N_ROWS = 200
@@ -23,41 +25,51 @@ N_CELLS = 120
 N_CELLS_OF_A_WARNING = 600
 
 
-def to_html(report: LeakageReport, audience: Audience, path: str | Path | None) -> str:
-    """Report as a page; written to ``path`` in one step, readable by its owner only, when one is given.
-
-    Parameters
-    ----------
-    report : LeakageReport
-    audience : {"internal", "public"}
-        The internal view adds counts and up to 200 released symbols, riskiest first.
-    path : str or Path, optional
-    """
-    page = _render(report, audience, whole=True)
+def to_html(document: dict[str, Any], path: str | Path | None) -> str:
+    """Document as a page; written to ``path`` in one step, readable by its owner only, when one is given."""
+    page = _render(document, whole=True)
     if path is not None:
         write(path, page)
     return page
 
 
-def to_fragment(report: LeakageReport, audience: Audience) -> str:
+def to_fragment(document: dict[str, Any]) -> str:
     """Render the page without its shell, for a notebook; its style reaches nothing outside."""
-    return _render(report, audience, whole=False)
+    return _render(document, whole=False)
 
 
-def _render(report: LeakageReport, audience: Audience, *, whole: bool) -> str:
-    document = to_document(report, audience, N_ROWS)
+def _render(document: dict[str, Any], *, whole: bool) -> str:
     return _template().render(
         whole=whole,
         state=_state(document),
         verdict_words=verdict_words(document),
-        budget_words=budget_words(report.budget) + margin_words(document),
+        budget_words=document["verdict"]["allowed"] + margin_words(document),
         plain_words=plain_words(document),
         utility_words=utility_words(document),
         roles=_roles(document["columns"]),
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,
+        tiles=marks.tiles(document),
+        **_pictures(document),
         **document,
     )
+
+
+def _pictures(document: dict[str, Any]) -> dict[str, Any]:
+    """Marks of the pictures whose figures the document has; None for the others."""
+    found = document.get("lift")
+    most = marks.largest(found) if found else 0.0
+    symbols = document.get("symbols", [])
+    end, limits = marks.scale_of(symbols, document["verdict"]["budget"])
+    return {
+        "heat": {side: marks.heat(found[side], most) for side in ("before", "after")} | {"most": most}
+        if found
+        else None,
+        "scale": {"end": end, "limits": limits},
+        "span": marks.span,
+        "bars": marks.bars(document["margins"]) if document.get("margins") else None,
+        "curve_marks": marks.curve_marks(document) if document.get("curve") else None,
+    }
 
 
 @cache
@@ -73,7 +85,15 @@ def _template() -> Template:
     environment.filters["words"] = partial(clip, limit=N_CELLS_OF_A_WARNING)
     environment.filters["number"] = number
     environment.filters["allowed"] = allowed
+    environment.filters["interval"] = interval
+    environment.filters["cell"] = _cell
+    environment.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
     return environment.get_template("report.html.jinja")
+
+
+def _cell(cell: Number) -> str:
+    """Name or figure of a section's table."""
+    return clip(str(cell), N_CELLS) if is_words(cell) else number(cell)
 
 
 def _state(document: dict[str, Any]) -> str:

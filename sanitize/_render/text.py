@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from sanitize._render.document import budget_words, to_document, verdict_words
+from sanitize._render.document import times, verdict_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sanitize._render.document import Number
-    from sanitize.report import Audience, LeakageReport
 
 WIDTH = 80
 LINES = {"public": 24, "internal": 40}
@@ -25,28 +23,36 @@ _MARKS = {"exact": "", "bound": " bnd.", "estimate": " est."}
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 
 
-def to_text(report: LeakageReport, audience: Audience) -> str:
-    """Report in at most 24 lines (public) or 40 lines (internal) of 80 columns.
+def to_text(document: dict[str, Any]) -> str:
+    """Document in at most 24 lines (public) or 40 lines (internal) of 80 columns.
 
-    Parameters
-    ----------
-    report : LeakageReport
-    audience : {"internal", "public"}
-        The internal view adds counts and the riskiest released symbols.
+    Where it is too long for that, sections give way first, then warnings after the first, then symbols and
+    measures.
     """
-    document = to_document(report, audience, N_SYMBOLS)
-    lines = [*_head(document, budget_words(report.budget)), "", *_measures(document["measures"])]
-    if "symbols" in document:
-        lines += ["", *_symbols(document["symbols"], document["n_symbols"]), ""]
-    lines += _paragraph(f"In plain words: {plain_words(document)}.", most=2)
-    lines += _paragraph(f"{utility_words(document)}.", most=2)
-    warnings = [line for words in document["warnings"] for line in _paragraph(f"! {clip(words, 400)}", most=4)]
-    if len(lines) + len(warnings) > LINES[audience]:
-        lines = [line for line in lines if line]
-    room = LINES[audience] - len(lines)
-    if len(warnings) > room:
-        warnings = [*warnings[: room - 1], "! more warnings: see to_html() or to_json()"]
-    return "\n".join(lines + warnings)
+    most = LINES[document["audience"]]
+    head, measures = _head(document), _measures(document["measures"])
+    symbols = _symbols(document["symbols"], document["n_symbols"]) if "symbols" in document else []
+    words = _paragraph(f"In plain words: {plain_words(document)}.", most=2)
+    words += _paragraph(f"{utility_words(document)}.", most=2)
+    sections = [line for section in document["sections"] for line in _section(section)]
+    warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
+
+    room = most - len(head) - len(words) - min(len(warnings), 1)
+    measures = _cut(measures, room, "more measures")
+    symbols = _cut(symbols, room - len(measures), "more symbols")
+    blocks = [block for block in (head, measures, symbols, words) if block]
+    lines = [line for block in blocks for line in ["", *block]][1:]
+    if len(lines) + len(warnings) > most:
+        lines = [line for block in blocks for line in block]
+    lines += _cut(sections, most - len(lines) - len(warnings), "more sections")
+    return "\n".join(lines + _cut(warnings, most - len(lines), "! more warnings"))
+
+
+def _cut(lines: list[str], room: int, more: str) -> list[str]:
+    """Lines that fit, the last saying where the others are; nothing where there is no room at all."""
+    if len(lines) <= room:
+        return lines
+    return [*lines[: room - 1], f"{more}: see to_html() or to_json()"] if room > 0 else []
 
 
 def clip(text: str, limit: int) -> str:
@@ -100,6 +106,12 @@ def allowed(measure: dict[str, Any]) -> str:
     return f"{'>=' if measure['name'] == 'min_log_lift' else '<='} {number(measure['bound'])}"
 
 
+def interval(measure: dict[str, Any]) -> str:
+    """Ends of the interval of an estimate, in words; nothing where there is none."""
+    ends = measure["interval"]
+    return f"({number(ends[0])} to {number(ends[1])})" if ends else ""
+
+
 def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: int = 40) -> str:
     """List some column names."""
     shown = separator.join(clip(name, limit) for name in columns[:most])
@@ -109,7 +121,7 @@ def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: i
 def plain_words(document: dict[str, Any]) -> str:
     """Say what the extremes of the log-lift mean for somebody who sees a released value."""
     after = {measure["name"]: measure["after"] for measure in document["measures"]}
-    most, least = (f"{math.exp(float(after[name])):.3g}" for name in ("max_log_lift", "min_log_lift"))
+    most, least = (times(float(after[name])) for name in ("max_log_lift", "min_log_lift"))
     if most == least == "1":
         return "seeing a released value makes no sensitive value more or less likely than before"
     seen = f"seeing a released value makes a sensitive value at most {most}"
@@ -139,7 +151,7 @@ def margin_words(document: dict[str, Any]) -> str:
     return f"; margin {number(max(0.0, -float(excess)))}"
 
 
-def _head(document: dict[str, Any], budget: str) -> list[str]:
+def _head(document: dict[str, Any]) -> list[str]:
     verdict, columns = document["verdict"], document["columns"]
     seeded = " | SEEDED" if verdict["seeded"] else ""
     rule = f"{clip(verdict['mechanism'], 22)}, {clip(verdict['release'], 8)}"
@@ -154,7 +166,7 @@ def _head(document: dict[str, Any], budget: str) -> list[str]:
         lines += _paragraph(f"kept as they are: {names(columns['kept'], most=4)}", most=1)
     if document.get("n_rows") is not None:
         lines.append(f"rows: {document['n_rows']}")
-    return lines + _paragraph(f"budget: {budget}{margin_words(document)}", most=2)
+    return lines + _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=2)
 
 
 def _measures(measures: list[dict[str, Any]]) -> list[str]:
@@ -167,6 +179,8 @@ def _measures(measures: list[dict[str, Any]]) -> list[str]:
         mark = _MARKS[measure["kind"]] if kinds else ""
         figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>13}"
         lines.append(f"{_pad(measure['label'], 34)}{figures}  {clip(measure['unit'], 4)}{mark}")
+        if measure["interval"]:
+            lines.append(f"{'':<34}{'':>11}{interval(measure):>24}")
     return lines
 
 
@@ -177,6 +191,24 @@ def _symbols(symbols: list[dict[str, Any]], n_symbols: int) -> list[str]:
         figures = (row[name] for name in ("probability", "min_log_lift", "max_log_lift", "excess"))
         lines.append(_pad(row["symbol"], 36) + "".join(f"{number(figure):>11}" for figure in figures))
     return lines
+
+
+def _section(section: dict[str, Any]) -> list[str]:
+    """Heading, words and the first rows of a section."""
+    head, *columns = section["columns"] or [""]
+    words = f"{section['title']}: {section['words']}" if section["words"] else section["title"]
+    lines = ["", *_paragraph(clip(words, 400), most=3)]
+    if columns:
+        lines.append(_pad(head, 36) + "".join(f"{clip(name, 10):>11}" for name in columns[:4]))
+    for name, *cells_ in section["rows"][:N_SYMBOLS]:
+        shown = (clip(cell, 10) if is_words(cell) else number(cell) for cell in cells_[:4])
+        lines.append(_pad(str(name), 36) + "".join(f"{cell:>11}" for cell in shown))
+    return lines
+
+
+def is_words(cell: Number) -> bool:
+    """Whether a cell of a section holds a text, and not a figure."""
+    return isinstance(cell, str) and cell not in ("inf", "-inf")
 
 
 def _pad(text: str, width: int) -> str:

@@ -1,0 +1,229 @@
+"""Channels of the parts of a tuple, one after another, as one channel on the whole tuple.
+
+Each part is drawn on its own, given its own symbol only, and what is kept passes through. A stage of the chain
+replaces one part of the tuple and has the integers of that part's own stage, so the law of the whole tuple is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._keys import position_of
+from sanitize._stage import Stage
+from sanitize.alphabet import Alphabet
+from sanitize.channel import Channel
+from sanitize.errors import ColumnError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._random import RandomWords
+    from sanitize._stage import Sampler
+
+# Entries of one stage: half a gigabyte of codes and weights.
+_MOST_ENTRIES = 1 << 25
+# Up to this many cells distinct keys are marked in a table; above, they are sorted.
+_DENSE_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class PartStage(Stage):
+    """Stage that draws one part of a tuple and leaves the others as they are.
+
+    Attributes
+    ----------
+    kernel : Stage
+        The part's own stage.
+    part : int
+        Number of the part.
+    component : ndarray of int32, shape (n_inputs,)
+        Symbol of the part in each input tuple.
+    """
+
+    kernel: Stage
+    part: int
+    component: NDArray[np.int32]
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """Draws of the part's own small table, put in their place in the tuple."""
+        return _PartSampler(self.component, self.indptr, self.indices, _positions(self.kernel))
+
+    def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
+        rows = (self.indptr, self.indices, self.weights, self.n_outputs)
+        return PartStage, (*rows, self.kernel, self.part, self.component)
+
+
+@dataclass(frozen=True, eq=False)
+class _PartSampler:
+    component: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    positions: Stage
+
+    def draw(self, rows: NDArray[Any], source: RandomWords, lane: int, start: int) -> NDArray[np.int32]:
+        """One output tuple for each row; the same words decide as for the part alone."""
+        place = self.indptr.take(rows)
+        place += self.positions.sampler.draw(self.component.take(rows), source, lane, start)
+        return self.indices.take(place)
+
+
+def _positions(kernel: Stage) -> Stage:
+    """The kernel with each output named by its position in its row."""
+    lengths = np.diff(kernel.indptr)
+    numbers = np.arange(len(kernel.indices)) - np.repeat(kernel.indptr[:-1], lengths)
+    return Stage(kernel.indptr, numbers.astype(np.int32), kernel.weights, int(lengths.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """Distinct tuples of codes in ascending order, one column a part.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (n, n_parts)
+    sizes : tuple of int
+        Symbols of each part.
+    """
+
+    codes: NDArray[np.int32]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def split(cls, alphabet: Alphabet, groups: Sequence[Sequence[str]]) -> tuple[Tuples, tuple[Alphabet, ...]]:
+        """Tuples of an alphabet whose columns fall into groups, in order, and the alphabet of each group."""
+        columns: list[NDArray[np.int32]] = []
+        alphabets: list[Alphabet] = []
+        for group in groups:
+            places = [alphabet.columns.index(name) for name in group]
+            levels = tuple(alphabet.levels[place] for place in places)
+            distinct, codes = numbered(alphabet.codes[:, places], [len(level) + 1 for level in levels])
+            columns.append(codes)
+            alphabets.append(Alphabet._of(tuple(group), levels, distinct))
+        rows = np.stack(columns, axis=1) if columns else np.zeros((len(alphabet), 0), np.int32)
+        return cls(rows, tuple(len(found) for found in alphabets)), tuple(alphabets)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def alphabet(self, parts: Sequence[Alphabet]) -> Alphabet:
+        """Alphabet of the tuples, given that of each part."""
+        columns = tuple(name for part in parts for name in part.columns)
+        twice = next((name for i, name in enumerate(columns) if name in columns[:i]), None)
+        if twice is not None:
+            raise ColumnError(f"two columns of the release would be called {twice!r}; rename one", twice)
+        codes = np.concatenate([part.codes[self.codes[:, i]] for i, part in enumerate(parts)], axis=1)
+        return Alphabet._of(columns, tuple(level for part in parts for level in part.levels), codes)
+
+    def select(self, parts: Sequence[int]) -> tuple[Tuples, NDArray[np.int32]]:
+        """Distinct tuples of some of the parts, and where each tuple is among them."""
+        sizes = tuple(self.sizes[part] for part in parts)
+        if not parts:
+            return Tuples(np.zeros((1, 0), np.int32), ()), np.zeros(len(self), np.int32)
+        rows, places = numbered(self.codes[:, list(parts)], sizes)
+        return Tuples(rows, sizes), places
+
+    def through(self, part: int, kernel: Stage) -> tuple[PartStage, Tuples]:
+        """Stage that passes one part through a kernel, and the tuples that can come out."""
+        component = np.ascontiguousarray(self.codes[:, part])
+        lengths = np.diff(kernel.indptr)[component]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        if indptr[-1] > _MOST_ENTRIES:
+            raise TooManyTuples(int(indptr[-1]))
+        entries = np.repeat(kernel.indptr[component] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        drawn = kernel.indices[entries]
+        others = [other for other in range(len(self.sizes)) if other != part]
+        rest, place = self.select(others)
+        keys = np.repeat(place.astype(np.int64), lengths) * kernel.n_outputs + drawn
+        n_cells = len(rest) * kernel.n_outputs
+        found = _distinct(keys, n_cells)
+        rows = np.empty((len(found), len(self.sizes)), np.int32)
+        rows[:, others] = rest.codes[found // kernel.n_outputs]
+        rows[:, part] = found % kernel.n_outputs
+        sizes = tuple(kernel.n_outputs if i == part else size for i, size in enumerate(self.sizes))
+        ordered, rank = numbered(rows, sizes)
+        indices = rank[position_of(keys, found, n_cells)]
+        stage = PartStage(indptr, indices, kernel.weights[entries], len(ordered), kernel, part, component)
+        return stage, Tuples(ordered, sizes)
+
+
+class TooManyTuples(Exception):
+    """A stage on whole tuples would have more entries than fit; whoever knows the columns says so."""
+
+    def __init__(self, n_entries: int) -> None:
+        super().__init__(n_entries)
+        self.n_entries = n_entries
+
+
+def numbered(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Distinct rows in lexicographic order, and the position of each row among them."""
+    prefix = np.zeros(len(rows), np.int64)
+    n_prefixes = 1
+    for size, code in zip(sizes, rows.T, strict=True):
+        wanted = prefix * size + code
+        keys = _distinct(wanted, n_prefixes * size)
+        prefix = position_of(wanted, keys, n_prefixes * size)
+        n_prefixes = len(keys)
+    first = np.empty(n_prefixes, np.int64)
+    first[prefix] = np.arange(len(rows))
+    return np.ascontiguousarray(rows[first]), prefix.astype(np.int32)
+
+
+def _distinct(keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
+    if n_cells > _DENSE_CELLS:
+        return np.unique(keys)
+    seen = np.zeros(n_cells, bool)
+    seen[keys] = True
+    return np.flatnonzero(seen)
+
+
+def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: Sequence[Sequence[Channel]]) -> Channel:
+    """Channel on tuples whose groups of columns pass through channels of their own; groups without one are kept.
+
+    Parameters
+    ----------
+    inputs : Alphabet
+        The tuples; its columns are those of the groups, in order.
+    groups : sequence of sequence of str
+    channels : sequence of sequence of Channel
+        Channels of each group, to be applied in turn. The first ones of all groups come first: what merges symbols
+        before anything is drawn keeps the tuples few.
+
+    Raises
+    ------
+    ColumnError
+        If the tuples would be too many, with the columns.
+    """
+    tuples, alphabets = Tuples.split(inputs, groups)
+    ends = [given[-1].outputs if given else alphabet for given, alphabet in zip(channels, alphabets, strict=True)]
+    stages: list[Stage] = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
+    for part, kernel in _steps(channels):
+        try:
+            stage, tuples = tuples.through(part, kernel)
+        except TooManyTuples as error:
+            names = ", ".join(repr(name) for group in groups for name in group)
+            raise ColumnError(
+                f"the columns {names} have too many combinations to release together ({len(tuples)} tuples, "
+                f"{error.n_entries} transitions); keep fewer columns, or bin and pool values first"
+            ) from None
+        stages.append(stage)
+    return Channel(tuple(stages), inputs, tuples.alphabet(ends))
+
+
+def _steps(channels: Sequence[Sequence[Channel]]) -> list[tuple[int, Stage]]:
+    """Stages of all parts: what merges first, then the first channel of each part, then the second, and so on."""
+    merging: list[tuple[int, Stage]] = []
+    others: list[tuple[int, Stage]] = []
+    for turn in range(max((len(given) for given in channels), default=0)):
+        for part, given in enumerate(channels):
+            drawn = turn > 0
+            for stage in given[turn].stages if turn < len(given) else ():
+                drawn = drawn or not stage.is_deterministic
+                (others if drawn else merging).append((part, stage))
+    return merging + others

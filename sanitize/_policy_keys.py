@@ -1,0 +1,208 @@
+"""Keys of a release policy: reading them one by one, with errors that say which, what was expected, and what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sanitize.errors import PolicyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Read = Callable[[Any, str], Any]
+Value = TypeVar("Value")
+
+
+def kind_of(value: object) -> str:
+    """What a TOML value is, for messages that must not quote it."""
+    kinds = {bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array", dict: "a table"}
+    return kinds.get(type(value), "a date or time")
+
+
+def refuse(where: str, expected: str, value: object, advice: str = "") -> PolicyError:
+    """Error for a value of the wrong kind or range."""
+    shown = repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else kind_of(value)
+    return PolicyError(f"{where} must be {expected}, got {shown}{f'; {advice}' if advice else ''}", where)
+
+
+@dataclass
+class Section:
+    """One table of a policy, whose keys are taken one by one; what is left at the end is unknown.
+
+    Attributes
+    ----------
+    values : mapping
+    where : str
+        Path of the table in the policy; empty at the top.
+    """
+
+    values: Mapping[str, Any]
+    where: str = ""
+    _taken: dict[str, None] = field(default_factory=dict)
+
+    def path(self, key: str) -> str:
+        """Path of a key."""
+        return f"{self.where}.{key}" if self.where else key
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def take(self, key: str, read: Callable[[Any, str], Value], default: Value | None = None) -> Value | None:
+        """Value of a key, read; the default where it is absent."""
+        self._taken[key] = None
+        return read(self.values[key], self.path(key)) if key in self.values else default
+
+    def need(self, key: str, read: Callable[[Any, str], Value], example: str) -> Value:
+        """Value of a key that must be there."""
+        self._taken[key] = None
+        if key not in self.values:
+            raise PolicyError(f"{self.path(key)} is missing; write for example {example}", self.path(key))
+        return read(self.values[key], self.path(key))
+
+    def refuse(self, key: str, reason: str) -> None:
+        """Refuse a key that has no place here."""
+        self._taken[key] = None
+        if key in self.values:
+            raise PolicyError(f"{self.path(key)} has no place here: {reason}", self.path(key))
+
+    def done(self) -> None:
+        """Refuse what nobody took."""
+        for key in self.values:
+            if key not in self._taken:
+                near = get_close_matches(key, list(self._taken), n=1)
+                known = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(self._taken)}"
+                raise PolicyError(f"{self.path(key)} is not a key of a policy; {known}", self.path(key))
+
+
+def table(value: Any, where: str) -> Section:
+    """A table, as a section of its own."""
+    if not isinstance(value, Mapping):
+        raise refuse(where, "a table", value, f"write [{where}]")
+    return Section(value, where)
+
+
+def text(value: Any, where: str) -> str:
+    """Text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise refuse(where, "text", value, "put it in quotes")
+    return value
+
+
+def choice(*allowed: str) -> Callable[[Any, str], str]:
+    """One of some words."""
+
+    def read(value: Any, where: str) -> str:
+        if value in allowed and isinstance(value, str):
+            return value
+        listed = ", ".join(repr(word) for word in allowed)
+        if not isinstance(value, str):
+            raise refuse(where, f"one of {listed}", value)
+        near = get_close_matches(value, allowed, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise PolicyError(f"{where} must be one of {listed}, got {value!r}{hint}", where)
+
+    return read
+
+
+def names(value: Any, where: str) -> tuple[str, ...]:
+    """Names of columns, each once."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise refuse(where, "an array of column names", value, 'write for example ["age", "town"]')
+    twice = next((name for name in value if value.count(name) > 1), None)
+    if twice is not None:
+        raise PolicyError(f"{where} lists the column {twice!r} twice; list each column once", where)
+    return tuple(value)
+
+
+def some_names(value: Any, where: str) -> tuple[str, ...]:
+    """Names of columns, at least one."""
+    found = names(value, where)
+    if not found:
+        raise PolicyError(f"{where} is empty; name at least one column", where)
+    return found
+
+
+def number(
+    low: float = -math.inf, high: float = math.inf, *, open_ends: bool = False, finite: bool = False
+) -> Callable[[Any, str], float]:
+    """A number within limits, which belong to it unless the ends are open."""
+    if high < math.inf:
+        expected = f"a number {'strictly ' if open_ends else ''}between {low:g} and {high:g}"
+    else:
+        expected = f"a{' finite' if finite else ''} number {'>' if open_ends else '>='} {low:g}"
+    advice = "" if finite or high < math.inf else "write inf for no bound"
+
+    def read(value: Any, where: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+            raise refuse(where, expected, value, advice)
+        if finite and math.isinf(value):
+            raise refuse(where, expected, value)
+        if (not low < value < high) if open_ends and high < math.inf else not low <= value <= high:
+            raise refuse(where, expected, value, advice)
+        if open_ends and value == low:
+            raise refuse(where, expected, value, advice)
+        return float(value)
+
+    return read
+
+
+def whole(low: int) -> Callable[[Any, str], int]:
+    """A whole number that is large enough."""
+
+    def read(value: Any, where: str) -> int:
+        good = isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer()
+        if not good or value < low:
+            raise refuse(where, f"a whole number >= {low}", value)
+        return int(value)
+
+    return read
+
+
+def by_column(read: Callable[[Any, str], Value]) -> Callable[[Any, str], dict[str, Value]]:
+    """A table of columns, each with a value of its own."""
+
+    def read_all(value: Any, where: str) -> dict[str, Value]:
+        return {name: read(entry, f"{where}.{name}") for name, entry in table(value, where).values.items()}
+
+    return read_all
+
+
+def edges(value: Any, where: str) -> list[float]:
+    """Edges of bins: two or more finite numbers in ascending order."""
+    found = numbers(value, where)
+    if len(found) < 2 or any(a >= b for a, b in pairwise(found)):
+        raise PolicyError(f"{where} must be two or more edges in ascending order, for example [18, 30, 45, 65]", where)
+    return found
+
+
+def pair(value: Any, where: str) -> list[float]:
+    """Lower and upper bound of a column."""
+    found = numbers(value, where)
+    if len(found) != 2 or found[0] >= found[1]:
+        raise PolicyError(f"{where} must be [low, high] with low < high, for example [0, 100]", where)
+    return found
+
+
+def numbers(value: Any, where: str) -> list[float]:
+    """Finite numbers."""
+    if not isinstance(value, list):
+        raise refuse(where, "an array of numbers", value, "write for example [18, 30, 45, 65]")
+    return [number(finite=True)(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
+
+
+def exactly_once(groups: Sequence[tuple[str, tuple[str, ...]]]) -> None:
+    """Refuse a column that is listed in two places."""
+    place: dict[str, str] = {}
+    for where, columns in groups:
+        for name in columns:
+            if name in place:
+                raise PolicyError(
+                    f"column {name!r} is listed under {place[name]} and under {where}; list each column exactly once",
+                    where,
+                )
+            place[name] = where

@@ -1,0 +1,55 @@
+"""The privacy-utility curve as a table for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sanitize._render.text import clip, number
+
+if TYPE_CHECKING:
+    from sanitize._render.document import Number
+
+# Cells of the bar of a utility of 1.
+_BAR = 20
+
+
+def curve_text(curve: dict[str, Any], chosen: str | None = None) -> str:
+    """Table of a curve, 80 columns wide, in plain ASCII: one row a budget, with a bar for what it keeps.
+
+    Parameters
+    ----------
+    curve : dict
+        Document of the curve (`TradeoffCurve.to_dict`).
+    chosen : str, optional
+        Label of the point to mark with an arrow.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    >>> print(sz.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
+    watchdog                                             times as likely
+      budget   information kept in X                    at least   at most    I(S;Y)
+         0.5   ###############.....     74.8 %                 1         1         0
+           1   ####################    100.0 %               0.4       1.6   0.09637
+    """
+    lines = [
+        f"{clip(curve['mechanism'], 50):<53}times as likely",
+        f"  budget   {'information kept in X':<41}at least   at most    I(S;Y)",
+    ]
+    for point in curve["points"]:
+        share = float(point["normalized_utility"])
+        mark = "->" if chosen is not None and point["label"] == chosen else "  "
+        bar = "#" * round(_BAR * share)
+        figures = (_times(point["min_log_lift"]), _times(point["max_log_lift"]), number(point["mutual_information"]))
+        lines.append(
+            f"{mark}{clip(point['label'], 10):>10}   {bar:.<{_BAR}}{100 * share:>9.1f} %"
+            f"{figures[0]:>18}{figures[1]:>10}{figures[2]:>10}"
+        )
+    return "\n".join(lines)
+
+
+def _times(log_lift: Number) -> str:
+    from sanitize._render.document import times
+
+    return times(float(log_lift or 0.0))

@@ -1,0 +1,247 @@
+"""The bytes of a Parquet file, page by page: what a reader that only asks for columns never shows.
+
+The footer and the page headers are Thrift in its compact form, read here into plain values by field number, so
+that every text and every statistic in them can be accounted for.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Fields = dict[int, Any]
+
+_DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
+_CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
+_WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # INT32, INT64, INT96, FLOAT, DOUBLE
+_BOOLEAN, _BYTE_ARRAY, _FIXED = 0, 6, 7
+_DEEPEST = 16
+# What reading damaged bytes may raise.
+DAMAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, OSError, struct.error)
+_LARGEST_PAGE = 1 << 30
+
+
+@dataclass
+class _Thrift:
+    """Reader of the compact protocol over untrusted bytes."""
+
+    data: bytes
+    at: int = 0
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+            if shift > 70:
+                raise ValueError("varint")
+
+    def whole(self) -> int:
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def binary(self) -> bytes:
+        size = self.varint()
+        if size > len(self.data) - self.at:
+            raise ValueError("binary")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def fields(self, depth: int = 0) -> Fields:
+        found: Fields = {}
+        number = 0
+        while (head := self.data[self.at]) != 0:
+            self.at += 1
+            number = number + (head >> 4) if head >> 4 else self.whole()
+            kind = head & 15
+            found[number] = kind == 1 if kind in (1, 2) else self.value(kind, depth + 1)
+        self.at += 1
+        return found
+
+    def value(self, kind: int, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise ValueError("depth")
+        if kind in (1, 2, 3):  # within lists booleans are bytes
+            self.at += 1
+            return self.data[self.at - 1]
+        if kind in (4, 5, 6):
+            return self.whole()
+        if kind == 7:
+            self.at += 8
+            return struct.unpack("<d", self.data[self.at - 8 : self.at])[0]
+        if kind == 8:
+            return self.binary()
+        if kind in (9, 10):
+            head = self.data[self.at]
+            self.at += 1
+            size = head >> 4 if head >> 4 < 15 else self.varint()
+            if size > len(self.data) - self.at:
+                raise ValueError("list")
+            return [self.value(head & 15, depth + 1) for _ in range(size)]
+        if kind == 12:
+            return self.fields(depth + 1)
+        raise ValueError("kind")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: its header, and its content decompressed."""
+
+    header: Fields
+    content: bytes
+
+    @property
+    def is_dictionary(self) -> bool:
+        """Whether it holds the values of a dictionary."""
+        return self.header[1] == _DICTIONARY
+
+    @property
+    def statistics(self) -> Fields:
+        """Statistics of a data page; empty where there are none."""
+        own = self.header.get(5) or self.header.get(8) or {}
+        return own.get(5 if 5 in self.header else 8) or {}
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One column of one row group."""
+
+    name: str
+    start: int
+    metadata: Fields
+    type_length: int
+    raw: bytes
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the file."""
+        return self.start + len(self.raw)
+
+    def pages(self) -> Iterator[Page]:
+        """Its pages, which must fill it."""
+        at = 0
+        while at < len(self.raw):
+            reader = _Thrift(self.raw, at)
+            header = reader.fields()
+            size, packed = header[2], header[3]
+            if not (0 <= packed <= len(self.raw) - reader.at and 0 <= size <= _LARGEST_PAGE):
+                raise ValueError("page size")
+            at = reader.at + packed
+            yield Page(header, self._unpack(header, self.raw[reader.at : at], size))
+
+    def _unpack(self, header: Fields, body: bytes, size: int) -> bytes:
+        codec = _CODECS[self.metadata[4]]
+        levels = 0
+        if header[1] == _DATA_2:
+            own = header[8]
+            levels = own[5] + own[6]
+            if own.get(7) is False:
+                codec = None
+        if codec is None:
+            return body
+        unpacked = pa.Codec(codec).decompress(body[levels:], size - levels, asbytes=True)
+        return body[:levels] + unpacked
+
+    def dictionary(self, page: Page) -> set[bytes] | None:
+        """Values of a dictionary page as they are encoded, without lengths; None for a type that has none."""
+        content, kind = page.content, self.metadata[1]
+        width = self.type_length if kind == _FIXED else _WIDTHS.get(kind, 0)
+        if width:
+            whole = len(content) // width * width
+            return {bytes(value) for value in np.frombuffer(content[:whole], f"V{width}").tolist()}
+        if kind != _BYTE_ARRAY:
+            return None
+        found, at = set(), 0
+        while at < len(content):
+            (size,) = struct.unpack_from("<I", content, at)
+            found.add(content[at + 4 : at + 4 + size])
+            at += 4 + size
+        return found
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A Parquet file taken apart.
+
+    Attributes
+    ----------
+    footer : dict
+        Fields of its metadata.
+    row_groups : list of list of Chunk
+    size : int
+        Bytes of the file.
+    unaccounted : int
+        Bytes that belong to no column chunk, nor to the footer.
+    """
+
+    footer: Fields
+    row_groups: list[list[Chunk]]
+    size: int
+    unaccounted: int
+
+    @classmethod
+    def of(cls, file: Path) -> Pages:
+        """Take a file apart.
+
+        Raises
+        ------
+        SourceError
+            If it does not hang together.
+        """
+        return cls.parse(file.read_bytes(), file.name)
+
+    @classmethod
+    def parse(cls, data: bytes, name: str) -> Pages:
+        """Take the bytes of a file apart."""
+        try:
+            (length,) = struct.unpack("<I", data[-8:-4])
+            footer = _Thrift(data[-8 - length : -8]).fields()
+            lengths = {element[4]: element.get(2, 0) for element in footer[2]}
+            groups = [[_chunk(data, column[3], lengths) for column in group.get(1, [])] for group in footer.get(4, [])]
+        except DAMAGE:
+            raise SourceError(f"{name} cannot be taken apart: its footer is damaged") from None
+        chunks = sorted((chunk for group in groups for chunk in group), key=lambda chunk: chunk.start)
+        at, unaccounted = 4, 0
+        for chunk in chunks:
+            unaccounted += abs(chunk.start - at)
+            at = chunk.end
+        unaccounted += abs(len(data) - 8 - length - at)
+        return cls(footer, groups, len(data), unaccounted)
+
+
+def _chunk(data: bytes, metadata: Fields, lengths: dict[bytes, int]) -> Chunk:
+    start = metadata[9]
+    if 0 < metadata.get(11, 0) < start:
+        start = metadata[11]
+    end = start + metadata[7]
+    if not 4 <= start <= end <= len(data):
+        raise ValueError("chunk")
+    path = b".".join(metadata[3])
+    return Chunk(path.decode(), start, metadata, lengths.get(metadata[3][-1], 0), data[start:end])
+
+
+def texts(value: Any, skip: frozenset[int] = frozenset()) -> Iterator[bytes]:
+    """Every text inside a value of Thrift, but for some fields of the outermost structure."""
+    if isinstance(value, bytes):
+        yield value
+    elif isinstance(value, list):
+        for entry in value:
+            yield from texts(entry)
+    elif isinstance(value, dict):
+        for number, entry in value.items():
+            if number not in skip:
+                yield from texts(entry)

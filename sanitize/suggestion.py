@@ -1,0 +1,270 @@
+"""Choosing a budget: the tightest one that keeps enough, or the most useful one that leaks little enough."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize.budgets import LiftBudget
+from sanitize.curve import TradeoffCurve, TradeoffPoint, measured, mechanism_name, point_of
+from sanitize.errors import InfeasibleTarget, InvalidParameter
+from sanitize.lift import log_lift
+from sanitize.measures import mutual_information
+from sanitize.mechanisms import subset_merging
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.curve import Mechanism
+    from sanitize.joint import JointDistribution
+    from sanitize.report import LeakageReport
+
+# Halvings of the interval around the answer: a millionth of the distance between two points of the grid.
+_HALVINGS = 20
+# Places where the leakage crosses the limit that are searched, the most useful first.
+_CROSSINGS = 4
+# The smallest budget of the grid but 0, as a share of the largest.
+_LEAST = 1e-3
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A budget that fulfils a wish, with the channel it gives and the figures that were measured. Frozen.
+
+    Attributes
+    ----------
+    budget : Budget
+    channel : Channel
+        What the mechanism designs for the budget.
+    report : LeakageReport
+        Of that channel, with every budget that was tried as its curve.
+    point : TradeoffPoint
+        The figures in short.
+    leakage : float
+        The measure that was asked for, in its unit.
+    """
+
+    budget: Budget
+    channel: Channel = field(repr=False)
+    report: LeakageReport = field(repr=False)
+    point: TradeoffPoint = field(repr=False)
+    leakage: float
+
+    @property
+    def curve(self) -> TradeoffCurve:
+        """Every budget that was tried, tightest first."""
+        assert self.report.curve is not None
+        return self.report.curve
+
+    @property
+    def normalized_utility(self) -> float:
+        """I(X;Y) / H(X), between 0 and 1."""
+        return self.point.normalized_utility
+
+
+@dataclass
+class _Trials:
+    """Budgets tried so far, and the best of them; channels of the others are forgotten."""
+
+    joint: JointDistribution
+    mechanism: Mechanism
+    family: Callable[[float], Budget]
+    measure: Callable[[JointDistribution], float]
+    # Whether the wish is fulfilled, from utility and leakage.
+    wish: Callable[[float, float], bool]
+    # What makes one budget better than another, both fulfilling the wish or both not: eps, utility, leakage.
+    merit: Callable[[bool, float, float, float], float]
+    tried: dict[float, tuple[TradeoffPoint, float]] = field(default_factory=dict)
+    best: tuple[tuple[bool, float, float], Suggestion] | None = None
+
+    def fulfils(self, eps: float) -> bool:
+        """Design and measure the channel of a budget, unless that was done, and judge it."""
+        if eps not in self.tried:
+            budget = self.family(eps)
+            channel, report = measured(self.joint, self.mechanism, budget)
+            leakage = float(self.measure(self.joint.release(channel)))
+            point = point_of(budget, report)
+            self.tried[eps] = point, leakage
+            ok = self.wish(point.normalized_utility, leakage)
+            # Among equals the tightest budget wins.
+            rank = ok, self.merit(ok, eps, point.normalized_utility, leakage), -eps
+            if self.best is None or rank > self.best[0]:
+                self.best = rank, Suggestion(budget, channel, report, point, leakage)
+        point, leakage = self.tried[eps]
+        return self.wish(point.normalized_utility, leakage)
+
+    def utility(self, eps: float) -> float:
+        """Share of information that a tried budget keeps."""
+        return self.tried[eps][0].normalized_utility
+
+    def halve(self, fails: float, holds: float) -> None:
+        """Try budgets between one that fails the wish and one that fulfils it, ever nearer to the edge."""
+        for _ in range(_HALVINGS):
+            middle = (fails + holds) / 2
+            if middle in (fails, holds):
+                return
+            if self.fulfils(middle):
+                holds = middle
+            else:
+                fails = middle
+
+    def suggestion(self) -> Suggestion:
+        """The best budget tried, its report carrying all of them."""
+        assert self.best is not None
+        found = self.best[1]
+        points = tuple(self.tried[eps][0] for eps in sorted(self.tried))
+        curve = TradeoffCurve(mechanism_name(self.mechanism), points, found.report.measures)
+        return replace(found, report=found.report.with_curve(curve))
+
+
+def suggest_budget(
+    joint: JointDistribution,
+    *,
+    target_utility: float | None = None,
+    max_leakage: float | None = None,
+    mechanism: Mechanism = subset_merging,
+    measure: Callable[[JointDistribution], float] = mutual_information,
+    family: Callable[[float], Budget] = LiftBudget.symmetric,
+    n_points: int = 33,
+) -> Suggestion:
+    """Budget that keeps enough of X, or that leaks little enough about S; give one of the two wishes.
+
+    Greedy mechanisms are not monotone: a looser budget may keep less. So budgets are tried and their channels
+    measured: 0, quantiles of the log-lifts of the law (where symbols become low-risk) and a geometric grid up to
+    the budget at which every symbol that can be low-risk is; then the interval before the answer is halved 20 times.
+    What is returned is the tightest (for ``target_utility``) or the most useful (for ``max_leakage``) budget among
+    those tried, and its figures are those of its own channel.
+
+    Choosing a budget by looking at the table is a choice that depends on the table: a budget that was fixed
+    beforehand tells nothing, this one tells a little.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Law of (S, X); of a table, `JointDistribution.from_frame`.
+    target_utility : float, optional
+        Share of the information in X to keep at least, I(X;Y) / H(X), between 0 and 1.
+    max_leakage : float, optional
+        Most that ``measure`` may be, >= 0.
+    mechanism : callable
+        From a law and a budget to a channel.
+    measure : callable
+        Leakage of a law of (S, Y), used by ``max_leakage``: by default `mutual_information`, an average; to limit
+        the worst case give for example ``lambda joint: sz.max_log_lift(joint).max()``.
+    family : callable
+        From a number of nats to a `Budget` that allows more as the number grows: by default symmetric local
+        information privacy; `LDPBudget` and ``lambda eps: LiftBudget.from_ldp(eps, 0.65)`` are others.
+    n_points : int
+        Points of the grid, at least 3: each costs one design of a channel.
+
+    Returns
+    -------
+    Suggestion
+
+    Raises
+    ------
+    InvalidParameter
+        If not exactly one wish is given, or a parameter is outside its range.
+    InfeasibleTarget
+        If no finite budget tried fulfils the wish; ``nearest`` is the suggestion that comes nearest.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    >>> found = suggest_budget(joint, target_utility=0.9)
+    >>> round(found.budget.upper, 4), found.normalized_utility
+    (0.9163, 1.0)
+    >>> round(suggest_budget(joint, max_leakage=0.01).normalized_utility, 4)
+    0.7482
+    """
+    if (target_utility is None) == (max_leakage is None):
+        raise InvalidParameter("give exactly one of target_utility and max_leakage")
+    if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 3:
+        raise InvalidParameter(f"n_points must be a whole number >= 3, got {n_points!r}")
+    grid = _grid(joint, n_points)
+    if target_utility is not None:
+        return _tightest(_Trials(joint, mechanism, family, measure, *_to_keep(target_utility)), grid, target_utility)
+    assert max_leakage is not None
+    return _most_useful(_Trials(joint, mechanism, family, measure, *_to_hide(max_leakage)), grid, max_leakage)
+
+
+def _to_keep(target: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
+    """Wish to keep a share of the information; the tightest budget wins, or else the most useful."""
+    least = _number("target_utility", target, 1.0) - 1e-12  # a channel that keeps everything may measure as 1 - 1e-16
+    return (lambda utility, _: utility >= least), (lambda ok, eps, utility, _: -eps if ok else utility)
+
+
+def _to_hide(limit: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
+    """Wish to leak at most so much; the most useful budget wins, or else the one that leaks least."""
+    most = _number("max_leakage", limit, math.inf)
+    return (lambda _, leakage: leakage <= most), (lambda ok, _, utility, leakage: utility if ok else -leakage)
+
+
+def _tightest(trials: _Trials, grid: list[float], target: float) -> Suggestion:
+    """Smallest budget tried whose channel keeps the target."""
+    meets = [trials.fulfils(eps) for eps in grid]
+    if not any(meets):
+        nearest = trials.suggestion()
+        raise InfeasibleTarget(
+            f"no finite budget makes {mechanism_name(trials.mechanism)} keep {target:.4g} of the information in the "
+            f"public columns; the nearest is {nearest.budget!r}, which keeps {nearest.normalized_utility:.4g}. "
+            "Empty cells may be the reason: a family with lower=inf lifts the bound on the min-lift",
+            nearest,
+        )
+    first = meets.index(True)
+    if first:
+        trials.halve(grid[first - 1], grid[first])
+    return trials.suggestion()
+
+
+def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion:
+    """Most useful budget tried whose channel is within the limit."""
+    within = [trials.fulfils(eps) for eps in grid]
+    if not any(within):
+        nearest = trials.suggestion()
+        raise InfeasibleTarget(
+            f"no budget makes {mechanism_name(trials.mechanism)} leak at most {limit:.4g}; the nearest is "
+            f"{nearest.budget!r}, which leaks {nearest.leakage:.4g}",
+            nearest,
+        )
+    crossings = [(a, b) for a, b, ok, over in zip(grid, grid[1:], within, within[1:], strict=False) if ok and not over]
+    crossings.sort(key=lambda ends: -trials.utility(ends[1]))
+    for low, high in crossings[:_CROSSINGS]:
+        trials.halve(high, low)
+    return trials.suggestion()
+
+
+def _grid(joint: JointDistribution, n_points: int) -> list[float]:
+    """Budgets to try first, ascending from 0 to where nothing finite is high-risk any more."""
+    logs = log_lift(joint)
+    top, bottom = logs.max(axis=0), logs.min(axis=0)
+    critical = np.concatenate([np.maximum(top, -bottom), top - bottom, top])
+    critical = np.unique(critical[np.isfinite(critical)])
+    # An infinite budget is no suggestion: it allows everything.
+    last = float(critical[-1]) if len(critical) else 1.0
+    if last <= 0:
+        return [0.0]
+    n = n_points // 2
+    points = [*_spread(critical, n), *np.geomspace(_LEAST * last, last, n_points - n - 1), 0.0]
+    return sorted({float(eps) for eps in points})
+
+
+def _spread(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """At most n of the sorted values, the ends among them."""
+    return values[np.unique(np.linspace(0, len(values) - 1, n).round().astype(int))]
+
+
+def _number(name: str, value: Any, most: float) -> float:
+    number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+    if not number or not 0 <= value <= most:
+        limit = f"between 0 and {most:g}" if math.isfinite(most) else ">= 0"
+        raise InvalidParameter(f"{name} must be a number {limit}, got {value!r}")
+    return float(value)
