@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from sanitize.capacity import channel_capacity
     from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet, worst_case_lift
     from sanitize.errors import BudgetExceeded, SanitizeError
     from sanitize.frame import audit, last_report
     from sanitize.individual import individual_channel_capacity, mi_dp
@@ -84,6 +85,7 @@ _ROOMS = {
     "budgets": ("AlphaLiftBudget", "Budget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"),
     "capacity": ("channel_capacity",),
     "channel": ("Channel",),
+    "confidence": ("ConfidenceSet", "worst_case_lift"),
     "errors": ("BudgetExceeded", "SanitizeError"),
     "frame": ("audit", "last_report"),
     "individual": ("individual_channel_capacity", "mi_dp"),
@@ -139,6 +141,7 @@ __all__ = [
     "BudgetExceeded",
     "Channel",
     "Chi2LiftBudget",
+    "ConfidenceSet",
     "ContingencyTable",
     "JointDistribution",
     "L1LiftBudget",
@@ -200,6 +203,7 @@ __all__ = [
     "transformers",
     "utility",
     "watchdog",
+    "worst_case_lift",
 ]
 
 
