@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from sanitize.capacity import channel_capacity
     from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet, worst_case_lift
     from sanitize.curve import tradeoff_curve
     from sanitize.errors import BudgetExceeded, SanitizeError
     from sanitize.frame import audit, last_report
@@ -90,6 +91,7 @@ _ROOMS = {
     "capacity": ("channel_capacity",),
     "channel": ("Channel",),
     "curve": ("tradeoff_curve",),
+    "confidence": ("ConfidenceSet", "worst_case_lift"),
     "errors": ("BudgetExceeded", "SanitizeError"),
     "frame": ("audit", "last_report"),
     "individual": ("individual_channel_capacity", "mi_dp"),
@@ -159,6 +161,7 @@ __all__ = [
     "BudgetExceeded",
     "Channel",
     "Chi2LiftBudget",
+    "ConfidenceSet",
     "ContingencyTable",
     "JointDistribution",
     "L1LiftBudget",
@@ -227,6 +230,7 @@ __all__ = [
     "utility",
     "verify_parquet",
     "watchdog",
+    "worst_case_lift",
 ]
 
 

@@ -35,6 +35,7 @@ _rows
 lift
 budgets
 measures
+confidence
 bounds conversions tradeoff accounting capacity individual neighbours notions identifiability balance
 binning
 mechanisms
@@ -97,6 +98,8 @@ DOORS = {
         "sanitize/measures.py",
         "sanitize/_order.py",
         "sanitize/_verify*",
+        "sanitize/confidence.py",
+        "sanitize/_clopper_pearson.py",
         # theory
         "sanitize/accounting.py",
         "sanitize/_accounting*",

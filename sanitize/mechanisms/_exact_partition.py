@@ -10,11 +10,11 @@ from scipy.special import xlogy
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize.mechanisms._merging import RiskOfSets
+    from sanitize.mechanisms._merging import SetRisks
 
 
-def exact_partition(pmf: NDArray[np.float64], risks: RiskOfSets) -> list[list[int]]:
-    """Partition of k letters with columns P(s, x), shape (n_s, k), into safe sets, of least H(X|Y).
+def exact_partition(letters: NDArray[np.float64], p_x: NDArray[np.float64], risks: SetRisks) -> list[list[int]]:
+    """Partition of k letters, given by the columns that judge them and by P(x), into safe sets of least H(X|Y).
 
     best[A] = min over safe B in A that hold A's lowest letter of cost(B) + best[A - B], where
     cost(B) = Σ_{x in B} P(x) log(P(B) / P(x)). Sets are bit masks, and a set that is itself a union of disjoint
@@ -25,14 +25,13 @@ def exact_partition(pmf: NDArray[np.float64], risks: RiskOfSets) -> list[list[in
     list of list of int
         Blocks; empty when the letters together are not safe.
     """
-    k = pmf.shape[1]
-    columns = np.zeros((len(pmf), 1))
-    terms = np.zeros(1)
-    p_x = pmf.sum(axis=0)
+    k = len(p_x)
+    columns = np.zeros((len(letters), 1))
+    mass, terms = np.zeros(1), np.zeros(1)
     for x in range(k):
-        columns = np.concatenate([columns, columns + pmf[:, [x]]], axis=1)
+        columns = np.concatenate([columns, columns + letters[:, [x]]], axis=1)
+        mass = np.concatenate([mass, mass + p_x[x]])
         terms = np.concatenate([terms, terms + xlogy(p_x[x], p_x[x])])
-    mass = columns.sum(axis=0)
     cost = xlogy(mass, mass) - terms
     safe = np.zeros(1 << k, np.bool_)
     safe[1:] = risks.safe(columns[:, 1:])

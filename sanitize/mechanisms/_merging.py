@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import Budget, LiftBudget
 from sanitize.channel import Channel
+from sanitize.confidence import laws_of
 from sanitize.errors import InvalidBudget
+from sanitize.mechanisms._robust_sets import RobustRiskOfSets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
 
 _SHOWN_MEMBERS = 3
@@ -36,17 +39,46 @@ def as_budget(budget: Budget | float | None) -> Budget:
     return budget
 
 
-@dataclass(frozen=True)
-class RiskOfSets:
-    """Excess and risk of merged sets of symbols, given by columns of P(s, set)."""
+class SetRisks(Protocol):
+    """Excess and risk of merged sets of symbols, given by columns that add up when sets are merged."""
 
+    @property
+    def columns(self) -> NDArray[np.float64]:
+        """Column of each symbol by itself, shape (k, n_x)."""
+        ...
+
+    def safe(self, columns: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether each set is within the budget."""
+        ...
+
+    def risk(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Risk ω of each set."""
+        ...
+
+    def is_safe(self, column: NDArray[np.float64]) -> bool:
+        """Whether one set is within the budget."""
+        ...
+
+
+def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
+    """Risks under one law, or, with a confidence, at worst over all laws that its counts allow."""
+    if confidence is None:
+        return RiskOfSets.of(joint, budget)
+    return RobustRiskOfSets.of(laws_of(joint, confidence), budget)
+
+
+@dataclass(frozen=True, eq=False)
+class RiskOfSets:
+    """Excess and risk of merged sets of symbols under one law; columns are P(s, set)."""
+
+    columns: NDArray[np.float64]
     p_s: NDArray[np.float64]
     budget: Budget
 
     @classmethod
     def of(cls, joint: JointDistribution, budget: Budget) -> RiskOfSets:
-        """Risks under the prior of a law."""
-        return cls(joint.p_s, budget)
+        """Risks under a law and its prior."""
+        return cls(joint.pmf, joint.p_s, budget)
 
     def _lifts(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         return columns / self.p_s[:, None] / columns.sum(axis=0)
@@ -65,7 +97,7 @@ class RiskOfSets:
 
 
 def absorb(
-    risks: RiskOfSets, column: NDArray[np.float64], pool: NDArray[np.float64]
+    risks: SetRisks, column: NDArray[np.float64], pool: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], list[int]]:
     """Grow an unsafe set by members of a pool until it is safe or the pool is used up.
 
@@ -73,8 +105,8 @@ def absorb(
 
     Returns
     -------
-    column : ndarray of shape (n_s,)
-        P(s, set) of the grown set.
+    column : ndarray of shape (k,)
+        Column of the grown set.
     taken : list of int
         Positions in the pool, in the order taken.
     """

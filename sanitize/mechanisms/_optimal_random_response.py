@@ -10,14 +10,15 @@ import numpy as np
 from scipy.special import entr
 
 from sanitize.channel import Channel
-from sanitize.errors import InvalidParameter
 from sanitize.lift import lift
 from sanitize.measures import utility
 from sanitize.mechanisms._column_generation import Envelope, lower_envelope
+from sanitize.mechanisms._limits import check_positive
 from sanitize.mechanisms._merging import as_budget
 from sanitize.mechanisms._polytope import ResponsePolytope, check_kind
 from sanitize.mechanisms._pool import ColumnPool
 from sanitize.mechanisms._response_channel import response_channel
+from sanitize.mechanisms._robust_response import robust_random_response
 from sanitize.mechanisms._subset_merging import subset_merging
 from sanitize.mechanisms._vertices import n_systems, vertices
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
+    from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
 
 # Up to this many small systems, writing down every vertex is quicker than looking for the right ones.
@@ -66,7 +68,12 @@ class RandomResponse:
 
 
 def optimal_random_response(
-    joint: JointDistribution, budget: Budget | float, *, gap: float = 1e-7, time_limit: float | None = None
+    joint: JointDistribution,
+    budget: Budget | float,
+    *,
+    gap: float = 1e-7,
+    time_limit: float | None = None,
+    confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
     """Channel of the largest I(X;Y) within a lift or LDP budget [ZDS §III-A2].
 
@@ -76,7 +83,7 @@ def optimal_random_response(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, as `Budget.excess` measures it (1e-12).
+    Every released symbol is within the budget under the law given (to 1e-12), or with a confidence under all its laws.
 
     Parameters
     ----------
@@ -88,6 +95,8 @@ def optimal_random_response(
         Distance from the optimum that is good enough, in nats, > 0.
     time_limit : float, optional
         Seconds after which the best channel so far is returned.
+    confidence : float or ConfidenceSet, optional
+        Meet the budget under every law that the counts allow at this confidence; without a certificate of the gap.
 
     Returns
     -------
@@ -113,6 +122,8 @@ def optimal_random_response(
     >>> round(sz.normalized_utility(joint, sz.subset_merging(joint, 0.3)), 4)
     0.7482
     """
+    if confidence is not None:
+        return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit)
     response = solve_optimal_random_response(joint, budget, gap=gap, time_limit=time_limit)
     if response.status == "interrupted":
         raise KeyboardInterrupt
@@ -287,11 +298,3 @@ def _seeds(
         v[atom] = joint.p_x[atom] / joint.p_x[atom].sum()
         seeds.append(v[letters])
     return seeds
-
-
-def check_positive(*, gap: float, time_limit: float | None) -> None:
-    """Refuse a gap that is not a number > 0, and a time limit that is neither None nor a number > 0."""
-    for name, value in {"gap": gap, "time_limit": np.inf if time_limit is None else time_limit}.items():
-        is_number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
-        if not (is_number and value > 0):
-            raise InvalidParameter(f"{name} must be a number > 0, got {value!r}")

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._exact_partition import exact_partition
-from sanitize.mechanisms._merging import RiskOfSets, as_budget, merge_channel
+from sanitize.mechanisms._merging import as_budget, merge_channel, set_risks
 from sanitize.mechanisms._progress import progress
 from sanitize.mechanisms._subset_merging import subset_merging
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._merging import SetRisks
 
 _EXACT_LETTERS = 17
 _WINDOW = 11  # letters re-partitioned exactly at a time
@@ -28,7 +30,11 @@ _GAIN = 1e-12
 
 
 def best_subset_merging(
-    joint: JointDistribution, budget: Budget | float, *, time_limit: float | None = None
+    joint: JointDistribution,
+    budget: Budget | float,
+    *,
+    time_limit: float | None = None,
+    confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
     """Merge public symbols into safe groups that keep the most; never worse than `subset_merging`.
 
@@ -40,7 +46,7 @@ def best_subset_merging(
     Guarantee
     ---------
     Every released symbol is within the budget under the law given, and I(X;Y) is at least that of
-    `subset_merging`.
+    `subset_merging`. With a confidence, the budget holds under every law of the confidence set.
 
     Parameters
     ----------
@@ -50,6 +56,9 @@ def best_subset_merging(
         A number is symmetric local information privacy (LIP) in nats.
     time_limit : float, optional
         Seconds for the search above 17 symbols; the best partition so far is returned.
+    confidence : float or ConfidenceSet, optional
+        Meet the budget under every law that the counts allow at this confidence, instead of their frequencies
+        alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
 
     Returns
     -------
@@ -78,13 +87,13 @@ def best_subset_merging(
     is_number = isinstance(time_limit, (int, float, np.floating, np.integer)) and not isinstance(time_limit, bool)
     if time_limit is not None and not (is_number and time_limit > 0):
         raise InvalidParameter(f"time_limit must be a number of seconds > 0, got {time_limit!r}")
-    labels = subset_merging(joint, budget).stages[0].indices
+    labels = subset_merging(joint, budget, confidence=confidence).stages[0].indices
     blocks = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
     if len(blocks) == len(labels):
         return merge_channel(joint, [])
-    risks = RiskOfSets.of(joint, budget)
+    risks = set_risks(joint, budget, confidence)
     if len(labels) <= _EXACT_LETTERS:
-        found = exact_partition(joint.pmf, risks)
+        found = exact_partition(risks.columns, joint.p_x, risks)
         exact = [np.array(block) for block in found]
         if found and _loss(joint.pmf, exact) < _loss(joint.pmf, blocks) - _GAIN:
             blocks = exact
@@ -94,10 +103,11 @@ def best_subset_merging(
 
 
 def _improve(
-    pmf: NDArray[np.float64], risks: RiskOfSets, blocks: list[NDArray[np.intp]], time_limit: float | None
+    pmf: NDArray[np.float64], risks: SetRisks, blocks: list[NDArray[np.intp]], time_limit: float | None
 ) -> list[NDArray[np.intp]]:
     """Re-partition windows of blocks until every block has rested; interruptible, the best so far stays."""
     rng = np.random.default_rng(0)
+    p_x = pmf.sum(axis=0)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     active = [block for block in blocks if len(block) > 1]
     done: set[tuple[int, ...]] = set()
@@ -116,7 +126,7 @@ def _improve(
                 if len(old) < 2 or tuple(sorted(letters.tolist())) in done:
                     continue
                 done.add(tuple(sorted(letters.tolist())))
-                new = [letters[block] for block in exact_partition(pmf[:, letters], risks)]
+                new = [letters[block] for block in exact_partition(risks.columns[:, letters], p_x[letters], risks)]
                 if new and _loss(pmf, new) < _loss(pmf, old) - _GAIN:
                     gone = {id(block) for block in old}
                     blocks = [block for block in blocks if id(block) not in gone] + new

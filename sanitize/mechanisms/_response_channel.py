@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
+    from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
 
 _SHOWN = 3
@@ -25,7 +26,11 @@ _LEAST_SHARE, _GROWTH, _LARGEST_SHARE = 1e-13, 4.0, 1e-3
 
 
 def response_channel(
-    joint: JointDistribution, budget: Budget, columns: sparse.csc_array, weights: NDArray[np.float64]
+    joint: JointDistribution,
+    budget: Budget,
+    columns: sparse.csc_array,
+    weights: NDArray[np.float64],
+    laws: ConfidenceSet | None = None,
 ) -> Channel:
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
 
@@ -42,14 +47,15 @@ def response_channel(
         Posteriors v_y.
     weights : ndarray of shape (n_y,)
         P(y).
+    laws : ConfidenceSet, optional
+        Repair until the budget holds under all of these laws.
     """
     weights = _balance(columns, weights, joint.p_x)
     mass = sparse.csc_array(columns @ sparse.diags_array(weights))
     share = np.zeros(len(weights))
     while True:
         channel = _build(joint, mass, share)
-        released = joint.release(channel)
-        excess = budget.excess(released)
+        excess = budget.excess(joint.release(channel)) if laws is None else laws.worst_case(channel).excess(budget)
         over = np.flatnonzero(excess > TOLERANCE)
         if not len(over):
             return channel

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._limits import check_positive
 from sanitize.mechanisms._merging import as_budget
-from sanitize.mechanisms._optimal_random_response import Response, check_positive, respond
+from sanitize.mechanisms._optimal_random_response import Response, respond
 from sanitize.mechanisms._polytope import check_kind
+from sanitize.mechanisms._robust_response import robust_random_response
 from sanitize.mechanisms._subset_merging import subset_merging
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
 
 
@@ -29,6 +33,7 @@ def subset_random_response(
     block_size: int = 32,
     gap: float = 1e-7,
     time_limit: float | None = None,
+    confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
     """Optimal random response inside blocks of public symbols: nearly the best channel, for large alphabets.
 
@@ -40,7 +45,8 @@ def subset_random_response(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, as `Budget.excess` measures it (1e-12).
+    Every released symbol is within the budget under the law given, as `Budget.excess` measures it (1e-12); with a
+    confidence, under every law of the confidence set.
 
     Parameters
     ----------
@@ -54,6 +60,8 @@ def subset_random_response(
         Distance of each block's response from its optimum, in nats of the block, > 0.
     time_limit : float, optional
         Seconds; shared out over the blocks by their size.
+    confidence : float or ConfidenceSet, optional
+        Meet the budget under every law that the counts allow at this confidence; without a certificate of the gap.
 
     Returns
     -------
@@ -80,6 +88,9 @@ def subset_random_response(
         raise InvalidParameter(f"block_size must be a whole number of symbols >= 1, got {block_size!r}")
     budget = as_budget(budget)
     check_kind(budget)
+    if confidence is not None:
+        deal = partial(_blocks, block_size=int(block_size))
+        return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, deal=deal)
     groups = _groups(joint, budget)
     return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, time_limit)
 

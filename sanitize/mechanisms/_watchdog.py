@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._merging import RiskOfSets, absorb, as_budget, merge_channel
+from sanitize.mechanisms._merging import absorb, as_budget, merge_channel, set_risks
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
 
 
-def watchdog(joint: JointDistribution, budget: Budget | float) -> Channel:
+def watchdog(
+    joint: JointDistribution, budget: Budget | float, *, confidence: float | ConfidenceSet | None = None
+) -> Channel:
     """Release low-risk symbols as they are and merge all high-risk ones into one [ZDS §III].
 
     A symbol is high-risk when it exceeds the budget by itself. Merging is an X-invariant randomisation, which
@@ -24,7 +27,8 @@ def watchdog(joint: JointDistribution, budget: Budget | float) -> Channel:
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, for any budget >= 0.
+    Every released symbol is within the budget under the law given, for any budget >= 0; with a confidence, under
+    every law of the confidence set. All of X merged has lift 1 in every law, so there always is such a channel.
 
     Parameters
     ----------
@@ -32,6 +36,9 @@ def watchdog(joint: JointDistribution, budget: Budget | float) -> Channel:
         Law of (S, X).
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
+    confidence : float or ConfidenceSet, optional
+        Meet the budget under every law that the counts allow at this confidence, instead of their frequencies
+        alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
 
     Returns
     -------
@@ -54,11 +61,12 @@ def watchdog(joint: JointDistribution, budget: Budget | float) -> Channel:
            [0., 0., 1.]])
     """
     budget = as_budget(budget)
-    risks = RiskOfSets.of(joint, budget)
-    low = risks.safe(joint.pmf)
+    risks = set_risks(joint, budget, confidence)
+    columns = risks.columns
+    low = risks.safe(columns)
     high_risk, low_risk = np.flatnonzero(~low), np.flatnonzero(low)
     if not len(high_risk):
         return merge_channel(joint, [])
-    merged = joint.pmf[:, high_risk].sum(axis=1)
-    _, taken = absorb(risks, merged, joint.pmf[:, low_risk])
+    merged = columns[:, high_risk].sum(axis=1)
+    _, taken = absorb(risks, merged, columns[:, low_risk])
     return merge_channel(joint, [[*high_risk, *low_risk[taken]]])
