@@ -111,8 +111,7 @@ DOORS = {
         "sanitize/_tradeoff*",
         "sanitize/mechanisms/",
     ),
-    "rich": ("sanitize/cli.py",),
-    "tqdm": ("sanitize/cli.py",),
+    "tqdm": ("sanitize/cli/",),
     "dask": ("sanitize/dask.py",),
     "pyspark": ("sanitize/spark.py",),
 }
