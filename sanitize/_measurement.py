@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
 
 Kind = Literal["exact", "bound", "estimate"]
+PART_FIGURES = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,7 @@ class PartLeakage:
     @classmethod
     def of(cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]) -> PartLeakage:
         """Its line, from the summary of a report on this part alone."""
-        names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
-        return cls(part, columns, mechanism, *(float(figures[name]) for name in names))
+        return cls(part, columns, mechanism, *(float(figures[name]) for name in PART_FIGURES))
 
     @property
     def role(self) -> str:

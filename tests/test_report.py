@@ -339,7 +339,7 @@ def test_document_has_a_versioned_schema() -> None:
     assert internal["library_version"] == sz.__version__
     assert set(internal) - set(public) == {"symbols", "n_rows", "n_unseen", "n_symbols"}
     assert set(public) == {
-        "schema", "version", "library_version", "audience", "verdict", "columns", "measures", "warnings",
+        "schema", "version", "library_version", "audience", "verdict", "columns", "parts", "measures", "warnings",
     }  # fmt: skip
     assert set(public["verdict"]) == {
         "ok", "budget", "worst_excess", "tolerance", "mechanism", "release", "seeded",

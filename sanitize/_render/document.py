@@ -15,6 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._measurement import PART_FIGURES
 from sanitize._version import __version__
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import InvalidParameter, TargetError
@@ -66,9 +67,18 @@ def to_document(report: LeakageReport, audience: Audience, n_symbols: int | None
         },
         "columns": {
             "sensitive": list(report.sensitive),
-            "released": list(report.public),
+            "released": [name for name in report.public if not facts.parts or name not in facts.kept],
             "kept": list(facts.kept),
         },
+        "parts": [
+            {
+                "name": part.part,
+                "columns": list(part.columns),
+                "role": part.role,
+                **{name: figure(getattr(part, name)) for name in PART_FIGURES},
+            }
+            for part in facts.parts
+        ],
         "measures": [
             {
                 "name": measure.name,

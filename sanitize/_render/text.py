@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 LINES = {"public": 24, "internal": 40}
 N_SYMBOLS = 5
+N_PARTS = 4
 # The utility has a sentence of its own, which says both.
 _IN_WORDS = ("utility", "normalized_utility")
 _ELLIPSIS = "..."
@@ -36,6 +37,8 @@ def to_text(report: LeakageReport, audience: Audience) -> str:
     """
     document = to_document(report, audience, N_SYMBOLS)
     lines = [*_head(document, budget_words(report.budget)), "", *_measures(document["measures"])]
+    if document["parts"] and audience == "internal":
+        lines += ["", *_parts(document["parts"])]
     if "symbols" in document:
         lines += ["", *_symbols(document["symbols"], document["n_symbols"]), ""]
     lines += _paragraph(f"In plain words: {plain_words(document)}.", most=2)
@@ -122,7 +125,9 @@ def utility_words(document: dict[str, Any]) -> str:
     """How much of the public columns is kept."""
     found = {measure["name"]: measure for measure in document["measures"]}
     share, kept = found["normalized_utility"]["after"], found["utility"]
-    columns = names(document["columns"]["released"], "+", most=2, limit=20)
+    roles = document["columns"]
+    shown = roles["released"] + (roles["kept"] if document["parts"] else [])
+    columns = names(shown, "+", most=2, limit=20)
     return (
         f"Keeps {100 * float(share):.4g} % of the information in {columns} "
         f"({number(kept['after'])} of {number(kept['before'])} nats)"
@@ -167,6 +172,18 @@ def _measures(measures: list[dict[str, Any]]) -> list[str]:
         mark = _MARKS[measure["kind"]] if kinds else ""
         figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>13}"
         lines.append(f"{_pad(measure['label'], 34)}{figures}  {clip(measure['unit'], 4)}{mark}")
+    return lines
+
+
+def _parts(parts: list[dict[str, Any]]) -> list[str]:
+    """What each part and kept column of a joint release tells by itself."""
+    lines = [f"{'by itself':<36}{'keeps':>11}{'min log':>11}{'max log':>11}{'I(S;Y)':>11}"]
+    for part in parts[:N_PARTS]:
+        name = f"{part['name']}: {part['role']}"
+        figures = (part[key] for key in ("normalized_utility", "min_log_lift", "max_log_lift", "mutual_information"))
+        lines.append(_pad(name, 36) + "".join(f"{number(figure):>11}" for figure in figures))
+    if len(parts) > N_PARTS:
+        lines.append(f"and {len(parts) - N_PARTS} more")
     return lines
 
 
