@@ -23,7 +23,7 @@ from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Channel
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
 from sanitize.joint import ContingencyTable, JointDistribution
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -207,7 +207,7 @@ def _require(report: LeakageReport, book: Book, level: float) -> None:
     try:
         report.require()
         excess = over
-        if over <= 0:
+        if over <= VERDICT_TOLERANCE:
             return
     except BudgetExceeded as error:
         witness, excess = error.witness, max(error.excess, over)

@@ -12,13 +12,14 @@ from sanitize.errors import InvalidParameter
 from sanitize.lift import chi2_lift, l1_lift, max_log_lift, min_log_lift
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
 
 Kind = Literal["exact", "bound", "estimate"]
+PART_FIGURES = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,31 @@ class PartLeakage:
     @classmethod
     def of(cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]) -> PartLeakage:
         """Its line, from the summary of a report on this part alone."""
-        names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
-        return cls(part, columns, mechanism, *(float(figures[name]) for name in names))
+        return cls(part, columns, mechanism, *(float(figures[name]) for name in PART_FIGURES))
 
     @property
     def role(self) -> str:
         """The mechanism, or that there is none."""
         return self.mechanism or "kept as it is"
+
+
+def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
+    """The parts and kept columns of a joint release as a section of its report; nothing where there are none."""
+    if not parts:
+        return ()
+    rows = tuple(
+        (
+            f"{part.part} ({part.role}): {', '.join(part.columns)}",
+            part.normalized_utility,
+            part.min_log_lift,
+            part.max_log_lift,
+            part.mutual_information,
+        )
+        for part in parts
+    )
+    words = "What each part and each kept column tells by itself. The verdict is about all of them together."
+    heads = ("Part", "kept", "min log-lift", "max log-lift", "I(S;Y)")
+    return (Section("parts", "Parts", words, heads, rows, public=True),)
 
 
 def measure_all(

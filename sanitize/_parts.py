@@ -130,12 +130,21 @@ class Tuples:
         return Tuples(rows, sizes), places
 
     def through(self, part: int, kernel: Stage) -> tuple[PartStage, Tuples]:
-        """Stage that passes one part through a kernel, and the tuples that can come out."""
+        """Stage that passes one part through a kernel, and the tuples that can come out.
+
+        Raises
+        ------
+        ColumnError
+            If they are too many.
+        """
         component = np.ascontiguousarray(self.codes[:, part])
         lengths = np.diff(kernel.indptr)[component]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         if indptr[-1] > _MOST_ENTRIES:
-            raise TooManyTuples(int(indptr[-1]))
+            raise ColumnError(
+                f"{len(self)} combinations of symbols with {indptr[-1]} transitions are too many to release together; "
+                "keep fewer columns, or bin and pool values first"
+            )
         entries = np.repeat(kernel.indptr[component] - indptr[:-1], lengths) + np.arange(indptr[-1])
         drawn = kernel.indices[entries]
         others = [other for other in range(len(self.sizes)) if other != part]
@@ -151,14 +160,6 @@ class Tuples:
         indices = rank[position_of(keys, found, n_cells)]
         stage = PartStage(indptr, indices, kernel.weights[entries], len(ordered), kernel, part, component)
         return stage, Tuples(ordered, sizes)
-
-
-class TooManyTuples(Exception):
-    """A stage on whole tuples would have more entries than fit; whoever knows the columns says so."""
-
-    def __init__(self, n_entries: int) -> None:
-        super().__init__(n_entries)
-        self.n_entries = n_entries
 
 
 def numbered(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -198,20 +199,13 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
     Raises
     ------
     ColumnError
-        If the tuples would be too many, with the columns.
+        If the tuples would be too many.
     """
     tuples, alphabets = Tuples.split(inputs, groups)
     ends = [given[-1].outputs if given else alphabet for given, alphabet in zip(channels, alphabets, strict=True)]
     stages: list[Stage] = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
     for part, kernel in _steps(channels):
-        try:
-            stage, tuples = tuples.through(part, kernel)
-        except TooManyTuples as error:
-            names = ", ".join(repr(name) for group in groups for name in group)
-            raise ColumnError(
-                f"the columns {names} have too many combinations to release together ({len(tuples)} tuples, "
-                f"{error.n_entries} transitions); keep fewer columns, or bin and pool values first"
-            ) from None
+        stage, tuples = tuples.through(part, kernel)
         stages.append(stage)
     return Channel(tuple(stages), inputs, tuples.alphabet(ends))
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sanitize._design import channels_of
 from sanitize._given import given
 from sanitize._measurement import PartLeakage
-from sanitize._parts import TooManyTuples, Tuples, tuple_channel
+from sanitize._parts import Tuples, tuple_channel
 from sanitize._release import Layout
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
@@ -207,7 +207,7 @@ class _GivenLaw:
         n_x = self.tuples.sizes[part]
         if len(self.pmf) * len(before) * n_x > _MOST_CELLS:
             raise ColumnError(
-                f"a part with {n_x} symbols cannot be designed given {len(before)} combinations of what is released "
+                f"{n_x} symbols of one part cannot be designed given {len(before)} combinations of what is released "
                 "already: keep fewer columns, give the part a budget of its own, or bin and pool values first"
             )
         cells = places.astype(np.int64) * n_x + self.tuples.codes[:, part]
@@ -220,12 +220,6 @@ class _GivenLaw:
         stages = first if all(stage.is_deterministic for stage in first) else _whole(channels).stages
         pmf, tuples = self.pmf, self.tuples
         for kernel in stages:
-            try:
-                stage, tuples = tuples.through(part, kernel)
-            except TooManyTuples:
-                raise ColumnError(
-                    f"the columns have too many combinations to release together ({len(tuples)} tuples); keep fewer "
-                    "columns, or bin and pool values first"
-                ) from None
+            stage, tuples = tuples.through(part, kernel)
             pmf = Channel((stage,)).push(pmf)
         return _GivenLaw(pmf, tuples, self.settled | {part})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -231,10 +232,24 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
     ) -> JointRelease:
         assert isinstance(layout, JointLayout)
         layout.check_distinct(counts)
-        plan = JointPlan.of(layout, [(name, clone(part)) for name, part in self.sanitizers], counts, recipe.budget)
+        parts = [(name, clone(part)) for name, part in self.sanitizers]
+        with _naming(layout.public):
+            plan = JointPlan.of(layout, parts, counts, recipe.budget)
         super()._fit_counts(layout, counts, replace(recipe, mechanism=plan.mechanism, facts=plan.facts), clipped)
         self.channels_: dict[str, Channel] = plan.channels
         return self
+
+
+@contextlib.contextmanager
+def _naming(columns: tuple[str, ...]) -> Iterator[None]:
+    """Errors about all columns together, with their names."""
+    try:
+        yield
+    except ColumnError as error:
+        if error.column is not None:
+            raise
+        names = ", ".join(repr(name) for name in columns)
+        raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
 
 
 def _not_planned(_: JointDistribution) -> Channel:

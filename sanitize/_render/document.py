@@ -15,6 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._measurement import parts_section
 from sanitize._render.audience import publish, warnings_of_facts
 from sanitize._render.pictures import lift_map, margins
 from sanitize._version import __version__
@@ -91,7 +92,7 @@ def without_pictures(report: LeakageReport, n_symbols: int | None = None) -> dic
         },
         "columns": {
             "sensitive": list(report.sensitive),
-            "released": list(report.public),
+            "released": [name for name in report.public if not facts.parts or name not in facts.kept],
             "kept": list(facts.kept),
         },
         "measures": [
@@ -116,7 +117,7 @@ def without_pictures(report: LeakageReport, n_symbols: int | None = None) -> dic
                 "rows": [[cell if isinstance(cell, str) else exact(cell) for cell in row] for row in section.rows],
                 "public": section.public,
             }
-            for section in report.sections
+            for section in (*parts_section(facts.parts), *report.sections)
         ],
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,

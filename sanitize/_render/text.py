@@ -134,7 +134,9 @@ def utility_words(document: dict[str, Any]) -> str:
     """How much of the public columns is kept."""
     found = {measure["name"]: measure for measure in document["measures"]}
     share, kept = found["normalized_utility"]["after"], found["utility"]
-    columns = names(document["columns"]["released"], "+", most=2, limit=20)
+    roles = document["columns"]
+    shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
+    columns = names(shown, "+", most=2, limit=20)
     return (
         f"Keeps {100 * float(share):.4g} % of the information in {columns} "
         f"({number(kept['after'])} of {number(kept['before'])} nats)"
