@@ -17,6 +17,7 @@ from sanitize.lift import lift
 
 if TYPE_CHECKING:
     from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, tradeoff, transformers
+    from sanitize._appended import AppendedReport
     from sanitize._random import NoiseKey
     from sanitize.accounting import balance_function, joint_release
     from sanitize.alphabet import Alphabet
@@ -74,10 +75,12 @@ if TYPE_CHECKING:
     from sanitize.notions import approximate_dp, global_dp, identifiability, renyi_dp
     from sanitize.parquet import privatize_parquet
     from sanitize.report import LeakageReport
+    from sanitize.saved import SavedRelease
 
 # Public name -> the room it lives in. Rooms are imported when a name is first used, so that
 # `import sanitize` stays light.
 _ROOMS = {
+    "_appended": ("AppendedReport",),
     "_random": ("NoiseKey",),
     "alphabet": ("Alphabet",),
     "accounting": ("balance_function", "joint_release"),
@@ -128,6 +131,7 @@ _ROOMS = {
     "notions": ("approximate_dp", "global_dp", "identifiability", "renyi_dp"),
     "parquet": ("privatize_parquet",),
     "report": ("LeakageReport",),
+    "saved": ("SavedRelease",),
 }
 _MODULES = ("accounting", "bounds", "conversions", "datasets", "frame", "mechanisms", "tradeoff", "transformers")
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
@@ -135,6 +139,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "AlphaLiftBudget",
     "Alphabet",
+    "AppendedReport",
     "Budget",
     "BudgetExceeded",
     "Channel",
@@ -147,6 +152,7 @@ __all__ = [
     "LiftBudget",
     "NoiseKey",
     "SanitizeError",
+    "SavedRelease",
     "__version__",
     "accounting",
     "alpha_lift",

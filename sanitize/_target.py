@@ -131,8 +131,8 @@ def held_back(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Stream for a file that gets its name only when the block ends well.
+def new_file(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Stream for a file that gets its name only when the block ends well; a private one is its owner's only.
 
     Where the system allows it the file has no name at all until then, so that even a killed process leaves
     nothing behind.
@@ -145,7 +145,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             yield stream
             with writing(path):
                 stream.flush()
-                os.fchmod(stream.fileno(), 0o666 & ~_umask())
+                os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~_umask())
                 os.fsync(stream.fileno())
                 if name is None:
                     name = _hidden_name(path)

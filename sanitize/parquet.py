@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._appended import AppendedReport, release_saved
 from sanitize._csv_target import formula_note
 from sanitize._files import opened, place_of
-from sanitize._measurement import Measure
 from sanitize._order import OrderAudit
 from sanitize._parquet_passes import Rows, SecondPass
 from sanitize._parquet_target import summary
@@ -20,8 +19,9 @@ from sanitize._random import random_words
 from sanitize._release import Layout
 from sanitize._source import BATCH_ROWS
 from sanitize._target import Target
-from sanitize.errors import ColumnError, InvalidParameter, RowOrderLeak
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.report import LeakageReport
+from sanitize.saved import SavedRelease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,16 +35,38 @@ if TYPE_CHECKING:
     Counting = Callable[[Source, Layout, int, OrderAudit | None], tuple[ContingencyTable, dict[str, int]]]
 
 
+@overload
 def privatize_parquet(
     source: From,
     target: To,
     sanitizer: Sanitizer,
     *,
+    rows: Rows = ...,
+    key: bytes | None = ...,
+    force: bool = ...,
+    batch_rows: int = ...,
+) -> LeakageReport: ...
+@overload
+def privatize_parquet(
+    source: From,
+    target: To,
+    sanitizer: SavedRelease,
+    *,
+    rows: Rows = ...,
+    key: bytes | None = ...,
+    force: bool = ...,
+    batch_rows: int = ...,
+) -> AppendedReport: ...
+def privatize_parquet(
+    source: From,
+    target: To,
+    sanitizer: Sanitizer | SavedRelease,
+    *,
     rows: Rows = "shuffle",
     key: bytes | None = None,
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
-) -> LeakageReport:
+) -> LeakageReport | AppendedReport:
     """Release a Parquet or CSV file or data set: count, design, check, rewrite.
 
     The sanitizer is fitted on the source. Nothing is written unless the designed channel is within its budget,
@@ -66,14 +88,15 @@ def privatize_parquet(
         Parquet parts (a name ending in ``.parquet`` or ``.csv`` makes one file of it). A stream gets CSV, when all
         of it is there. Texts that start with ``=``, ``+``, ``-`` or ``@`` are written to CSV as they are, and the
         report warns of spreadsheets.
-    sanitizer : Sanitizer
-        An estimator of `sanitize.transformers`; it is fitted in place.
+    sanitizer : Sanitizer or SavedRelease
+        An estimator of `sanitize.transformers`, which is fitted in place; or a saved release, which fits nothing
+        and refuses values that were not there at fit.
     rows : {"shuffle", "keep"}
         Row order can tell S (a file sorted by it), so rows are shuffled; ``keep`` keeps their order.
     key : bytes, optional
-        256-bit key of the noise. The same key and source give the same draws in any batch size; use a key for one
-        source only, because rows of two sources would share their noise. By default a fresh key from the operating
-        system, which is then forgotten.
+        256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
+        only with it, because rows of two sources would share their noise (a saved release draws other noise for
+        every file). By default a fresh key from the operating system, which is then forgotten.
     force : bool
         Replace a target that exists.
     batch_rows : int
@@ -81,12 +104,14 @@ def privatize_parquet(
 
     Returns
     -------
-    LeakageReport
+    LeakageReport, or AppendedReport for a saved release
 
     Raises
     ------
     BudgetExceeded
         If the channel exceeds the budget; nothing is written.
+    UnknownSymbol
+        If rows hold a public value that a saved release does not know; nothing is written.
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
 
@@ -105,6 +130,8 @@ def privatize_parquet(
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
+    if isinstance(sanitizer, SavedRelease):
+        return release_saved(source, target, sanitizer, rows=rows, key=key, force=force, batch_rows=batch_rows)
     place = place_of(target, source, force=force)
     with opened(source, _numeric(sanitizer)) as table:
         release, counts = _fit(table, sanitizer, batch_rows, rows)
@@ -234,29 +261,8 @@ def _fit(
             raise
         raise source.absent(error.column) from None
     if order:
-        _check_order(sanitizer, order[0])
+        sanitizer.report_ = order[0].checked(sanitizer.report_, sanitizer._release.recipe.budget)
     return sanitizer._release, table[0]
-
-
-def _check_order(sanitizer: Sanitizer, order: OrderAudit) -> None:
-    """Refuse to keep an order that tells S; mention one that tells a little."""
-    verdict = order.verdict(sanitizer._release.recipe.budget)
-    if verdict.too_much:
-        raise RowOrderLeak(verdict.information)
-    told = Measure(
-        "position_information",
-        "what row order tells, I(S;block)",
-        "nats",
-        "estimate",
-        None,
-        verdict.information,
-    )
-    report = sanitizer.report_
-    if verdict.tells:
-        note = "the rows keep their order, which depends on the sensitive columns (within the budget)"
-        facts = replace(report.facts, warnings=(*report.facts.warnings, note))
-        report = replace(report, facts=facts)
-    sanitizer.report_ = replace(report, measures=(*report.measures, told))
 
 
 def _count(

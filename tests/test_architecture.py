@@ -45,6 +45,7 @@ _release
 _frame
 transformers
 frame
+saved
 parquet
 pandas polars dask spark
 policy
@@ -70,6 +71,7 @@ DOORS = {
         "sanitize/_csv*",
         "sanitize/_source.py",
         "sanitize/_hive.py",
+        "sanitize/_saved_json.py",
     ),
     "pandas": (
         "sanitize/_frame.py",
