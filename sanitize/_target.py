@@ -123,7 +123,7 @@ def held_back(stream: BinaryIO) -> Iterator[BinaryIO]:
     """Stream for what goes on to another one, all of it, when the block ends well and not a byte before."""
     with writing(Path("the output stream")):
         unnamed = tempfile.TemporaryFile()  # noqa: SIM115 - the next line closes it
-    with unnamed as held:
+    with _closing(unnamed) as held:
         yield held
         held.seek(0)
         shutil.copyfileobj(held, stream, 1 << 20)
@@ -141,7 +141,7 @@ def new_file(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
         stream, name = _anonymous(path)
         _lock(stream.fileno())
     try:
-        with stream:
+        with _closing(stream):
             yield stream
             with writing(path):
                 stream.flush()
@@ -161,6 +161,18 @@ def new_file(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     finally:
         if name is not None:
             name.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _closing(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """Close a stream whose last bytes are thrown away if the block fails: a full disk refuses them a second time."""
+    try:
+        yield stream
+    except BaseException:
+        with contextlib.suppress(OSError):
+            stream.close()
+        raise
+    stream.close()
 
 
 def _anonymous(path: Path) -> tuple[BinaryIO, Path | None]:
