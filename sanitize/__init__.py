@@ -17,6 +17,7 @@ from sanitize.lift import lift
 
 if TYPE_CHECKING:
     from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, plots, tradeoff, transformers
+    from sanitize._appended import AppendedReport
     from sanitize._random import NoiseKey
     from sanitize.accounting import balance_function, joint_release
     from sanitize.alphabet import Alphabet
@@ -78,12 +79,14 @@ if TYPE_CHECKING:
     from sanitize.parquet import privatize_parquet
     from sanitize.policy import Policy
     from sanitize.report import LeakageReport
+    from sanitize.saved import SavedRelease
     from sanitize.suggestion import suggest_budget
     from sanitize.verify import Verification, verify_parquet
 
 # Public name -> the room it lives in. Rooms are imported when a name is first used, so that
 # `import sanitize` stays light.
 _ROOMS = {
+    "_appended": ("AppendedReport",),
     "_random": ("NoiseKey",),
     "alphabet": ("Alphabet",),
     "accounting": ("balance_function", "joint_release"),
@@ -138,8 +141,9 @@ _ROOMS = {
     "parquet": ("privatize_parquet",),
     "policy": ("Policy",),
     "report": ("LeakageReport",),
-    "verify": ("Verification", "verify_parquet"),
+    "saved": ("SavedRelease",),
     "suggestion": ("suggest_budget",),
+    "verify": ("Verification", "verify_parquet"),
 }
 _MODULES = (
     "accounting",
@@ -157,6 +161,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "AlphaLiftBudget",
     "Alphabet",
+    "AppendedReport",
     "Budget",
     "BudgetExceeded",
     "Channel",
@@ -172,6 +177,7 @@ __all__ = [
     "NoiseKey",
     "Policy",
     "SanitizeError",
+    "SavedRelease",
     "Verification",
     "__version__",
     "accounting",

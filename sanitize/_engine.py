@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from sanitize._frame import Table
+from sanitize._parquet_fit import fit
 from sanitize._parquet_source import ParquetSource
 from sanitize._parquet_target import summary
 from sanitize._random import NoiseKey, random_words
+from sanitize._release import bare_design, no_mechanism
 from sanitize._source import BATCH_ROWS
 from sanitize._target import Target
 from sanitize._tasks import (
@@ -29,11 +31,7 @@ from sanitize._tasks import (
     tasks_of,
     without_files,
 )
-from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceChanged, TargetError, TargetExists, UnseenSymbolWarning
-from sanitize.joint import JointDistribution
-from sanitize.parquet import _fit
-from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
     import os
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from sanitize._release import Layout, Release
     from sanitize._source import Source
     from sanitize.joint import ContingencyTable
+    from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
 # Rows of a task: enough to outweigh its start, few enough to be done again.
@@ -102,7 +101,7 @@ def release_by_tasks(
             order.table.add(counted.order)
         return counted.table, counted.clipped
 
-    fitted, counts = _fit(opened, sanitizer, BATCH_ROWS, rows, counting)
+    fitted, counts = fit(opened, sanitizer, BATCH_ROWS, rows, counting)
     if key is not None:
         sanitizer.report_ = sanitizer.report_.with_key()
     expected = counts.counts.sum(axis=0)
@@ -191,17 +190,11 @@ def _tidy(folder: Path, paths: Sequence[Path]) -> None:
 
 def for_workers(release: Release) -> Release:
     """The release without the law it was designed from, which workers do not need."""
-    nothing = JointDistribution.from_matrix([[1.0]])
-    report = LeakageReport.measure(nothing, Channel.identity(1))
     return replace(
         release,
-        recipe=replace(release.recipe, mechanism=_designed),
-        design=replace(release.design, joint=nothing, report=report),
+        recipe=replace(release.recipe, mechanism=no_mechanism),
+        design=bare_design(release.design.channel, release.design.fallback),
     )
-
-
-def _designed(_: JointDistribution) -> Channel:
-    raise AssertionError("workers apply channels and design none")  # pragma: no cover
 
 
 def fitted_release(sanitizer: Sanitizer) -> Release:

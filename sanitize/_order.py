@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import chi2
 
+from sanitize._measurement import Measure
+from sanitize.errors import RowOrderLeak
 from sanitize.joint import ContingencyTable
 from sanitize.measures import mutual_information
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from sanitize._columns import ArrowColumn
     from sanitize.budgets import Budget
+    from sanitize.report import LeakageReport
 
 POSITION = "(position)"
 
@@ -55,6 +58,20 @@ class OrderAudit:
         blocks = np.minimum(rows * self.n_blocks // max(self.n_rows, 1), self.n_blocks - 1)
         self.table.count({**{name: columns[name] for name in names}, POSITION: blocks})
         self.seen += n
+
+    def checked(self, report: LeakageReport, budget: Budget) -> LeakageReport:
+        """The report of a release that keeps this order; one that tells S too well is refused."""
+        verdict = self.verdict(budget)
+        if verdict.too_much:
+            raise RowOrderLeak(verdict.information)
+        told = Measure(
+            "position_information", "what row order tells, I(S;block)", "nats", "estimate", None, verdict.information
+        )
+        if verdict.tells:
+            report = report.with_notes(
+                ("the rows keep their order, which depends on the sensitive columns (within the budget)",)
+            )
+        return replace(report, measures=(*report.measures, told))
 
     def verdict(self, budget: Budget) -> OrderVerdict:
         """Whether the order tells S, and whether it tells more than the budget allows."""

@@ -16,7 +16,7 @@ from sanitize._columns import as_arrow
 from sanitize._design import Design, Recipe, design
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
-from sanitize.joint import ContingencyTable
+from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
@@ -197,3 +197,14 @@ class Release:
                 drawn = words.words(_BIN_LANE + lane, start, len(released))
                 columns[name] = bins.draw(columns[name], drawn)
         return columns
+
+
+def bare_design(channel: Channel, fallback: int = 0) -> Design:
+    """A channel to apply, without the law that it was designed from."""
+    nothing = JointDistribution.from_matrix([[1.0]])
+    return Design(nothing, channel, LeakageReport.measure(nothing, Channel.identity(1)), fallback)
+
+
+def no_mechanism(_: JointDistribution) -> Channel:
+    """Mechanism of who applies a channel and designs none."""
+    raise AssertionError("this channel is designed already")  # pragma: no cover

@@ -123,7 +123,7 @@ def held_back(stream: BinaryIO) -> Iterator[BinaryIO]:
     """Stream for what goes on to another one, all of it, when the block ends well and not a byte before."""
     with writing(Path("the output stream")):
         unnamed = tempfile.TemporaryFile()  # noqa: SIM115 - the next line closes it
-    with unnamed as held:
+    with _closing(unnamed) as held:
         yield held
         held.seek(0)
         shutil.copyfileobj(held, stream, 1 << 20)
@@ -131,8 +131,8 @@ def held_back(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Stream for a file that gets its name only when the block ends well.
+def new_file(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Stream for a file that gets its name only when the block ends well; a private one is its owner's only.
 
     Where the system allows it the file has no name at all until then, so that even a killed process leaves
     nothing behind.
@@ -141,11 +141,11 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         stream, name = _anonymous(path)
         _lock(stream.fileno())
     try:
-        with stream:
+        with _closing(stream):
             yield stream
             with writing(path):
                 stream.flush()
-                os.fchmod(stream.fileno(), 0o666 & ~_umask())
+                os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~_umask())
                 os.fsync(stream.fileno())
                 if name is None:
                     name = _hidden_name(path)
@@ -161,6 +161,18 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     finally:
         if name is not None:
             name.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _closing(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """Close a stream whose last bytes are thrown away if the block fails: a full disk refuses them a second time."""
+    try:
+        yield stream
+    except BaseException:
+        with contextlib.suppress(OSError):
+            stream.close()
+        raise
+    stream.close()
 
 
 def _anonymous(path: Path) -> tuple[BinaryIO, Path | None]:

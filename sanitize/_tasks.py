@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._order import OrderAudit
+from sanitize._parquet_fit import count_rows
 from sanitize._parquet_passes import Block, SecondPass, _sizes, write_blocks
 from sanitize._parquet_source import ParquetSource, open_footer
 from sanitize._parquet_target import ROW_GROUP_ROWS
@@ -25,7 +26,6 @@ from sanitize._shuffle import shuffled_blocks
 from sanitize._source import BATCH_ROWS, reading
 from sanitize._target import new_file
 from sanitize.errors import SourceChanged
-from sanitize.parquet import _count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -172,7 +172,7 @@ class CountRows:
         if self.audits_order:
             order = OrderAudit.of(self.layout.sensitive, self.source.n_rows)
             order.seen = task.before
-        table, clipped = _count(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order)
+        table, clipped = count_rows(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order)
         task.check(table.n)
         return Counted(table, order.table if order else None, clipped)
 

@@ -122,17 +122,22 @@ class UnknownSymbol(SanitizeError, ValueError):
         How many rows hold an unknown symbol.
     """
 
-    def __init__(self, columns: tuple[str, ...], n_rows: int) -> None:
+    def __init__(
+        self,
+        columns: tuple[str, ...],
+        n_rows: int,
+        advice: str = "Refit on data that has it, or use handle_unknown='high_risk'.",
+    ) -> None:
         self.columns = columns
         self.n_rows = n_rows
+        self.advice = advice
         names = ", ".join(repr(name) for name in columns)
         super().__init__(
-            f"{n_rows} row(s) hold a value of {names} that was not there when the channel was fitted. "
-            "Refit on data that has it, or use handle_unknown='high_risk'."
+            f"{n_rows} row(s) hold a value of {names} that was not there when the channel was fitted. {advice}"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.columns, self.n_rows)
+        return type(self), (self.columns, self.n_rows, self.advice)
 
 
 class BudgetExceeded(SanitizeError):

@@ -3,52 +3,66 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, overload
 
-import numpy as np
-import pyarrow as pa
-
+from sanitize._appended import AppendedReport, release_saved
 from sanitize._csv_target import formula_note
 from sanitize._files import opened, place_of
-from sanitize._measurement import Measure
-from sanitize._order import OrderAudit
+from sanitize._parquet_fit import count_rows, fit, numeric
 from sanitize._parquet_passes import Rows, SecondPass
 from sanitize._parquet_target import summary
 from sanitize._random import random_words
 from sanitize._release import Layout
 from sanitize._source import BATCH_ROWS
 from sanitize._target import Target
-from sanitize.errors import ColumnError, InvalidParameter, RowOrderLeak
+from sanitize.errors import InvalidParameter
 from sanitize.ledger import Ledger
 from sanitize.report import LeakageReport
+from sanitize.saved import SavedRelease
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sanitize._files import From, To
-    from sanitize._release import Release
     from sanitize._source import Source
-    from sanitize.joint import ContingencyTable
     from sanitize.transformers import Sanitizer
 
-    Counting = Callable[[Source, Layout, int, OrderAudit | None], tuple[ContingencyTable, dict[str, int]]]
 
-
+@overload
 def privatize_parquet(
     source: From,
     target: To,
     sanitizer: Sanitizer,
+    *,
+    rows: Rows = ...,
+    key: bytes | None = ...,
+    force: bool = ...,
+    batch_rows: int = ...,
+    ledger: Ledger | str | os.PathLike[str] | None = ...,
+) -> LeakageReport: ...
+@overload
+def privatize_parquet(
+    source: From,
+    target: To,
+    sanitizer: SavedRelease,
+    *,
+    rows: Rows = ...,
+    key: bytes | None = ...,
+    force: bool = ...,
+    batch_rows: int = ...,
+) -> AppendedReport: ...
+def privatize_parquet(
+    source: From,
+    target: To,
+    sanitizer: Sanitizer | SavedRelease,
     *,
     rows: Rows = "shuffle",
     key: bytes | None = None,
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
     ledger: Ledger | str | os.PathLike[str] | None = None,
-) -> LeakageReport:
+) -> LeakageReport | AppendedReport:
     """Release a Parquet or CSV file or data set: count, design, check, rewrite.
 
     The sanitizer is fitted on the source. Nothing is written unless the designed channel is within its budget,
@@ -70,14 +84,15 @@ def privatize_parquet(
         Parquet parts (a name ending in ``.parquet`` or ``.csv`` makes one file of it). A stream gets CSV, when all
         of it is there. Texts that start with ``=``, ``+``, ``-`` or ``@`` are written to CSV as they are, and the
         report warns of spreadsheets.
-    sanitizer : Sanitizer
-        An estimator of `sanitize.transformers`; it is fitted in place.
+    sanitizer : Sanitizer or SavedRelease
+        An estimator of `sanitize.transformers`, which is fitted in place; or a saved release, which fits nothing
+        and refuses values that were not there at fit.
     rows : {"shuffle", "keep"}
         Row order can tell S (a file sorted by it), so rows are shuffled; ``keep`` keeps their order.
     key : bytes, optional
-        256-bit key of the noise. The same key and source give the same draws in any batch size; use a key for one
-        source only, because rows of two sources would share their noise. By default a fresh key from the operating
-        system, which is then forgotten.
+        256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
+        only with it, because rows of two sources would share their noise (a saved release draws other noise for
+        every file). By default a fresh key from the operating system, which is then forgotten.
     force : bool
         Replace a target that exists.
     batch_rows : int
@@ -88,12 +103,14 @@ def privatize_parquet(
 
     Returns
     -------
-    LeakageReport
+    LeakageReport, or AppendedReport for a saved release
 
     Raises
     ------
     BudgetExceeded
         If the channel exceeds the budget, or the ledger's; nothing is written.
+    UnknownSymbol
+        If rows hold a public value that a saved release does not know; nothing is written.
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
 
@@ -112,9 +129,16 @@ def privatize_parquet(
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
+    if isinstance(sanitizer, SavedRelease):
+        if ledger is not None:
+            raise InvalidParameter(
+                "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave "
+                "the ledger out"
+            )
+        return release_saved(source, target, sanitizer, rows=rows, key=key, force=force, batch_rows=batch_rows)
     place = place_of(target, source, force=force)
-    with opened(source, _numeric(sanitizer)) as table:
-        release, counts = _fit(table, sanitizer, batch_rows, rows)
+    with opened(source, numeric(sanitizer)) as table:
+        release, counts = fit(table, sanitizer, batch_rows, rows)
         words = random_words(sanitizer.random_state if key is None else key)
         if key is not None:
             sanitizer.report_ = sanitizer.report_.with_key()
@@ -177,8 +201,8 @@ def plan_parquet(
     >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, within budget)
     """
-    with opened(source, _numeric(sanitizer)) as table:
-        _fit(table, sanitizer, batch_rows, rows)
+    with opened(source, numeric(sanitizer)) as table:
+        fit(table, sanitizer, batch_rows, rows)
     return sanitizer.report_
 
 
@@ -213,88 +237,5 @@ def audit_parquet(
     """
     with opened(source) as table:
         layout = Layout(tuple(sensitive), tuple(public))
-        counts = _count(table, layout, batch_rows, None)[0]
+        counts = count_rows(table, layout, batch_rows, None)[0]
     return layout.audit(counts)
-
-
-def _numeric(sanitizer: Sanitizer) -> tuple[str, ...]:
-    """Columns with bins."""
-    return tuple(sanitizer.bins) if isinstance(sanitizer.bins, Mapping) else ()
-
-
-def _fit(
-    source: Source, sanitizer: Sanitizer, batch_rows: int, rows: Rows, counting: Counting | None = None
-) -> tuple[Release, ContingencyTable]:
-    """Counting pass (by an engine's own way of counting, if given), and the sanitizer fitted on it."""
-    if sanitizer.keep_sensitive:
-        raise InvalidParameter("keep_sensitive=True cannot be released to a file; drop it")
-    bins = sanitizer.bins
-    if isinstance(bins, (int, np.integer)) or any(isinstance(b, (int, np.integer)) for b in (bins or {}).values()):
-        raise InvalidParameter("quantile bins need the whole column in memory: declare edges to release a file")
-    # A repeated name keeps its place, so that positions count as in the file; asking for it by name is refused.
-    names = source.schema.names
-    first = {name: j for j, name in reversed(list(enumerate(names)))}
-    fields = [
-        field if first[field.name] == j else field.with_name(f"{field.name} (column {j})")
-        for j, field in enumerate(source.schema)
-    ]
-    table: list[ContingencyTable] = []
-    order: list[OrderAudit] = []
-
-    def count(layout: Layout) -> tuple[ContingencyTable, dict[str, int]]:
-        # Where the public columns are their own sensitive ones, their order is what is released.
-        if rows == "keep" and layout.sensitive != layout.public:
-            order.append(OrderAudit.of(layout.sensitive, source.n_rows))
-        counted, clipped = (counting or _count)(source, layout, batch_rows, order[0] if order else None)
-        table.append(counted)
-        return counted, clipped
-
-    try:
-        sanitizer._fit_counted(pa.schema(fields).empty_table(), count)
-    except ColumnError as error:
-        if error.column is None or error.column in names:
-            raise
-        raise source.absent(error.column) from None
-    if order:
-        _check_order(sanitizer, order[0])
-    return sanitizer._release, table[0]
-
-
-def _check_order(sanitizer: Sanitizer, order: OrderAudit) -> None:
-    """Refuse to keep an order that tells S; mention one that tells a little."""
-    verdict = order.verdict(sanitizer._release.recipe.budget)
-    if verdict.too_much:
-        raise RowOrderLeak(verdict.information)
-    told = Measure(
-        "position_information",
-        "what row order tells, I(S;block)",
-        "nats",
-        "estimate",
-        None,
-        verdict.information,
-    )
-    report = sanitizer.report_
-    if verdict.tells:
-        note = "the rows keep their order, which depends on the sensitive columns (within the budget)"
-        facts = replace(report.facts, warnings=(*report.facts.warnings, note))
-        report = replace(report, facts=facts)
-    sanitizer.report_ = replace(report, measures=(*report.measures, told))
-
-
-def _count(
-    source: Source, layout: Layout, batch_rows: int, order: OrderAudit | None
-) -> tuple[ContingencyTable, dict[str, int]]:
-    """Contingency table of all files, and how many values were clipped a column."""
-    names = list(dict.fromkeys((*layout.sensitive, *layout.public)))
-    source.check(names)
-    counts = layout.empty_table()
-    clipped: Counter[str] = Counter()
-    for file in source.files:
-        for batch in source.batches(file, names, batch_rows):
-            columns = layout.columns(batch)
-            counts.count(columns)
-            if order is not None:
-                order.count(columns, len(batch[names[0]]))
-            clipped.update(columns.clipped)
-    source.unchanged()
-    return counts, dict(clipped)

@@ -48,6 +48,7 @@ _frame
 transformers
 frame
 ledger
+saved
 parquet
 policy
 verify
@@ -77,6 +78,7 @@ DOORS = {
         "sanitize/_source.py",
         "sanitize/_hive.py",
         "sanitize/_ledger_file.py",
+        "sanitize/_saved_json.py",
     ),
     "pandas": (
         "sanitize/_frame.py",

@@ -292,14 +292,14 @@ def test_compressed_text_is_not_written(titanic, tmp_path):
 
 
 def test_a_csv_file_that_changes_between_the_passes_is_noticed(titanic, tmp_path, monkeypatch):
-    fit = sz.parquet._fit
+    fit = sz.parquet.fit
 
     def then_touch(*args, **kwargs):
         fitted = fit(*args, **kwargs)
         titanic.write_text(titanic.read_text().replace("Male", "Female"))
         return fitted
 
-    monkeypatch.setattr("sanitize.parquet._fit", then_touch)
+    monkeypatch.setattr("sanitize.parquet.fit", then_touch)
     with pytest.raises(SourceChanged):
         privatize_parquet(titanic, tmp_path / "out.csv", sailors())
     assert os.listdir(tmp_path) == ["raw.csv"]
