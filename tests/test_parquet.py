@@ -564,7 +564,7 @@ def test_the_source_is_never_the_target(source, folder, tmp_path):
 
 
 def test_a_missing_target_folder_is_named_before_the_source_is_counted(source, tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "_fit", lambda *_: pytest.fail("the source was read first"))
+    monkeypatch.setattr(room, "fit", lambda *_: pytest.fail("the source was read first"))
     with pytest.raises(TargetError, match=r"the folder of .* does not exist; make it first"):
         privatize_parquet(source, tmp_path / "no" / "out.parquet", merging())
     with pytest.raises(TargetError, match="make it first"):
@@ -707,14 +707,14 @@ def test_the_unfinished_file_is_readable_by_its_owner_only(source, tmp_path, mon
 
 def edit_after_counting(monkeypatch, edit) -> None:
     """Run ``edit`` between the counting and the rewriting pass."""
-    fit = room._fit
+    fit = room.fit
 
     def fit_and_edit(*args):
         made = fit(*args)
         edit()
         return made
 
-    monkeypatch.setattr(room, "_fit", fit_and_edit)
+    monkeypatch.setattr(room, "fit", fit_and_edit)
 
 
 def rewrite_in_place(path: Path, changed: pa.Table) -> None:
