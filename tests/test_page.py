@@ -123,6 +123,24 @@ def test_margins_say_where_a_symbol_does_not_exist():
     assert ["{0, 1}", "-", "50 %"] in [row[:3] for row in Page(merged.to_html()).rows]
 
 
+def test_margins_of_two_alphabets_match_what_is_the_same_symbol():
+    rng = np.random.default_rng(4)
+    joint = sz.JointDistribution.from_matrix(rng.dirichlet(np.ones(14)).reshape(2, 7))
+    channel = sz.Channel.merge([0, 1, 1, 2, 3, 3, 4], joint.public, sz.Alphabet.of_labels("x", list("0abc6")))
+    found = sz.LeakageReport.measure(joint, channel).to_dict()["margins"]
+    wanted: dict[str, list[Any]] = {str(x): [joint.p_x[x], None] for x in range(7)}
+    for y, label in enumerate("0abc6"):
+        wanted.setdefault(label, [None, None])[1] = joint.release(channel).p_x[y]
+    assert {row["symbol"]: [row["before"], row["after"]] for row in found["rows"]} == wanted
+    assert found["n_symbols"] == len(wanted) == 10
+    # Labels that say nothing about which symbol is which match nothing.
+    twins = sz.JointDistribution(
+        np.full((2, 2), 0.25), sz.Alphabet(("s",), [0, 1]), sz.Alphabet(("a", "b"), [("p | q", "r"), ("p", "q | r")])
+    )
+    rows = sz.LeakageReport.measure(twins, sz.Channel.merge([0, 0], twins.public)).to_dict()["margins"]["rows"]
+    assert [(row["before"], row["after"]) for row in rows] == [(None, 1.0), (0.5, None), (0.5, None)]
+
+
 def test_curve_has_a_title_and_marks_where_the_figures_are():
     report = with_curve(measured(budget=sz.LiftBudget(lower=1.5, upper=0.5)))
     page = Page(report.to_html())

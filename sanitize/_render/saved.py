@@ -82,6 +82,11 @@ class SavedReport(ReportViews):
             raise InvalidParameter(f"table must be 'measures' or 'symbols', got {table!r}")
         return pd.DataFrame(_floats(self._saved.get(table, [])))
 
+    @property
+    def _audience(self) -> Audience:
+        audience: Audience = self._saved["audience"]
+        return audience
+
     def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
         check_audience(audience)
         if audience == self._saved["audience"]:
@@ -90,15 +95,6 @@ class SavedReport(ReportViews):
         if audience == "internal":
             raise InvalidParameter("this is a public report: it has no internal view; read the internal one instead")
         return copy.deepcopy(publish(self._saved))
-
-    def to_text(self, *, audience: Audience | None = None) -> str:
-        """The report as one screen of text, for the audience it was saved for unless another is named."""
-        return super().to_text(audience=audience or self._saved["audience"])
-
-    def _repr_html_(self) -> str:
-        from sanitize._render.html import N_ROWS, to_fragment
-
-        return to_fragment(self._document(self._saved["audience"], N_ROWS))
 
     def __repr__(self) -> str:
         verdict = self._saved["verdict"]
