@@ -114,10 +114,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _floats(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {name: float(value) if value in ("inf", "-inf") else value for name, value in row.items() if name != "interval"}
-        for row in rows
-    ]
+    return [{name: float(value) if value in ("inf", "-inf") else value for name, value in row.items()} for row in rows]
 
 
 def _check_sense(document: dict[str, Any]) -> None:
@@ -173,5 +170,5 @@ def _is_beyond(measure: dict[str, Any]) -> bool:
     after, bound = float(measure["after"]), float(measure["bound"])
     if math.isinf(bound):
         return False
-    over = bound - after if measure["name"] == "min_log_lift" else after - bound
+    over = bound - after if measure["name"].endswith("min_log_lift") else after - bound
     return over > _ROUNDING * abs(bound) + 1e-6
