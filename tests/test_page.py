@@ -203,6 +203,16 @@ def test_the_four_figures_at_the_top_are_those_of_the_table():
     assert f"{math.log(1.6) * 0.4 + math.log(0.4) * 0.1:.4g} nats" in words
 
 
+def test_figures_beyond_what_is_allowed_stand_out():
+    report = measured(budget=sz.LiftBudget(lower=0.9, upper=0.4))
+    over = [m.name for m in report.measures if m.bound is not None and m.name != "min_log_lift" and m.after > m.bound]
+    assert {"max_log_lift", "ldp_sensitive"} <= set(over)
+    assert math.log(0.4) < -0.9
+    assert report.to_html().count('class="figure beyond"') == len(over) + 1
+    assert "figure beyond" not in measured(budget=sz.LiftBudget(lower=1, upper=0.5)).to_html()
+    assert "figure beyond" not in measured().to_html()
+
+
 def test_a_law_that_tells_nothing_has_a_page_too():
     page = measured(np.full((2, 2), 0.25), budget=sz.LiftBudget(0, 0)).to_html()
     assert "±0 nats" in page

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._render.audience import publish, warnings_of_facts
 from sanitize._render.document import BUDGETS, SCHEMA, VERSION, budget_words, check_audience
 from sanitize._render.schema import INTERNAL, PUBLIC, check
+from sanitize._render.text import excess_of
 from sanitize._views import ReportViews
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.report import VERDICT_TOLERANCE
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sanitize._views import Audience
+    from sanitize._render.text import excess_of
+from sanitize._views import Audience
 
 # A report of a million symbols takes half of this.
 _MOST_BYTES = 1 << 28
@@ -165,10 +166,4 @@ def _check_words(verdict: dict[str, Any]) -> None:
 
 
 def _is_beyond(measure: dict[str, Any]) -> bool:
-    if measure["after"] is None or measure["bound"] is None:
-        return False
-    after, bound = float(measure["after"]), float(measure["bound"])
-    if math.isinf(bound):
-        return False
-    over = bound - after if measure["name"].endswith("min_log_lift") else after - bound
-    return over > _ROUNDING * abs(bound) + 1e-6
+    return excess_of(measure) > _ROUNDING * abs(float(measure["bound"] or 0.0)) + 1e-6

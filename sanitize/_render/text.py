@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,16 @@ def allowed(measure: dict[str, Any]) -> str:
     if measure["bound"] is None:
         return "-"
     return f"{'>=' if measure['name'].endswith('min_log_lift') else '<='} {number(measure['bound'])}"
+
+
+def excess_of(measure: dict[str, Any]) -> float:
+    """How far a figure is beyond what is allowed, in its unit; -inf where there is no limit or no figure."""
+    if measure["after"] is None or measure["bound"] is None:
+        return -math.inf
+    after, bound = float(measure["after"]), float(measure["bound"])
+    if math.isinf(bound):
+        return -math.inf
+    return bound - after if measure["name"].endswith("min_log_lift") else after - bound
 
 
 def interval(measure: dict[str, Any]) -> str:
