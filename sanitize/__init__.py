@@ -16,7 +16,7 @@ from sanitize._version import __version__
 from sanitize.lift import lift
 
 if TYPE_CHECKING:
-    from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, tradeoff, transformers
+    from sanitize import accounting, attack, bounds, conversions, datasets, frame, mechanisms, tradeoff, transformers
     from sanitize._random import NoiseKey
     from sanitize.accounting import balance_function, joint_release
     from sanitize.alphabet import Alphabet
@@ -129,7 +129,18 @@ _ROOMS = {
     "parquet": ("privatize_parquet",),
     "report": ("LeakageReport",),
 }
-_MODULES = ("accounting", "bounds", "conversions", "datasets", "frame", "mechanisms", "tradeoff", "transformers")
+
+_MODULES = (
+    "accounting",
+    "attack",
+    "bounds",
+    "conversions",
+    "datasets",
+    "frame",
+    "mechanisms",
+    "tradeoff",
+    "transformers",
+)
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -153,6 +164,7 @@ __all__ = [
     "alpha_lift_inverse",
     "approximate_dp",
     "arimoto_information",
+    "attack",
     "audit",
     "balance_function",
     "bounds",
