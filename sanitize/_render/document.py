@@ -83,6 +83,8 @@ def to_document(report: LeakageReport, audience: Audience, n_symbols: int | None
         ],
         "warnings": _warnings(report, audience),
     }
+    if report.findings:
+        document["findings"] = [finding.to_dict(audience=audience) for finding in report.findings]
     if audience == "public":
         return document
     symbols = [
@@ -122,11 +124,18 @@ def write(path: str | Path, text: str) -> None:
         raise TargetError(f"cannot write the report to {str(target)!r}: {error.strerror or error}") from error
 
 
+def sentences(report: LeakageReport) -> list[str]:
+    """What was tried on the release, in words."""
+    return [words for finding in report.findings for words in finding.summary]
+
+
 def verdict_words(document: dict[str, Any]) -> str:
     """Say the verdict as a headline."""
     verdict, columns = document["verdict"], document["columns"]
     if set(columns["kept"]) & set(columns["sensitive"]):
         return "REFUSED: a sensitive column is kept"
+    if not all(finding.get("ok", True) for finding in document.get("findings", ())):
+        return "REFUSED: the released rows are not what this report measured"
     if verdict["budget"] is None:
         return "AUDIT: no budget given"
     return "WITHIN BUDGET" if verdict["ok"] else "OVER BUDGET: nothing may be released"

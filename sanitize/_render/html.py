@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sanitize._render.document import budget_words, to_document, verdict_words, write
+from sanitize._render.document import budget_words, sentences, to_document, verdict_words, write
 from sanitize._render.text import allowed, clip, margin_words, number, plain_words, utility_words
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def _render(report: LeakageReport, audience: Audience, *, whole: bool) -> str:
         roles=_roles(document["columns"]),
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,
+        tried=sentences(report),
         **document,
     )
 

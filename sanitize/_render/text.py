@@ -6,7 +6,7 @@ import math
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from sanitize._render.document import budget_words, to_document, verdict_words
+from sanitize._render.document import budget_words, sentences, to_document, verdict_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 
 
 def to_text(report: LeakageReport, audience: Audience) -> str:
-    """Report in at most 24 lines (public) or 40 lines (internal) of 80 columns.
+    """Report in at most 24 lines (public) or 40 lines (internal) of 80 columns, and what was tried on the release.
 
     Parameters
     ----------
@@ -40,13 +40,14 @@ def to_text(report: LeakageReport, audience: Audience) -> str:
         lines += ["", *_symbols(document["symbols"], document["n_symbols"]), ""]
     lines += _paragraph(f"In plain words: {plain_words(document)}.", most=2)
     lines += _paragraph(f"{utility_words(document)}.", most=2)
+    tried = [line for words in sentences(report) for line in _paragraph(f"Tried: {clip(words, 600)}.", most=5)]
     warnings = [line for words in document["warnings"] for line in _paragraph(f"! {clip(words, 400)}", most=4)]
     if len(lines) + len(warnings) > LINES[audience]:
         lines = [line for line in lines if line]
     room = LINES[audience] - len(lines)
     if len(warnings) > room:
         warnings = [*warnings[: room - 1], "! more warnings: see to_html() or to_json()"]
-    return "\n".join(lines + warnings)
+    return "\n".join(lines + warnings + tried)
 
 
 def clip(text: str, limit: int) -> str:
