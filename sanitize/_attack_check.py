@@ -169,7 +169,7 @@ def _compare(
     verdict: Verdict = "exceeds" if exceeds else "consistent"
     if not exceeds and law_excess is not None and law_excess > 0:
         verdict = "differs"
-    measured = {*report.public} - {*report.facts.kept}
+    measured = {*report._after.public.columns}
     return Comparison(
         verdict=verdict,
         false_alarm=false_alarm,

@@ -64,9 +64,9 @@ def features_of(table: Table, columns: Sequence[str] | None, *, with_position: b
     for name, column in sources.items():
         if len(column) != table.n_rows:
             raise ColumnError(f"column {name!r} has {len(column)} rows, the table {table.n_rows}", name)
-        values, codes = factorize(column, name)
+        values, codes = _ascending(column, name)
         if is_numeric(column.type) and len(values) > _FEW_VALUES:
-            ranks = _ranks(values, codes)
+            ranks = _ranks(codes, len(values))
             parts.append(ranks[:, None].astype(np.float32))
             codes = np.where(codes == MISSING, _CUTS, np.minimum((ranks * _CUTS).astype(np.int64), _CUTS - 1))
         if name in names:  # tuples of symbols and positions would all be different
@@ -75,15 +75,20 @@ def features_of(table: Table, columns: Sequence[str] | None, *, with_position: b
     return Features(np.concatenate(parts, axis=1), cells, names)
 
 
-def _ranks(values: Any, codes: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Rank of each row's value, scaled to between 0 and 1; missing values stand in the middle."""
-    order = sort_values(values)[1]
-    place = np.empty(len(values) + 1, np.int64)
+def _ascending(column: Any, name: str) -> tuple[Any, NDArray[np.int64]]:
+    """Distinct values in ascending order, and each row's index among them (MISSING for null)."""
+    values, codes = factorize(column, name)
+    level, order = sort_values(values)
+    place = np.full(len(values) + 1, MISSING, np.int64)  # the last serves MISSING
     place[order] = np.arange(len(values))
-    counts = np.bincount(place[codes[codes != MISSING]], minlength=len(values))
+    return level, place[codes]
+
+
+def _ranks(codes: NDArray[np.int64], n_values: int) -> NDArray[np.float64]:
+    """Rank of each row's value, scaled to between 0 and 1; missing values stand in the middle."""
+    counts = np.bincount(codes[codes != MISSING], minlength=n_values)
     middle = (np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1)
-    place[MISSING] = len(values)
-    return np.append(middle, 0.5)[place[codes]]
+    return np.append(middle, 0.5)[codes]
 
 
 def _indicators(codes: NDArray[Any]) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -27,6 +28,8 @@ Law: TypeAlias = "NDArray[np.float64]"
 # Strength of the prior in the frequency table, in rows; the last means that the released symbol is ignored.
 _STRENGTHS = (0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0, np.inf)
 _INNER_FOLDS = 4
+# Coefficients up to which Newton steps beat quasi-Newton ones.
+_SMALL_HESSIAN = 512
 _MOST_LEAVES = 64
 _LEAF_PRIOR = 4.0
 
@@ -80,6 +83,7 @@ def _fitted(estimator: Any) -> Callable[[Features, Secrets, Rows, Rows], Law]:
         extra = {"sample_weight": secrets.weights[train]} if weighted else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", LinAlgWarning)
             model.fit(seen.matrix[train], secrets.codes[train], **extra)
         law[:, model.classes_] = model.predict_proba(seen.matrix[test])
         return law
@@ -122,9 +126,10 @@ def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
 
 def _strongest(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
     """The candidate with the smallest loss on a quarter of the rows that the others did not learn from."""
+    small = seen.matrix.shape[1] * secrets.n_s <= _SMALL_HESSIAN
     candidates: list[Callable[[Features, Secrets, Rows, Rows], Law]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
-        _fitted(LogisticRegression(tol=1e-3, max_iter=500)),
+        _fitted(LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
         _tree,
     ]
     if 2 * seen.n_cells <= len(train):
