@@ -125,9 +125,10 @@ def check(
     Notes
     -----
     The test of the law is exact for any number of rows: given S, the count of a released symbol is a sum of
-    independent indicators, so a share q instead of p in m rows has probability at most exp(-m KL(q||p))
-    [HOEF]; all cells and both sides are covered by Bonferroni. The same bound serves the accuracy. The gain
-    is compared by a normal limit, as in `infer`. Weights are not accepted: rows are drawn one by one.
+    independent indicators, so a share q instead of p in m rows has probability at most exp(-m KL(q||p)) [HOEF]; all
+    cells and both sides are covered by Bonferroni. The accuracy is held to the same bound as if folds were
+    independent, and the gain to a normal limit as in `infer`; both hold for many rows. Weights are not accepted: rows
+    are drawn one by one.
 
     Examples
     --------

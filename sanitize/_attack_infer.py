@@ -46,9 +46,9 @@ def infer(
     sensitive : array-like of shape (n_rows,), or frame of n_rows
         True S of the same rows, in the same order. Several columns are one tuple.
     estimator : scikit-learn classifier, optional
-        It sees one 0/1 feature a frequent symbol (up to 64 a column) and the rank of numeric columns. By default,
-        in each fold the best of four is chosen on a quarter of the training rows: the constant guess, logistic
-        regression, a tree, and the frequencies of S beside each released tuple.
+        It sees one 0/1 feature a frequent symbol (up to 64 a column) and the rank of numeric columns. By default a
+        mixture of the constant guess, logistic regression, a tree, and the frequencies of S beside each released
+        tuple, in shares learned on a quarter of the training rows.
     columns : list of str, optional
         The columns she uses; all by default.
     rows : {"shuffle", "keep"}
@@ -146,7 +146,7 @@ def infer(
         log_loss=score.mean(losses),
         prior_log_loss=score.mean(prior_losses),
         groups=tuple(groups),
-        adversary="strongest of three classifiers" if estimator is None else type(estimator).__name__,
+        adversary="mixture of classifiers" if estimator is None else type(estimator).__name__,
         columns=seen.columns,
         rows=rows,
         level=float(level),

@@ -1,4 +1,4 @@
-"""Adversaries that learn from rows: any scikit-learn classifier, or the strongest of three simple ones."""
+"""Adversaries that learn from rows: any scikit-learn classifier, or a mixture of simple ones."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ Law: TypeAlias = "NDArray[np.float64]"
 # Strength of the prior in the frequency table, in rows; the last means that the released symbol is ignored.
 _STRENGTHS = (0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0, np.inf)
 _INNER_FOLDS = 4
+_MIXTURE_STEPS = 50
 # Coefficients up to which Newton steps beat quasi-Newton ones.
 _SMALL_HESSIAN = 512
 _MOST_LEAVES = 64
@@ -56,7 +57,7 @@ def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
     prediction a law, which clipping would not give.
     """
     prior = secrets.prior(train)
-    beliefs = (_strongest if estimator is None else _fitted(estimator))(seen, secrets, train, test)
+    beliefs = (_mixture if estimator is None else _fitted(estimator))(seen, secrets, train, test)
     share = 1 / (len(train) + 1)
     return (1 - share) * beliefs + share * prior
 
@@ -124,22 +125,32 @@ def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
     return (size * law + _LEAF_PRIOR * secrets.prior(train)) / (size + _LEAF_PRIOR)
 
 
-def _strongest(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
-    """The candidate with the smallest loss on a quarter of the rows that the others did not learn from."""
+def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+    """Mixture of simple adversaries; their shares are the likeliest on a quarter of the rows kept from them.
+
+    A mixture loses little to the best of them and, unlike a choice, does not change much with the rows. The prior
+    is one of them, so an adversary who finds nothing comes out close to it.
+    """
     small = seen.matrix.shape[1] * secrets.n_s <= _SMALL_HESSIAN
-    candidates: list[Callable[[Features, Secrets, Rows, Rows], Law]] = [
+    adversaries: list[Callable[[Features, Secrets, Rows, Rows], Law]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
         _fitted(LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
         _tree,
     ]
     if 2 * seen.n_cells <= len(train):
-        candidates.append(_table)
+        adversaries.append(_table)
     held_out = np.arange(len(train)) % _INNER_FOLDS == 0
     learn, judge = train[~held_out], train[held_out]
-    share = 1 / (len(learn) + 1)
-
-    def loss(beliefs: Callable[[Features, Secrets, Rows, Rows], Law]) -> float:
-        law = (1 - share) * beliefs(seen, secrets, learn, judge) + share * secrets.prior(learn)
-        return float(-secrets.weights[judge] @ np.log(law[np.arange(len(judge)), secrets.codes[judge]]))
-
-    return min(candidates, key=loss)(seen, secrets, train, test)
+    rows = np.arange(len(judge)), secrets.codes[judge]
+    floor = secrets.prior(learn)[secrets.codes[judge]] / (len(learn) + 1)
+    chances = np.stack([beliefs(seen, secrets, learn, judge)[rows] + floor for beliefs in adversaries])
+    weights = secrets.weights[judge]
+    shares = np.full(len(adversaries), 1 / len(adversaries))
+    for _ in range(_MIXTURE_STEPS):  # expectation-maximization: the likelihood is concave in the shares
+        blame = shares[:, None] * chances
+        blame = (blame / blame.sum(axis=0)) @ weights
+        if not blame.sum() > 0:  # all held-out rows have weight 0
+            break
+        shares = blame / blame.sum()
+    laws = [beliefs(seen, secrets, train, test) for beliefs in adversaries]
+    return np.tensordot(shares, laws, axes=1)

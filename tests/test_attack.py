@@ -393,6 +393,19 @@ def test_a_reused_key_is_caught_by_both_releases_together():
     assert attack.check(alone, pd.DataFrame({"x": (x + first) % k}), df["s"]).ok
 
 
+def test_a_leak_that_changes_no_guess_is_caught_by_the_gain():
+    """One row in twenty is ill; a kept column makes it six times likelier, so "not ill" stays the best guess."""
+    rng = np.random.default_rng(0)
+    ill = rng.random(3000) < 0.05
+    note = rng.random(3000) < np.where(ill, 0.6, 0.08)
+    df = pd.DataFrame({"ill": ill, "x": rng.integers(0, 3, 3000)})
+    report = sz.audit(df, "ill", "x")
+    assert attack.check(report, df[["x"]], df["ill"]).ok
+    found = attack.check(report, df[["x"]].assign(note=note), df["ill"])
+    assert found.accuracy == pytest.approx(found.reported_accuracy, abs=0.005)
+    assert found.verdict == "exceeds"
+
+
 def test_columns_the_report_does_not_measure_are_named():
     df = table(0)
     y = keep_or_draw(N_X, 0.4).sample(df["x"].to_numpy(), rng=0)
