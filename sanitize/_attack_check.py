@@ -110,7 +110,7 @@ def check(
     Parameters
     ----------
     report : LeakageReport
-        Of this release, for the law of these rows (not of a sample they came from).
+        Of this release, for the frequencies of these very rows: neither smoothed nor of other rows.
     released, sensitive
         As in `infer`.
     false_alarm : float

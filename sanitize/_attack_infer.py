@@ -10,7 +10,7 @@ import numpy as np
 from sanitize._attack_features import features_of, sensitive_codes
 from sanitize._attack_folds import Score, folds_of, numbered
 from sanitize._attack_inference import GroupInference, InferenceAttack
-from sanitize._attack_models import Secrets, check_estimator, predict
+from sanitize._attack_models import Secrets, check_estimator, predict, threads_for
 from sanitize._frame import Table
 from sanitize.errors import InvalidParameter
 
@@ -80,6 +80,7 @@ def infer(
     The interval is normal, from paired differences row by row, and is for the trained adversaries' gain on fresh
     rows [BBJM]. Rows of one fold share an adversary, and folds share training rows, so the standard error is the
     larger of two: over rows (over clusters, if given) and over folds. Groups' intervals are Bonferroni-adjusted.
+    Features take up to 256 bytes a row and column: of a very large table, attack a random sample of the rows.
 
     Examples
     --------
@@ -109,10 +110,11 @@ def infer(
     seen = features_of(table, columns, with_position=rows == "keep")
     truth = np.arange(table.n_rows)
     model, base = (np.empty((table.n_rows, len(alphabet))) for _ in range(2))
-    for k in range(cv):
-        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        model[test] = predict(estimator, seen, secrets, train, test)
-        base[test] = secrets.prior(train)
+    with threads_for(estimator):
+        for k in range(cv):
+            train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            model[test] = predict(estimator, seen, secrets, train, test)
+            base[test] = secrets.prior(train)
     losses, prior_losses = -np.log(model[truth, codes]), -np.log(base[truth, codes])
     right, prior_right = ((law.argmax(axis=1) == codes).astype(float) for law in (model, base))
     score = Score(secrets.weights, unit, fold)

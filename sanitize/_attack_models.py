@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
 
 from sanitize.errors import InvalidParameter
 
@@ -60,6 +62,11 @@ def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
     beliefs = (_mixture if estimator is None else _fitted(estimator))(seen, secrets, train, test)
     share = 1 / (len(train) + 1)
     return (1 - share) * beliefs + share * prior
+
+
+def threads_for(estimator: Any) -> AbstractContextManager[Any]:
+    """One thread for the many small fits of the default, which take many times the CPU with two on a busy machine."""
+    return threadpool_limits(1) if estimator is None else nullcontext()
 
 
 def check_estimator(estimator: Any) -> None:

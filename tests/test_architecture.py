@@ -57,6 +57,7 @@ RANKS = {room: rank for rank, line in enumerate(ORDER.strip().splitlines()) for 
 # The one place, or the few, that may import a library; a name may end in / (a folder) or * (a prefix).
 DOORS = {
     "sklearn": ("transformers/", "sanitize/_attack_models.py"),
+    "threadpoolctl": ("sanitize/_attack_models.py",),  # comes with scikit-learn
     "narwhals": ("sanitize/_frame.py",),
     "pyarrow": (
         "sanitize/_columns.py",

@@ -23,6 +23,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 from strategies import joints, joints_and_channels
+from threadpoolctl import threadpool_limits
 
 import sanitize as sz
 from sanitize import attack, datasets
@@ -33,6 +34,13 @@ from sanitize.report import LeakageReport
 N_X, N_S = 7, 3
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 JOINT = datasets.make_joint(n_x=N_X, n_s=N_S, random_state=5)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Many small fits: threads that wait for each other would take most of the time."""
+    with threadpool_limits(1):
+        yield
 
 
 def keep_or_draw(n: int, keep: float) -> sz.Channel:
