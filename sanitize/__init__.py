@@ -16,11 +16,34 @@ from sanitize._version import __version__
 from sanitize.lift import lift
 
 if TYPE_CHECKING:
-    from sanitize import accounting, bounds, conversions, datasets, frame, mechanisms, plots, tradeoff, transformers
+    from sanitize import (
+        accounting,
+        attack,
+        bounds,
+        conversions,
+        datasets,
+        frame,
+        mechanisms,
+        plots,
+        tradeoff,
+        transformers,
+    )
     from sanitize._appended import AppendedReport
     from sanitize._random import NoiseKey
     from sanitize.accounting import balance_function, joint_release
     from sanitize.alphabet import Alphabet
+    from sanitize.anonymity import (
+        alpha_k_anonymity,
+        anonymity_profile,
+        beta_likeness,
+        delta_disclosure,
+        enhanced_beta_likeness,
+        entropy_l_diversity,
+        k_anonymity,
+        l_diversity,
+        recursive_l_diversity,
+        t_closeness,
+    )
     from sanitize.budgets import (
         AlphaLiftBudget,
         Budget,
@@ -89,6 +112,18 @@ _ROOMS = {
     "_appended": ("AppendedReport",),
     "_random": ("NoiseKey",),
     "alphabet": ("Alphabet",),
+    "anonymity": (
+        "alpha_k_anonymity",
+        "anonymity_profile",
+        "beta_likeness",
+        "delta_disclosure",
+        "enhanced_beta_likeness",
+        "entropy_l_diversity",
+        "k_anonymity",
+        "l_diversity",
+        "recursive_l_diversity",
+        "t_closeness",
+    ),
     "accounting": ("balance_function", "joint_release"),
     "budgets": ("AlphaLiftBudget", "Budget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"),
     "capacity": ("channel_capacity",),
@@ -147,6 +182,7 @@ _ROOMS = {
 }
 _MODULES = (
     "accounting",
+    "attack",
     "bounds",
     "conversions",
     "datasets",
@@ -181,12 +217,16 @@ __all__ = [
     "Verification",
     "__version__",
     "accounting",
+    "alpha_k_anonymity",
     "alpha_lift",
     "alpha_lift_inverse",
+    "anonymity_profile",
     "approximate_dp",
     "arimoto_information",
+    "attack",
     "audit",
     "balance_function",
+    "beta_likeness",
     "bounds",
     "channel_capacity",
     "chi2_divergence",
@@ -194,6 +234,9 @@ __all__ = [
     "chi2_lift_inverse",
     "conversions",
     "datasets",
+    "delta_disclosure",
+    "enhanced_beta_likeness",
+    "entropy_l_diversity",
     "exponential_channel",
     "frame",
     "gaussian_channel",
@@ -203,8 +246,10 @@ __all__ = [
     "identifiability_channel",
     "individual_channel_capacity",
     "joint_release",
+    "k_anonymity",
     "l1_lift",
     "l1_lift_inverse",
+    "l_diversity",
     "last_report",
     "ldp_epsilon",
     "ldp_ratio",
@@ -224,11 +269,13 @@ __all__ = [
     "plots",
     "privatize_parquet",
     "randomized_response",
+    "recursive_l_diversity",
     "renyi_dp",
     "sibson_information",
     "subset_merging",
     "subset_random_response",
     "suggest_budget",
+    "t_closeness",
     "total_variation",
     "tradeoff",
     "tradeoff_curve",

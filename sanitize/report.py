@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from sanitize._finding import refuted
 from sanitize._measurement import Measure, PartLeakage, Section, measure_all
 from sanitize._views import ReportViews
 from sanitize.errors import BudgetExceeded, InvalidParameter
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from sanitize._finding import Finding
     from sanitize._views import Audience
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -106,6 +108,7 @@ class LeakageReport(ReportViews):
     _channel_excess: float = field(default=-math.inf, repr=False)
     sections: tuple[Section, ...] = ()
     curve: TradeoffCurve | None = field(default=None, repr=False)
+    findings: tuple[Finding, ...] = ()
 
     @classmethod
     def measure(
@@ -167,8 +170,9 @@ class LeakageReport(ReportViews):
 
     @property
     def ok(self) -> bool:
-        """Whether every released symbol is within the budget (to 1e-9) and no sensitive column is released."""
-        return self.worst_excess <= VERDICT_TOLERANCE and not set(self.facts.kept) & set(self.sensitive)
+        """Whether every symbol is within budget (to 1e-9), no sensitive column is released and no check failed."""
+        exposed = set(self.facts.kept) & set(self.sensitive)
+        return self.worst_excess <= VERDICT_TOLERANCE and not exposed and not refuted(self.findings)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -195,8 +199,9 @@ class LeakageReport(ReportViews):
             alone = np.ones((len(column), 2))
             alone[extremes, [0, 1]] = column[extremes]
             s = extremes[int(np.argmax(self.budget.excess_of(alone, self._after.p_s)))]
-        # A sensitive column released as it is rules all other symbols out: no finite budget allows that.
-        exposed = bool(set(self.facts.kept) & set(self.sensitive))
+        # A sensitive column released as it is rules all other symbols out: no finite budget allows that. Nor does
+        # any figure hold for rows that were not drawn as it says.
+        exposed = bool(set(self.facts.kept) & set(self.sensitive)) or refuted(self.findings)
         excess = math.inf if exposed else self.worst_excess
         raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
 
@@ -217,6 +222,21 @@ class LeakageReport(ReportViews):
     def with_curve(self, curve: TradeoffCurve) -> LeakageReport:
         """The report with a privacy-utility curve, which the page then draws with this release on it."""
         return replace(self, curve=curve)
+
+    def with_findings(self, *findings: Finding) -> LeakageReport:
+        """Report that also tells what attacks on the release found; it is not ok if `attack.check` is not.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> df = sz.datasets.load_titanic()
+        >>> released = sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+        >>> report = sz.last_report(released)
+        >>> report = report.with_findings(sz.attack.check(report, released, df["survived"]))
+        >>> "are consistent with their report" in " ".join(report.to_html().split())
+        True
+        """
+        return replace(self, findings=(*self.findings, *findings))
 
     def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame.

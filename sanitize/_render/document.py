@@ -15,6 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._finding import findings_sections, refuted
 from sanitize._measurement import parts_section
 from sanitize._render.audience import publish, warnings_of_facts
 from sanitize._render.pictures import lift_map, margins
@@ -89,6 +90,7 @@ def without_pictures(report: LeakageReport, n_symbols: int | None = None) -> dic
             "mechanism": facts.mechanism,
             "release": facts.release,
             "seeded": facts.seeded,
+            "refuted": refuted(report.findings),
         },
         "columns": {
             "sensitive": list(report.sensitive),
@@ -118,7 +120,7 @@ def without_pictures(report: LeakageReport, n_symbols: int | None = None) -> dic
                 "rows": [[cell if isinstance(cell, str) else exact(cell) for cell in row] for row in section.rows],
                 "public": section.public,
             }
-            for section in (*parts_section(facts.parts), *report.sections)
+            for section in (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
         ],
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,
@@ -165,6 +167,8 @@ def verdict_words(document: dict[str, Any]) -> str:
     verdict, columns = document["verdict"], document["columns"]
     if set(columns["kept"]) & set(columns["sensitive"]):
         return "REFUSED: a sensitive column is kept"
+    if verdict["refuted"]:
+        return "REFUSED: the released rows are not what this report measured"
     if verdict["budget"] is None:
         return "AUDIT: no budget given"
     return "WITHIN BUDGET" if verdict["ok"] else "OVER BUDGET: nothing may be released"

@@ -133,7 +133,7 @@ def _check_sense(document: dict[str, Any]) -> None:
     _check_words(verdict)
     over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
     exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
-    if verdict["ok"] is (over or exposed):
+    if verdict["ok"] is (over or exposed or verdict["refuted"]):
         raise SourceError("the report's verdict contradicts its figures")
     names = [measure["name"] for measure in document["measures"]]
     if len(set(names)) < len(names):

@@ -106,6 +106,7 @@ PUBLIC: dict[str, Any] = {
         "mechanism": text,
         "release": text,
         "seeded": flag,
+        "refuted": flag,
     },
     "columns": {"sensitive": [text], "released": [text], "kept": [text]},
     "measures": [_MEASURE],
