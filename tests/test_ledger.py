@@ -291,11 +291,16 @@ def test_a_sanitizer_must_be_fitted_and_drop_the_sensitive_columns(tmp_path):
     assert len(ledger) == 0
 
 
-def test_symbols_that_the_channel_does_not_know_count_as_they_are_released(tmp_path):
+@pytest.mark.parametrize("public", ["a", "b"])
+def test_symbols_that_the_channel_does_not_know_count_as_they_are_released(public, tmp_path):
     df = table()
-    partial = RandomizedResponse(0.5, sensitive="s", public="b").fit(df[df["b"] != "p"])
-    report = sz.Ledger(tmp_path / "ledger", WIDE).record(df, partial)
-    assert report.summary["max_log_lift"] == pytest.approx(brute_force(df, [partial])["max_log_lift"], abs=1e-9)
+    fallbacks = set()
+    for number, unknown in enumerate(df[public].dropna().unique()):
+        partial = RandomizedResponse(0.5, sensitive="s", public=public).fit(df[df[public] != unknown])
+        fallbacks.add(partial._release.design.fallback)
+        report = sz.Ledger(tmp_path / str(number), WIDE).record(df, partial)
+        assert report.summary["max_log_lift"] == pytest.approx(brute_force(df, [partial])["max_log_lift"], abs=1e-9)
+    assert fallbacks != {0}
 
 
 def test_a_key_is_used_once(tmp_path):
