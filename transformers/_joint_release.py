@@ -42,7 +42,8 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
 
     A part with a budget is designed with it alone. A part whose budget is None is designed after those, in the order
     given, **given what all parts before it release and the kept columns**, so that the joint budget is met: it can be
-    whenever the kept columns and the parts with budgets of their own meet it.
+    whenever the kept columns and the parts with budgets of their own meet it. The first of several such parts may use
+    up what there is; budgets of their own share it out.
 
     The output holds the columns of the parts in order, then the kept ones.
 
