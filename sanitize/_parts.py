@@ -224,10 +224,12 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
     """
     tuples, alphabets = Tuples.split(inputs, groups)
     ends = [given[-1].outputs if given else alphabet for given, alphabet in zip(channels, alphabets, strict=True)]
-    stages: list[Stage] = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
+    stages: list[Stage] = []
     for part, kernel in _steps(channels):
         stage, tuples = tuples.through(part, kernel)
         stages.append(stage)
+    if not stages:
+        stages = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
     return Channel(tuple(stages), inputs, tuples.alphabet(ends))
 
 

@@ -24,7 +24,7 @@ from strategies import budgets
 
 import sanitize as sz
 from sanitize._given import given as given_law
-from sanitize._parts import PartStage, Tuples, numbered, tuple_channel
+from sanitize._parts import PartStage, Tuples, numbered, parts_of, tuple_channel
 from sanitize._random import NoiseKey
 from sanitize._stage import SCALE
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, UnknownSymbol
@@ -368,6 +368,13 @@ def test_a_chain_on_tuples_is_the_product_of_its_kernels():
         for j, (u, v, w) in enumerate(channel.outputs.symbols):
             assert matrix[i, j] == pytest.approx(first.matrix[x, u] * second.matrix[y, v] * (z == w), abs=1e-15)
     assert list(channel.outputs.symbols) == sorted(channel.outputs.symbols)
+    # The chain can be taken apart again: each part's symbol in every input tuple, and its own stages.
+    apart = parts_of(channel.stages)
+    assert apart is not None
+    for (start, kernels), own, column in zip(apart, (first, second), inputs.codes.T, strict=False):
+        assert np.array_equal(start, column)
+        assert kernels == own.stages
+    assert parts_of(sz.Channel.identity(3).stages) is None
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=40))
