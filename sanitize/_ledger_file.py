@@ -123,12 +123,15 @@ class Book:
     n_rows : int or None
         Rows of the table; None before the first release.
     entries : tuple of Entry
+    together : str or None
+        Keyed digest of the counts of S and of what all channels tell apart; None where it is not known.
     """
 
     budget: Budget
     salt: bytes = field(repr=False)
     n_rows: int | None = None
     entries: tuple[Entry, ...] = ()
+    together: str | None = None
 
     @classmethod
     def empty(cls, budget: Budget) -> Book:
@@ -140,7 +143,7 @@ class Book:
     def without(self, number: str) -> Book:
         """The book less one entry."""
         left = tuple(entry for entry in self.entries if entry.number != number)
-        return replace(self, entries=left, n_rows=self.n_rows if left else None)
+        return replace(self, entries=left, n_rows=self.n_rows if left else None, together=None)
 
     @classmethod
     def read(cls, path: Path) -> Book:
@@ -160,7 +163,8 @@ class Book:
             bounds = {name: float(value) for name, value in budget.items() if name != "type"}
             entries = tuple(Entry.from_dict(entry) for entry in state["releases"])
             n_rows = None if state["n_rows"] is None else int(state["n_rows"])
-            return cls(_BUDGETS[budget["type"]](**bounds), bytes.fromhex(state["salt"]), n_rows, entries)
+            salt = bytes.fromhex(state["salt"])
+            return cls(_BUDGETS[budget["type"]](**bounds), salt, n_rows, entries, state["together"])
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, SanitizeError, pa.ArrowException):
             # A part of it read as nothing would let a release pass that must not.
             raise LedgerError(f"the ledger {path.name!r} is damaged; restore it from a copy") from None
@@ -174,6 +178,7 @@ class Book:
             "budget": {"type": type(self.budget).__name__, **{name: str(value) for name, value in budget.items()}},
             "salt": self.salt.hex(),
             "n_rows": self.n_rows,
+            "together": self.together,
             "releases": [entry.to_dict() for entry in self.entries],
         }
         try:

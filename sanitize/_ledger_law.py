@@ -52,6 +52,13 @@ def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
     runs = [_Run.of(number, each) for number, each in enumerate((*book.entries, entry), 1)]
     digests, n_rows, counts = _count(book, runs, rows)
     known = [old.digest for old in book.entries]
+    whole = None
+    if counts is not None:
+        columns = [run.column for run in runs]
+        whole = keyed_digest(book, *_packed_together(counts, columns))
+        if book.together is not None:
+            known.append(book.together)
+            digests.insert(len(book.entries), keyed_digest(book, *_packed_together(counts, columns[:-1])))
     if book.n_rows not in (None, n_rows) or not all(map(hmac.compare_digest, known, digests)):
         raise LedgerError(
             "these are not the rows that the recorded releases were made of: their number or their frequencies "
@@ -72,7 +79,7 @@ def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
         )
     _require(report, book, level)
     recorded = replace(entry, digest=digests[-1])
-    return replace(book, n_rows=n_rows, entries=(*book.entries, recorded)), report
+    return replace(book, n_rows=n_rows, entries=(*book.entries, recorded), together=whole), report
 
 
 @dataclass(frozen=True)
@@ -160,6 +167,16 @@ def _packed(table: ContingencyTable) -> tuple[bytes, ...]:
     s, x = np.nonzero(table.counts)
     cells = np.stack([s, np.asarray(table.public.symbols)[x], table.counts[s, x]]).astype("<i8")
     return b"counts", repr(table.sensitive.symbols).encode(), b"%d" % table.n, cells.tobytes()
+
+
+def _packed_together(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, ...]:
+    """Counts of S and some of the releases together as bytes, the same for the same rows."""
+    tuples, (alphabet,) = Tuples.split(counts.public, [columns])
+    sums = np.stack([np.bincount(tuples.codes[:, 0], row, len(alphabet)) for row in counts.counts])
+    s, y = np.nonzero(sums)
+    states = np.asarray(alphabet.symbols).reshape(len(alphabet), -1)[y]
+    cells = np.column_stack([s, states, np.rint(sums[s, y])]).astype("<i8")
+    return b"together", repr(counts.sensitive.symbols).encode(), cells.tobytes()
 
 
 def _measure(

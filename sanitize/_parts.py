@@ -55,6 +55,13 @@ class PartStage(Stage):
         """Draws of the part's own small table, put in their place in the tuple."""
         return _PartSampler(self.component, self.indptr, self.indices, _positions(self.kernel))
 
+    def take(self, inputs: NDArray[Any]) -> PartStage:
+        """Stage with some of the input tuples, in the order given."""
+        rows = super().take(inputs)
+        return PartStage(
+            rows.indptr, rows.indices, rows.weights, rows.n_outputs, self.kernel, self.part, self.component[inputs]
+        )
+
     def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
         rows = (self.indptr, self.indices, self.weights, self.n_outputs)
         return PartStage, (*rows, self.kernel, self.part, self.component)
@@ -79,6 +86,20 @@ def _positions(kernel: Stage) -> Stage:
     lengths = np.diff(kernel.indptr)
     numbers = np.arange(len(kernel.indices)) - np.repeat(kernel.indptr[:-1], lengths)
     return Stage(kernel.indptr, numbers.astype(np.int32), kernel.weights, int(lengths.max()))
+
+
+def parts_of(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
+    """For each part that a chain draws: its symbol in each input tuple, and its own stages; None for other chains."""
+    place: NDArray[Any] = np.arange(stages[0].n_inputs)
+    found: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
+    for stage in stages:
+        if not isinstance(stage, PartStage):
+            return None
+        # Stages of other parts leave this one alone, so that any way through them leads to its symbol.
+        start, kernels = found.get(stage.part, (stage.component[place], ()))
+        found[stage.part] = (start, (*kernels, stage.kernel))
+        place = stage.indices[stage.indptr[place]]
+    return list(found.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +224,12 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
     """
     tuples, alphabets = Tuples.split(inputs, groups)
     ends = [given[-1].outputs if given else alphabet for given, alphabet in zip(channels, alphabets, strict=True)]
-    stages: list[Stage] = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
+    stages: list[Stage] = []
     for part, kernel in _steps(channels):
         stage, tuples = tuples.through(part, kernel)
         stages.append(stage)
+    if not stages:
+        stages = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
     return Channel(tuple(stages), inputs, tuples.alphabet(ends))
 
 

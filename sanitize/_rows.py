@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
+from sanitize._parts import parts_of
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ class ReducedChannel:
         if self.n_states * self.stages[-1].n_outputs <= _DENSE_CELLS:
             matrix = self._dense()
             return -xlogy(matrix, matrix).sum(axis=1)
+        if (apart := parts_of(self.stages)) is not None:
+            # Parts are drawn independently given the state, so their entropies add up.
+            rows_of = [ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in apart]
+            return np.sum([rows[start] for rows, (start, _) in zip(rows_of, apart, strict=True)], axis=0)
         short, weight, long_row, rows = self._split()
         return _mixture_entropies(short, weight, long_row, rows)
 
@@ -90,6 +95,8 @@ class ReducedChannel:
             top, bottom = matrix.max(axis=0), matrix.min(axis=0)
             with np.errstate(divide="ignore"):
                 return float(np.log(top[top > 0] / bottom[top > 0]).max())
+        if parts_of(self.stages) is not None:
+            raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
         short, weight, long_row, rows = self._split()
         if len(np.unique(weight)) > 1 or len(np.unique(long_row)) > 1:
             raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")

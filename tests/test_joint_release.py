@@ -24,7 +24,7 @@ from strategies import budgets
 
 import sanitize as sz
 from sanitize._given import given as given_law
-from sanitize._parts import PartStage, Tuples, numbered, tuple_channel
+from sanitize._parts import PartStage, Tuples, numbered, parts_of, tuple_channel
 from sanitize._random import NoiseKey
 from sanitize._stage import SCALE
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, UnknownSymbol
@@ -169,6 +169,16 @@ def test_report_agrees_with_joint_release_of_separate_channels():
     assert found["utility"] == pytest.approx(entropy - conditional, abs=1e-9)
 
 
+@pytest.mark.parametrize("case", ["response", "optimal", "capacity", "pooled"])
+def test_the_information_kept_is_the_same_without_a_dense_matrix(case, monkeypatch):
+    sanitizer = joint_release(PARTS[case], sz.LiftBudget(math.inf, 0.8)).fit(table())
+    known = sanitizer.report_.summary["utility"]
+    monkeypatch.setattr("sanitize._rows._DENSE_CELLS", 0)
+    assert sz.utility(sanitizer._joint, sanitizer.channel_) == pytest.approx(known, abs=1e-11)
+    # Rows of other tables reach the channel through some of its inputs only.
+    assert sanitizer.measure(table().head(300)).summary["utility"] > 0
+
+
 def two_columns() -> tuple[pd.DataFrame, np.ndarray]:
     """Two columns, each 1-LIP and independent given S, whose joint log-lift is above 2 (as weighted rows)."""
     p, w, b, d = 0.01, 0.2, math.e, 1 / math.e
@@ -188,7 +198,7 @@ def test_budgets_of_separate_columns_do_not_add_and_joint_release_keeps_the_sum(
     assert all(one.report_.ok for one in apart)
     law = sz.JointDistribution.from_frame(df, "s", ["x", "y"], weights=weights)
     together = sz.joint_release(law, apart)
-    assert sz.max_log_lift(together).max() > 2.3
+    assert sz.max_log_lift(together).max() == pytest.approx(2.42, abs=0.005)
     own = JointRelease([(n, Watchdog(1.0, public=n)) for n in "xy"], 2.0, sensitive="s")
     with pytest.raises(BudgetExceeded) as caught:
         own.fit(df, sample_weight=weights)
@@ -358,6 +368,13 @@ def test_a_chain_on_tuples_is_the_product_of_its_kernels():
         for j, (u, v, w) in enumerate(channel.outputs.symbols):
             assert matrix[i, j] == pytest.approx(first.matrix[x, u] * second.matrix[y, v] * (z == w), abs=1e-15)
     assert list(channel.outputs.symbols) == sorted(channel.outputs.symbols)
+    # The chain can be taken apart again: each part's symbol in every input tuple, and its own stages.
+    apart = parts_of(channel.stages)
+    assert apart is not None
+    for (start, kernels), own, column in zip(apart, (first, second), inputs.codes.T, strict=False):
+        assert np.array_equal(start, column)
+        assert kernels == own.stages
+    assert parts_of(sz.Channel.identity(3).stages) is None
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=40))
@@ -441,6 +458,36 @@ def test_bins_are_drawn_or_released_as_labels_part_by_part():
     assert released["age"].nunique() > 1000
     assert np.array_equal(released["age"] < 50, df["age"] < 50)
     assert set(released["pay"]) == {"[1, 5)", "[5, 9]"}
+
+
+def test_smoothing_of_a_part_is_its_own_and_the_verdict_is_about_the_raw_frequencies():
+    df = table()
+    parts = [("p", SubsetMerging(0.4, public=["a", "b"], smoothing=50.0)), ("q", Watchdog(public="c"))]
+    sanitizer = joint_release(parts, sz.LiftBudget(math.inf, 2.0)).fit(df)
+    alone = SubsetMerging(0.4, sensitive=["ill", "rich"], public=["a", "b"], smoothing=50.0).fit(df)
+    assert sanitizer.channels_["p"] == alone.channel_
+    assert any("'p' was designed with smoothing 50" in note for note in sanitizer.report_.facts.warnings)
+    expected = figures_of(exact_law(df, ["ill", "rich"], ["k", "day"], parts, sanitizer.channels_))
+    assert sanitizer.report_.summary["max_log_lift"] == pytest.approx(expected["max_log_lift"], abs=1e-11)
+
+
+def test_weights_count_like_repeated_rows():
+    df = table(300)
+    weights = np.random.default_rng(0).integers(0, 3, len(df))
+    repeated = df.loc[df.index.repeat(weights)].reset_index(drop=True)
+    one = joint_release(PARTS["merged"], sz.LiftBudget(math.inf, 1.5)).fit(df, sample_weight=weights)
+    other = joint_release(PARTS["merged"], sz.LiftBudget(math.inf, 1.5)).fit(repeated)
+    assert one.channel_.outputs == other.channel_.outputs
+    assert one.report_.summary["max_log_lift"] == pytest.approx(other.report_.summary["max_log_lift"], abs=1e-9)
+
+
+def test_missing_values_are_refused_in_any_column_when_asked():
+    df = table()
+    with pytest.raises(ColumnError, match="'b' has missing values"):
+        joint_release(PARTS["merged"], missing="error").fit(df)
+    kept = joint_release([("p", Watchdog(public="a"))], keep=["b"], missing="error")
+    with pytest.raises(ColumnError, match="'b' has missing values"):
+        kept.fit(df)
 
 
 def test_kept_columns_alone_are_audited_against_the_budget():
@@ -604,3 +651,9 @@ def test_nothing_is_written_when_the_joint_budget_is_exceeded(source, tmp_path):
     with pytest.raises(BudgetExceeded):
         sz.privatize_parquet(source, tmp_path / "released.parquet", joint_release(parts, 0.2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.parquet"]
+
+
+def test_quantile_bins_of_a_part_are_refused_for_files(source, tmp_path):
+    sanitizer = joint_release([("p", Watchdog(public="c", bins=2))])
+    with pytest.raises(InvalidParameter, match="declare edges"):
+        sz.privatize_parquet(source, tmp_path / "released.parquet", sanitizer)

@@ -245,7 +245,7 @@ def test_the_file_holds_no_counts_and_its_digests_are_salted(tmp_path):
         sz.Ledger(tmp_path / name, WIDE).record(table(), respond())
     one, two = (json.loads((tmp_path / name).read_text()) for name in ("one", "two"))
     assert one["releases"][0]["digest"] != two["releases"][0]["digest"]
-    assert set(one) == {"format", "version", "budget", "salt", "n_rows", "releases"}
+    assert set(one) == {"format", "version", "budget", "salt", "n_rows", "together", "releases"}
     assert set(one["releases"][0]) == {
         "number", "sensitive", "public", "bins", "channel", "fallback", "digest", "key",
     }  # fmt: skip
@@ -262,6 +262,12 @@ def test_other_rows_are_refused(tmp_path):
     for other in (df.iloc[1:], pd.concat([df, df]), df.assign(s=df["s"].to_numpy()[::-1])):
         with pytest.raises(LedgerError, match="not the rows"):
             ledger.check(other, respond())
+    # Neither release by itself shows that the columns were put together differently; both together do.
+    ledger.record(df, respond("b"))
+    rng = np.random.default_rng(1)
+    mixed = df.assign(b=df.groupby("s")["b"].transform(lambda values: values.to_numpy()[rng.permutation(len(values))]))
+    with pytest.raises(LedgerError, match="not the rows"):
+        ledger.check(mixed, respond())
     # The order of the rows does not matter, nor does the kind of table.
     assert ledger.check(df.sample(frac=1, random_state=1), respond()).ok
     assert ledger.check(pa.Table.from_pandas(df), respond()).ok
@@ -291,11 +297,16 @@ def test_a_sanitizer_must_be_fitted_and_drop_the_sensitive_columns(tmp_path):
     assert len(ledger) == 0
 
 
-def test_symbols_that_the_channel_does_not_know_count_as_they_are_released(tmp_path):
+@pytest.mark.parametrize("public", ["a", "b"])
+def test_symbols_that_the_channel_does_not_know_count_as_they_are_released(public, tmp_path):
     df = table()
-    partial = RandomizedResponse(0.5, sensitive="s", public="b").fit(df[df["b"] != "p"])
-    report = sz.Ledger(tmp_path / "ledger", WIDE).record(df, partial)
-    assert report.summary["max_log_lift"] == pytest.approx(brute_force(df, [partial])["max_log_lift"], abs=1e-9)
+    fallbacks = set()
+    for number, unknown in enumerate(df[public].dropna().unique()):
+        partial = RandomizedResponse(0.5, sensitive="s", public=public).fit(df[df[public] != unknown])
+        fallbacks.add(partial._release.design.fallback)
+        report = sz.Ledger(tmp_path / str(number), WIDE).record(df, partial)
+        assert report.summary["max_log_lift"] == pytest.approx(brute_force(df, [partial])["max_log_lift"], abs=1e-9)
+    assert fallbacks != {0}
 
 
 def test_a_key_is_used_once(tmp_path):

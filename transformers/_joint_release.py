@@ -38,11 +38,12 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
 
     The verdict is about everything that is released together: every tuple of released symbols and kept values must be
     within the joint budget, exactly, under the joint law of the table. Budgets of parts do not add up to a joint one:
-    two columns that tell little each can tell much together [ZDS; see `sanitize.accounting`].
+    two columns that tell little each can tell much together (`sanitize.accounting.independent_release_budget`).
 
     A part with a budget is designed with it alone. A part whose budget is None is designed after those, in the order
     given, **given what all parts before it release and the kept columns**, so that the joint budget is met: it can be
-    whenever the kept columns and the parts with budgets of their own meet it.
+    whenever the kept columns and the parts with budgets of their own meet it. The first of several such parts may use
+    up what there is; budgets of their own share it out.
 
     The output holds the columns of the parts in order, then the kept ones.
 
