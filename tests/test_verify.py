@@ -51,7 +51,7 @@ def table(n: int = 4000, seed: int = 0) -> pa.Table:
             "floor": rng.choice(3, n, p=[0.6, 0.3, 0.1]),
             "age": rng.integers(18, 80, n),
             "wage": (rng.random(n) * 100).astype("f4"),
-            "name": [f"SECRET person {i}" for i in range(n)],
+            "name": [f"SECRET person {i % 500}" for i in range(n)],
         }
     )
 
