@@ -37,7 +37,7 @@ class Measure:
         Value for the raw table and for the release; None where it does not apply or was not computed.
     bound : float or None
         What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
-    interval : (float, float) or None
+    low, high : float or None
         Ends of the interval around ``after``, for an estimate.
     """
 
@@ -48,7 +48,8 @@ class Measure:
     before: float | None
     after: float | None
     bound: float | None = None
-    interval: tuple[float, float] | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)

@@ -125,11 +125,15 @@ class TradeoffCurve:
         points = [{"label": p.label, **{name: exact(p[name]) for name in names}} for p in self.points]
         return {"mechanism": self.mechanism, "points": points}
 
-    def to_text(self) -> str:
-        """Table of 80 columns for a terminal, with a bar for the utility."""
+    def to_text(self, *, chosen: TradeoffPoint | None = None, most: int = 20) -> str:
+        """Table of 80 columns for a terminal, with a bar for the utility and an arrow at the chosen point.
+
+        Of more than ``most`` points as many are shown, spread evenly, and the chosen one.
+        """
         from sanitize._render.curve_text import curve_text
 
-        return curve_text(self.to_dict())
+        position = None if chosen is None else self.points.index(chosen)
+        return curve_text(self.to_dict(), position, most)
 
     def __str__(self) -> str:
         return self.to_text()

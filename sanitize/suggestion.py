@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize.budgets import LiftBudget
+from sanitize.budgets import TOLERANCE, LiftBudget
 from sanitize.curve import TradeoffCurve, TradeoffPoint, measured, mechanism_name, point_of
 from sanitize.errors import InfeasibleTarget, InvalidParameter
 from sanitize.lift import log_lift
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Halvings of the interval around the answer: a millionth of the distance between two points of the grid.
 _HALVINGS = 20
+# How often the largest budget is doubled where a mechanism wants more than the log-lifts of the law.
+_DOUBLINGS = 6
 # Places where the leakage crosses the limit that are searched, the most useful first.
 _CROSSINGS = 4
 # The smallest budget of the grid but 0, as a share of the largest.
@@ -42,7 +44,7 @@ class Suggestion:
     ----------
     budget : Budget
     channel : Channel
-        What the mechanism designs for the budget.
+        What the mechanism designed for the budget.
     report : LeakageReport
         Of that channel, with every budget that was tried as its curve.
     point : TradeoffPoint
@@ -67,6 +69,9 @@ class Suggestion:
     def normalized_utility(self) -> float:
         """I(X;Y) / H(X), between 0 and 1."""
         return self.point.normalized_utility
+
+    def __str__(self) -> str:
+        return f"{self.budget!r}\n\n{self.curve.to_text(chosen=self.point)}"
 
 
 @dataclass
@@ -104,6 +109,20 @@ class _Trials:
         """Share of information that a tried budget keeps."""
         return self.tried[eps][0].normalized_utility
 
+    def judge(self, grid: list[float], *, until: bool) -> list[bool]:
+        """Whether each budget of the grid fulfils the wish.
+
+        Some mechanisms, such as randomized response, want budgets beyond the log-lifts of the law: the largest is
+        doubled as long as more may be kept and the last one does not judge as ``until``.
+        """
+        judged = [self.fulfils(eps) for eps in grid]
+        for _ in range(_DOUBLINGS):
+            if judged[-1] is until or self.utility(grid[-1]) >= 1 - TOLERANCE or not grid[-1] > 0:
+                break
+            grid.append(2 * grid[-1])
+            judged.append(self.fulfils(grid[-1]))
+        return judged
+
     def halve(self, fails: float, holds: float) -> None:
         """Try budgets between one that fails the wish and one that fulfils it, ever nearer to the edge."""
         for _ in range(_HALVINGS):
@@ -138,9 +157,10 @@ def suggest_budget(
 
     Greedy mechanisms are not monotone: a looser budget may keep less. So budgets are tried and their channels
     measured: 0, quantiles of the log-lifts of the law (where symbols become low-risk) and a geometric grid up to
-    the budget at which every symbol that can be low-risk is; then the interval before the answer is halved 20 times.
+    the budget at which every symbol that can be low-risk is, doubled up to six times where that may help; then the
+    interval before the answer is halved 20 times.
     What is returned is the tightest (for ``target_utility``) or the most useful (for ``max_leakage``) budget among
-    those tried, and its figures are those of its own channel.
+    those tried, and its figures are those of its own channel (differences up to 1e-12, rounding, count as met).
 
     Choosing a budget by looking at the table is a choice that depends on the table: a budget that was fixed
     beforehand tells nothing, this one tells a little.
@@ -198,19 +218,19 @@ def suggest_budget(
 
 def _to_keep(target: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
     """Wish to keep a share of the information; the tightest budget wins, or else the most useful."""
-    least = _number("target_utility", target, 1.0) - 1e-12  # a channel that keeps everything may measure as 1 - 1e-16
+    least = _number("target_utility", target, 1.0) - TOLERANCE
     return (lambda utility, _: utility >= least), (lambda ok, eps, utility, _: -eps if ok else utility)
 
 
 def _to_hide(limit: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
     """Wish to leak at most so much; the most useful budget wins, or else the one that leaks least."""
-    most = _number("max_leakage", limit, math.inf)
+    most = _number("max_leakage", limit, math.inf) + TOLERANCE
     return (lambda _, leakage: leakage <= most), (lambda ok, _, utility, leakage: utility if ok else -leakage)
 
 
 def _tightest(trials: _Trials, grid: list[float], target: float) -> Suggestion:
     """Smallest budget tried whose channel keeps the target."""
-    meets = [trials.fulfils(eps) for eps in grid]
+    meets = trials.judge(grid, until=True)
     if not any(meets):
         nearest = trials.suggestion()
         raise InfeasibleTarget(
@@ -227,7 +247,7 @@ def _tightest(trials: _Trials, grid: list[float], target: float) -> Suggestion:
 
 def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion:
     """Most useful budget tried whose channel is within the limit."""
-    within = [trials.fulfils(eps) for eps in grid]
+    within = trials.judge(grid, until=False)
     if not any(within):
         nearest = trials.suggestion()
         raise InfeasibleTarget(

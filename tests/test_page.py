@@ -123,6 +123,24 @@ def test_margins_say_where_a_symbol_does_not_exist():
     assert ["{0, 1}", "-", "50 %"] in [row[:3] for row in Page(merged.to_html()).rows]
 
 
+def test_margins_of_two_alphabets_match_what_is_the_same_symbol():
+    rng = np.random.default_rng(4)
+    joint = sz.JointDistribution.from_matrix(rng.dirichlet(np.ones(14)).reshape(2, 7))
+    channel = sz.Channel.merge([0, 1, 1, 2, 3, 3, 4], joint.public, sz.Alphabet.of_labels("x", list("0abc6")))
+    found = sz.LeakageReport.measure(joint, channel).to_dict()["margins"]
+    wanted: dict[str, list[Any]] = {str(x): [joint.p_x[x], None] for x in range(7)}
+    for y, label in enumerate("0abc6"):
+        wanted.setdefault(label, [None, None])[1] = joint.release(channel).p_x[y]
+    assert {row["symbol"]: [row["before"], row["after"]] for row in found["rows"]} == wanted
+    assert found["n_symbols"] == len(wanted) == 10
+    # Labels that say nothing about which symbol is which match nothing.
+    twins = sz.JointDistribution(
+        np.full((2, 2), 0.25), sz.Alphabet(("s",), [0, 1]), sz.Alphabet(("a", "b"), [("p | q", "r"), ("p", "q | r")])
+    )
+    rows = sz.LeakageReport.measure(twins, sz.Channel.merge([0, 0], twins.public)).to_dict()["margins"]["rows"]
+    assert [(row["before"], row["after"]) for row in rows] == [(None, 1.0), (0.5, None), (0.5, None)]
+
+
 def test_curve_has_a_title_and_marks_where_the_figures_are():
     report = with_curve(measured(budget=sz.LiftBudget(lower=1.5, upper=0.5)))
     page = Page(report.to_html())
@@ -183,6 +201,16 @@ def test_the_four_figures_at_the_top_are_those_of_the_table():
     assert "times as likely, at least 0.4 ×" in words
     assert "information kept 100 %" in words
     assert f"{math.log(1.6) * 0.4 + math.log(0.4) * 0.1:.4g} nats" in words
+
+
+def test_figures_beyond_what_is_allowed_stand_out():
+    report = measured(budget=sz.LiftBudget(lower=0.9, upper=0.4))
+    over = [m.name for m in report.measures if m.bound is not None and m.name != "min_log_lift" and m.after > m.bound]
+    assert {"max_log_lift", "ldp_sensitive"} <= set(over)
+    assert math.log(0.4) < -0.9
+    assert report.to_html().count('class="figure beyond"') == len(over) + 1
+    assert "figure beyond" not in measured(budget=sz.LiftBudget(lower=1, upper=0.5)).to_html()
+    assert "figure beyond" not in measured().to_html()
 
 
 def test_a_law_that_tells_nothing_has_a_page_too():

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
+from sanitize._render.text import cells
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.report import LeakageReport, Measure, ReleaseFacts, Section
 
@@ -62,7 +63,8 @@ def test_saved_report_prints_like_the_one_that_was_saved(budget: Any, audience: 
 
 def test_public_report_stays_public() -> None:
     public = LeakageReport.from_json(report().to_json(audience="public"))
-    assert public.to_json(audience="public") == report().to_json(audience="public")
+    assert public.to_json() == public.to_json(audience="public") == report().to_json(audience="public")
+    assert public.to_html() == report().to_html(audience="public")
     assert str(public) == report().to_text(audience="public")
     assert "article" in public._repr_html_()
     assert public.to_frame("symbols").empty
@@ -153,7 +155,7 @@ def test_every_key_is_needed(place: tuple[Any, ...]) -> None:
         (("warnings",), [], "does not warn"),
         (("n_symbols",), 1, "more symbols than it counts"),
         (("lift", "prior"), [0.5], "not rectangular"),
-        (("measures", 0, "interval"), [1.0], "not a pair"),
+        (("measures", 0, "low"), [1.0], "not a number"),
         (("version",), 2, "version"),
         (("version",), True, "version"),
         (("schema",), "other", "schema"),
@@ -195,12 +197,47 @@ def test_pictures_may_be_absent_and_the_rest_is_rendered() -> None:
 
 
 def test_an_estimate_may_exceed_its_bound_and_shows_its_interval() -> None:
-    line = Measure("held_out", "on other rows", "nats", "estimate", None, 2.0, 1.0, (1.5, 2.5))
+    line = Measure("held_out", "on other rows", "nats", "estimate", None, 2.0, 1.0, 1.5, 2.5)
     made = dataclasses.replace(report(), measures=(*report().measures, line))
     saved = LeakageReport.from_json(made.to_json())
-    assert saved.to_dict()["measures"][-1]["interval"] == [1.5, 2.5]
+    assert (saved.to_dict()["measures"][-1]["low"], saved.to_dict()["measures"][-1]["high"]) == (1.5, 2.5)
     for view in ("to_html", "to_text"):
         assert "1.5 to 2.5" in " ".join(getattr(saved, view)().split())
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_hostile_sections_stay_inside_the_screen(audience: str) -> None:
+    name = HOSTILE * 50
+    section = Section(name, name, name, (name,) * 9, ((name, name, 1.0, None, float("inf")),) * 300, public=True)
+    made = report().with_section(section)
+    lines = made.to_text(audience=audience).split("\n")
+    assert len(lines) <= {"public": 24, "internal": 40}[audience]
+    assert max(map(cells, lines)) <= 80
+    assert all(character.isprintable() for line in lines for character in line)
+    assert any(line.startswith("Keeps") for line in lines)
+    page = made.to_html(audience=audience)
+    assert "<script" not in page
+    assert len(page.encode()) < 1_000_000
+
+
+def test_report_of_a_capacity_is_read_back() -> None:
+    table = sz.datasets.load_titanic()
+    sanitizer = sz.transformers.ExponentialChannel(0.5, sensitive="survived", public=["class"])
+    original = sanitizer.fit(table).report_
+    saved = LeakageReport.from_json(original.to_json())
+    assert saved.to_html() == original.to_html()
+    assert "the whole channel meets the limits of CapacityBudget" in saved.to_text()
+
+
+def test_intervals_of_many_estimates_give_way_to_the_figures() -> None:
+    original = report()
+    lines = tuple(dataclasses.replace(m, kind="estimate", low=0.25, high=99.0) for m in original.measures)
+    made = dataclasses.replace(original, measures=lines, sections=())
+    text = made.to_text(audience="public")
+    assert len(text.splitlines()) <= 24
+    assert all(measure.label in text for measure in lines if "utility" not in measure.name)
+    assert "0.25 to 99" not in text
+    assert made.to_html(audience="public").count("(0.25 to 99)") == len(lines)
 
 
 def test_sections_replace_those_of_the_same_name_and_show_in_every_view() -> None:

@@ -28,9 +28,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         "verdict": verdict | {"worst_excess": rounded(verdict["worst_excess"])},
         "columns": document["columns"],
         "measures": [
-            measure
-            | {name: rounded(measure[name]) for name in ("before", "after", "bound")}
-            | {"interval": None if measure["interval"] is None else [rounded(end) for end in measure["interval"]]}
+            measure | {name: rounded(measure[name]) for name in ("before", "after", "bound", "low", "high")}
             for measure in document["measures"]
         ],
         "warnings": _public_warnings(document),

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#666666"
 # Symbols in one picture: more cannot be read.
 N_SHOWN = 40
-# Cells in which numbers are printed.
-_N_NUMBERS = 150
+# The same where two maps stand beside each other.
+N_BESIDE = 24
+# Columns up to which cells hold numbers.
+_N_NUMBERS = 20
 _NAME = 24
 
 
@@ -85,10 +87,10 @@ def draw_lift(joint: JointDistribution, ax: Axes | None) -> Axes:
 
 def _draw_lift_of_report(report: LeakageReport, ax: Axes | None) -> Axes:
     """Before and after beside each other on one scale; sensitive symbols by rank and share, never by name."""
-    found = lift_map(report._before, report._after, lambda value: value, N_SHOWN, N_SHOWN)
+    found = lift_map(report._before, report._after, lambda value: value, N_BESIDE, N_SHOWN)
     sides = [found["before"], found["after"]]
     maps = [np.array(side["log_lift"], dtype=float).T for side in sides]
-    axes = new_axes(ax, width=9.0, height=2.0 + 0.3 * len(maps[0]))
+    axes = new_axes(ax, width=10.0, height=3.2 + 0.3 * len(maps[0]))
     gap = np.full((len(maps[0]), 1), np.nan)
     _heat(axes, np.hstack([maps[0], gap, maps[1]]), [*sides[0]["symbols"], "", *sides[1]["symbols"]])
     axes.set_yticks(range(len(maps[0])), [f"s{i + 1} ({100 * share:.3g} %)" for i, share in enumerate(found["prior"])])
@@ -109,13 +111,17 @@ def _heat(axes: Axes, logs: NDArray[np.float64], names: Sequence[str]) -> None:
     rows, columns = np.nonzero(logs == -np.inf)
     if len(rows):
         axes.plot(columns, rows, linestyle="none", marker="x", color=GREY, label="-inf: ruled out")
-    if finite.sum() <= _N_NUMBERS:
-        for row, column in zip(*np.nonzero(finite), strict=True):
-            value = logs[row, column]
-            ink = "white" if abs(value) > 0.6 * most else "black"
-            axes.text(column, row, f"{value:+.2f}", ha="center", va="center", fontsize=7, color=ink)
-    crowded = sum(len(_name(name)) for name in names) > 60
-    turned: dict[str, Any] = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    # Grey print loses the hue: where there is no room for numbers, the sign of what is not small remains.
+    roomy = logs.shape[1] <= _N_NUMBERS
+    for row, column in zip(*np.nonzero(finite if roomy else finite & (np.abs(logs) > 0.1 * most)), strict=True):
+        value = logs[row, column]
+        ink = "white" if abs(value) > 0.6 * most else "black"
+        words = f"{value:+.2f}" if roomy else "+" if value > 0 else "-"
+        axes.text(column, row, words, ha="center", va="center", fontsize=7, color=ink)
+    longest = max(len(_name(name)) for name in names)
+    turned: dict[str, Any] = {"rotation": 90} if longest > 3 and len(names) * longest > 40 else {}
+    if len(names) > N_BESIDE:
+        turned["fontsize"] = 7
     axes.set_xticks(range(len(names)), [_name(name) for name in names], **turned)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -154,13 +160,14 @@ def _edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = float(values.min()), float(values.max())
     if high - low < 1e-9:
         return np.array([low - 0.005, high + 0.005])
-    return np.linspace(low, high, 1 + min(60, max(5, round(2 * np.sqrt(len(values))))))
+    room = 1e-9 * (high - low)  # rounding must not put the ends outside
+    return np.linspace(low - room, high + room, 1 + min(60, max(5, round(2 * np.sqrt(len(values))))))
 
 
 def _draw_risk(report: LeakageReport, ax: Axes | None) -> Axes:
     """Range of the log-lift of each released symbol, riskiest on top, with what the budget allows."""
     rows = report._symbols(N_SHOWN)
-    axes = new_axes(ax, height=1.2 + 0.24 * len(rows))
+    axes = new_axes(ax, width=8.0, height=1.6 + 0.22 * len(rows))
     low, high = (np.array([row[name] for row in rows]) for name in ("min_log_lift", "max_log_lift"))
     finite = low[np.isfinite(low)]
     edge = min(float(finite.min()) if len(finite) else 0.0, 0.0) - 0.15 * max(1.0, float(high.max()))
@@ -179,7 +186,7 @@ def _draw_risk(report: LeakageReport, ax: Axes | None) -> Axes:
     axes.invert_yaxis()
     n_symbols = len(report.excess)
     axes.set(xlabel="log-lift (nats)", title=f"riskiest {len(rows)} of {n_symbols} released symbols")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return axes
 
 

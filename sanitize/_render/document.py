@@ -103,7 +103,8 @@ def without_pictures(report: LeakageReport, n_symbols: int | None = None) -> dic
                 "before": exact(measure.before),
                 "after": exact(measure.after),
                 "bound": exact(measure.bound),
-                "interval": None if measure.interval is None else [exact(end) for end in measure.interval],
+                "low": exact(measure.low),
+                "high": exact(measure.high),
             }
             for measure in report.measures
         ],

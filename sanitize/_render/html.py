@@ -9,7 +9,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sanitize._render import marks
 from sanitize._render.document import verdict_words, write
-from sanitize._render.text import allowed, clip, interval, is_words, margin_words, number, plain_words, utility_words
+from sanitize._render.text import (
+    allowed,
+    clip,
+    excess_of,
+    interval,
+    is_words,
+    margin_words,
+    number,
+    plain_words,
+    utility_words,
+)
+from sanitize.report import VERDICT_TOLERANCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +98,7 @@ def _template() -> Template:
     environment.filters["allowed"] = allowed
     environment.filters["interval"] = interval
     environment.filters["cell"] = _cell
+    environment.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
     environment.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
     return environment.get_template("report.html.jinja")
 

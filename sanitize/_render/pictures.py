@@ -15,6 +15,8 @@ from sanitize.lift import lift
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from sanitize._render.document import Number
     from sanitize.joint import JointDistribution
 
@@ -59,14 +61,42 @@ def margins(
     before: JointDistribution, after: JointDistribution, figure: Callable[[float | None], Number]
 ) -> dict[str, Any]:
     """Share of the most frequent symbols before and after; None on the side where a symbol does not exist."""
-    shares: dict[str, list[float | None]] = {}
-    for position, joint in enumerate((before, after)):
-        labels = [joint.public.label(x) for x in range(len(joint.public))]
-        names = labels if len(set(labels)) == len(labels) else [f"{name} (#{x})" for x, name in enumerate(labels)]
-        for name, share in zip(names, joint.p_x, strict=True):
-            shares.setdefault(name, [None, None])[position] = float(share)
-    rows = sorted(shares.items(), key=lambda row: -max(share or 0.0 for share in row[1]))[:N_MARGINS]
+    if before.public == after.public:
+        sides = [np.arange(len(before.public))] * 2
+        n_symbols = len(before.public)
+    else:
+        sides = _positions(before, after)
+        n_symbols = len(sides[0])
+    shares = [np.where(at < 0, 0.0, joint.p_x[at]) for joint, at in zip((before, after), sides, strict=True)]
+    order = np.argsort(-np.maximum(*shares), kind="stable")[:N_MARGINS]
     return {
-        "n_symbols": len(shares),
-        "rows": [{"symbol": name, "before": figure(b), "after": figure(a)} for name, (b, a) in rows],
+        "n_symbols": n_symbols,
+        "rows": [
+            {
+                "symbol": before.public.label(int(sides[0][i]))
+                if sides[0][i] >= 0
+                else after.public.label(sides[1][i]),
+                "before": figure(float(shares[0][i])) if sides[0][i] >= 0 else None,
+                "after": figure(float(shares[1][i])) if sides[1][i] >= 0 else None,
+            }
+            for i in order
+        ],
     }
+
+
+def _positions(before: JointDistribution, after: JointDistribution) -> list[NDArray[np.intp]]:
+    """Code of every symbol of either side on both sides, -1 where it does not exist; labels say which are one."""
+    labels = [[joint.public.label(x) for x in range(len(joint.public))] for joint in (before, after)]
+    known = {label: x for x, label in enumerate(labels[0])}
+    if len(known) < len(labels[0]):  # labels that several symbols share say nothing
+        known = {}
+    found = np.array([known.get(label, -1) for label in labels[1]], dtype=np.intp)
+    if len(set(labels[1])) < len(labels[1]):
+        found[:] = -1
+    fresh = np.flatnonzero(found < 0)
+    at_after = np.full(len(labels[0]), -1, dtype=np.intp)
+    at_after[found[found >= 0]] = np.flatnonzero(found >= 0)
+    return [
+        np.concatenate([np.arange(len(labels[0])), np.full(len(fresh), -1, dtype=np.intp)]),
+        np.concatenate([at_after, fresh]),
+    ]

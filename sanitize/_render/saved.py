@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._render.audience import publish, warnings_of_facts
 from sanitize._render.document import BUDGETS, SCHEMA, VERSION, budget_words, check_audience
 from sanitize._render.schema import INTERNAL, PUBLIC, check
+from sanitize._render.text import excess_of
 from sanitize._views import ReportViews
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.report import VERDICT_TOLERANCE
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sanitize._views import Audience
+    from sanitize._render.text import excess_of
+from sanitize._views import Audience
 
 # A report of a million symbols takes half of this.
 _MOST_BYTES = 1 << 28
@@ -63,11 +64,6 @@ class SavedReport(ReportViews):
         return cls(saved)
 
     @property
-    def audience(self) -> Audience:
-        """Whom the report was saved for."""
-        return "internal" if self._saved["audience"] == "internal" else "public"
-
-    @property
     def ok(self) -> bool:
         """Whether the report said that the release is within its budget."""
         return bool(self._saved["verdict"]["ok"])
@@ -87,6 +83,11 @@ class SavedReport(ReportViews):
             raise InvalidParameter(f"table must be 'measures' or 'symbols', got {table!r}")
         return pd.DataFrame(_floats(self._saved.get(table, [])))
 
+    @property
+    def _audience(self) -> Audience:
+        audience: Audience = self._saved["audience"]
+        return audience
+
     def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
         check_audience(audience)
         if audience == self._saved["audience"]:
@@ -95,15 +96,6 @@ class SavedReport(ReportViews):
         if audience == "internal":
             raise InvalidParameter("this is a public report: it has no internal view; read the internal one instead")
         return copy.deepcopy(publish(self._saved))
-
-    def to_text(self, *, audience: Audience | None = None) -> str:
-        """The report as one screen of text, for the audience it was saved for unless another is named."""
-        return super().to_text(audience=audience or self._saved["audience"])
-
-    def _repr_html_(self) -> str:
-        from sanitize._render.html import N_ROWS, to_fragment
-
-        return to_fragment(self._document(self._saved["audience"], N_ROWS))
 
     def __repr__(self) -> str:
         verdict = self._saved["verdict"]
@@ -123,10 +115,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _floats(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {name: float(value) if value in ("inf", "-inf") else value for name, value in row.items() if name != "interval"}
-        for row in rows
-    ]
+    return [{name: float(value) if value in ("inf", "-inf") else value for name, value in row.items()} for row in rows]
 
 
 def _check_sense(document: dict[str, Any]) -> None:
@@ -177,10 +166,4 @@ def _check_words(verdict: dict[str, Any]) -> None:
 
 
 def _is_beyond(measure: dict[str, Any]) -> bool:
-    if measure["after"] is None or measure["bound"] is None:
-        return False
-    after, bound = float(measure["after"]), float(measure["bound"])
-    if math.isinf(bound):
-        return False
-    over = bound - after if measure["name"] == "min_log_lift" else after - bound
-    return over > _ROUNDING * abs(bound) + 1e-6
+    return excess_of(measure) > _ROUNDING * abs(float(measure["bound"] or 0.0)) + 1e-6

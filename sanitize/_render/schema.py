@@ -64,12 +64,6 @@ def _is_share(value: Any) -> bool:
     return _is_number(value) and not isinstance(value, str) and -1e-9 <= value <= 1 + 1e-9
 
 
-def _pair(value: Any, place: str) -> None:
-    check(value, [number], place)
-    if len(value) != 2:
-        raise SourceError(f"{place} is not a pair")
-
-
 def _budget(value: Any, place: str) -> None:
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise SourceError(f"{place} is not a budget")
@@ -94,7 +88,8 @@ _MEASURE = {
     "before": figure,
     "after": figure,
     "bound": figure,
-    "interval": _or_none(_pair),
+    "low": figure,
+    "high": figure,
 }
 
 PUBLIC: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,8 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 def to_text(document: dict[str, Any]) -> str:
     """Document in at most 24 lines (public) or 40 lines (internal) of 80 columns.
 
-    Where it is too long for that, sections give way first, then warnings after the first, then symbols and
-    measures.
+    Where it is too long for that, sections give way first, then warnings after the first, then symbols,
+    intervals and measures.
     """
     most = LINES[document["audience"]]
     head, measures = _head(document), _measures(document["measures"])
@@ -38,6 +39,8 @@ def to_text(document: dict[str, Any]) -> str:
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
     room = most - len(head) - len(words) - min(len(warnings), 1)
+    if len(measures) > room:  # intervals take a line each
+        measures = _measures([measure | {"low": None, "high": None} for measure in document["measures"]])
     measures = _cut(measures, room, "more measures")
     symbols = _cut(symbols, room - len(measures), "more symbols")
     blocks = [block for block in (head, measures, symbols, words) if block]
@@ -103,13 +106,24 @@ def allowed(measure: dict[str, Any]) -> str:
     """Limit of a measure with its direction."""
     if measure["bound"] is None:
         return "-"
-    return f"{'>=' if measure['name'] == 'min_log_lift' else '<='} {number(measure['bound'])}"
+    return f"{'>=' if measure['name'].endswith('min_log_lift') else '<='} {number(measure['bound'])}"
+
+
+def excess_of(measure: dict[str, Any]) -> float:
+    """How far a figure is beyond what is allowed, in its unit; -inf where there is no limit or no figure."""
+    if measure["after"] is None or measure["bound"] is None:
+        return -math.inf
+    after, bound = float(measure["after"]), float(measure["bound"])
+    if math.isinf(bound):
+        return -math.inf
+    return bound - after if measure["name"].endswith("min_log_lift") else after - bound
 
 
 def interval(measure: dict[str, Any]) -> str:
     """Ends of the interval of an estimate, in words; nothing where there is none."""
-    ends = measure["interval"]
-    return f"({number(ends[0])} to {number(ends[1])})" if ends else ""
+    if measure["low"] is None and measure["high"] is None:
+        return ""
+    return f"({number(measure['low'])} to {number(measure['high'])})"
 
 
 def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: int = 40) -> str:
@@ -179,7 +193,7 @@ def _measures(measures: list[dict[str, Any]]) -> list[str]:
         mark = _MARKS[measure["kind"]] if kinds else ""
         figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>13}"
         lines.append(f"{_pad(measure['label'], 34)}{figures}  {clip(measure['unit'], 4)}{mark}")
-        if measure["interval"]:
+        if interval(measure):
             lines.append(f"{'':<34}{'':>11}{interval(measure):>24}")
     return lines
 
