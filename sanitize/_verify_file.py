@@ -45,17 +45,19 @@ class Findings:
 
     def inspect(self, file: Path, scanner: Scanner) -> None:
         """Look at one file; its bytes and its decompressed pages also go to the scanner."""
-        pages = Pages.of(file)
-        scanner.scan(file.read_bytes())
-        self._footer(pages, scanner)
-        with pq.ParquetFile(file) as reader:
-            for number, group in enumerate(pages.row_groups):
-                for j, chunk in enumerate(group):
-                    values = reader.read_row_group(number, columns=[chunk.name]).column(0)
-                    try:
-                        self._chunk(chunk, _encoded(values, chunk.name), scanner)
-                    except (*DAMAGE, pa.ArrowException):
-                        raise SourceError(f"{file.name}: column number {j} cannot be taken apart") from None
+        try:
+            pages = Pages.of(file)
+            scanner.scan(file.read_bytes())
+            self._footer(pages, scanner)
+            with pq.ParquetFile(file) as reader:
+                for number, group in enumerate(pages.row_groups):
+                    for chunk in group:
+                        values = reader.read_row_group(number, columns=[chunk.name]).column(chunk.name)
+                        self._chunk(chunk, values, scanner)
+        except SourceError:
+            raise
+        except (*DAMAGE, pa.ArrowException):
+            raise SourceError(f"{file.name} cannot be taken apart: it is damaged") from None
 
     def _footer(self, pages: Pages, scanner: Scanner) -> None:
         footer = pages.footer
@@ -81,14 +83,15 @@ class Findings:
         if any(True for _ in texts(footer, _FOOTER_TEXTS)):
             self.metadata.append("the footer holds text in a field that no release has")
 
-    def _chunk(self, chunk: Chunk, allowed: set[bytes], scanner: Scanner) -> None:
-        name = chunk.name
+    def _chunk(self, chunk: Chunk, values: pa.ChunkedArray, scanner: Scanner) -> None:
+        name, allowed = chunk.name, _encoded(values, chunk.name)
         if chunk.metadata.get(8) or 14 in chunk.metadata:
             self.structure.append(f"column {name!r} carries metadata or a bloom filter")
-        is_boolean = chunk.metadata[1] == 0
-        known = {*allowed, *(_BOOLEANS if is_boolean else ()), *(_ZEROS if allowed & set(_ZEROS) else ())}
-        if not is_boolean or allowed:
-            self._statistics(name, chunk.metadata.get(12) or {}, known)
+        known = {*allowed, *(_ZEROS if allowed & set(_ZEROS) else ())}
+        whole = chunk.metadata.get(12) or {}
+        self._statistics(name, whole, known)
+        if whole.get(3, values.null_count) != values.null_count:
+            self.statistics.append(f"column {name!r} has a number of missing values that is not its own")
         for page in chunk.pages():
             scanner.scan(page.content)
             self._statistics(name, page.statistics, known)
@@ -99,9 +102,10 @@ class Findings:
                     self.dictionaries.append(f"column {name!r} has {unused} dictionary values that no row has")
 
     def _statistics(self, name: str, statistics: Fields, known: set[bytes]) -> None:
-        strange = [number for number in (1, 2, 5, 6) if number in statistics and statistics[number] not in known]
-        if strange:
+        if any(number in statistics and statistics[number] not in known for number in (1, 2, 5, 6)):
             self.statistics.append(f"column {name!r} has a minimum or maximum that no row has")
+        if 4 in statistics:
+            self.statistics.append(f"column {name!r} has a number of different values, which no release has")
 
 
 def summary_fault(found: list[bytes], expected: dict[str, Any]) -> str:

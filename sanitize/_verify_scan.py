@@ -15,11 +15,13 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from sanitize._columns import ArrowColumn
 
 _WINDOW = 8
 _BLOCK = 1 << 20
-_MOST = 1_000_000
+_MOST = 200_000
 # Chance that bytes which mean something else spell a value that is searched for.
 CHANCE = 1e-9
 # Runs of one or two different bytes are what packed numbers look like.
@@ -72,68 +74,70 @@ class Scanner:
     ----------
     found : dict of str to set of int
         Column to the numbers of its values that were found.
-    n_bytes : int
-        Bytes searched.
+    n_bytes, n_values : int
+        Bytes searched, and how many values are searched for.
     """
 
     least: int
     found: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     n_bytes: int = 0
-    _needles: dict[bytes, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
-    _by_window: dict[int, list[bytes]] | None = None
-    _windows: np.ndarray | None = None
+    n_values: int = 0
+    _owners: dict[bytes, list[tuple[str, int]]] = field(default_factory=dict)
+    _lengths: dict[int, set[int]] = field(default_factory=dict)
+    _windows: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
 
     @classmethod
     def of(cls, columns: Iterable[tuple[str, set[bytes]]], n_bytes: int, legitimate: bytes) -> Scanner:
-        """Scanner for the values of columns, but for those that legitimate text contains."""
+        """Scanner for the values of columns, but for those that legitimate text contains.
+
+        Of each column at most 200,000 values are searched for.
+        """
         groups = [(name, values) for name, values in columns]
-        least = shortest(n_bytes, 4 * sum(len(values) for _, values in groups))
-        made = cls(least)
+        made = cls(shortest(n_bytes, 4 * sum(min(len(values), _MOST) for _, values in groups)))
         for name, values in groups:
             for number, value in enumerate(sorted(values)[:_MOST]):
-                if len(set(value)) < _FEWEST_DIFFERENT:
-                    continue
-                for needle in (value, *in_base64(value)):
-                    if len(needle) >= least:
-                        made._needles[needle].append((name, number))
-        made.scan(legitimate)
-        innocent = made.found
-        for needle, owners in list(made._needles.items()):
-            left = [(name, number) for name, number in owners if number not in innocent[name]]
-            if left:
-                made._needles[needle] = left
-            else:
-                del made._needles[needle]
-        made.found, made.n_bytes, made._by_window = defaultdict(set), 0, None
+                if len(set(value)) >= _FEWEST_DIFFERENT:
+                    for needle in (value, *in_base64(value)):
+                        if len(needle) >= made.least:
+                            made._owners.setdefault(needle, []).append((name, number))
+        made._index()
+        innocent = {owner for needle in made._hits(legitimate) for owner in made._owners[needle]}
+        if innocent:
+            left = {
+                needle: [owner for owner in owners if owner not in innocent] for needle, owners in made._owners.items()
+            }
+            made._owners = {needle: owners for needle, owners in left.items() if owners}
+            made._index()
+        made.n_values = len({owner for owners in made._owners.values() for owner in owners})
         return made
-
-    @property
-    def n_values(self) -> int:
-        """How many values are searched for."""
-        return len({owner for owners in self._needles.values() for owner in owners})
 
     def scan(self, data: bytes) -> None:
         """Look for every value in some bytes."""
         self.n_bytes += len(data)
-        if not self._needles:
-            return
-        if self._by_window is None:
-            self._index()
-        assert self._by_window is not None
-        assert self._windows is not None
+        for needle in self._hits(data):
+            for name, number in self._owners[needle]:
+                self.found[name].add(number)
+
+    def _hits(self, data: bytes) -> set[bytes]:
+        """The values that some bytes contain."""
+        found: set[bytes] = set()
+        if not len(self._windows):
+            return found
         for begin in range(0, len(data) - _WINDOW + 1, _BLOCK):
             size = min(_BLOCK, len(data) - _WINDOW + 1 - begin)
             windows = np.ndarray((size,), np.dtype("<u8"), data, begin, (1,))
             place = np.minimum(np.searchsorted(self._windows, windows), len(self._windows) - 1)
             for at in np.flatnonzero(self._windows[place] == windows).tolist():
-                for needle in self._by_window[int(windows[at])]:
-                    if data.startswith(needle, begin + at):
-                        for name, number in self._needles[needle]:
-                            self.found[name].add(number)
+                for length in self._lengths[int(windows[at])]:
+                    piece = data[begin + at : begin + at + length]
+                    if piece in self._owners:
+                        found.add(piece)
+        return found
 
     def _index(self) -> None:
-        by_window: dict[int, list[bytes]] = defaultdict(list)
-        for needle in self._needles:
-            by_window[int.from_bytes(needle[:_WINDOW], "little")].append(needle)
-        self._by_window = by_window
-        self._windows = np.array(sorted(by_window), np.uint64)
+        """Lengths of the values by how they begin."""
+        lengths: dict[int, set[int]] = defaultdict(set)
+        for needle in self._owners:
+            lengths[int.from_bytes(needle[:_WINDOW], "little")].add(len(needle))
+        self._lengths = dict(lengths)
+        self._windows = np.array(sorted(lengths), np.uint64)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FALSE_ALARM = 1e-6
 SCHEMA, VERSION = "sanitize/verification", 1
-_MOST_VALUES = 1_000_000
+_MOST_VALUES = 200_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,17 @@ class Verification:
     checks : tuple of Check
         Each with ``name``, ``ok`` and ``detail``; no detail quotes a value of the source.
     false_alarm : float
-        Largest chance that an honest release fails any check.
+        Largest chance that an honest release fails a statistical check.
+
+    Examples
+    --------
+    >>> found = Verification((Check.passed("rows", "4 released, 4 in the source"), Check.failed("order", "sorted")))
+    >>> found.ok
+    False
+    >>> print(found.to_text())
+    FAILED: do not hand it out (false alarms: at most 1e-06)
+    ok    rows   4 released, 4 in the source
+    FAIL  order  sorted
     """
 
     checks: tuple[Check, ...]

@@ -246,6 +246,33 @@ def test_kept_columns_and_several_channels_are_released_together(place, run):
     assert_line(err, "'town' is given both with -x and with -k")
 
 
+def test_several_channels_of_a_policy_are_planned_released_and_verified(place, run):
+    several = """
+    [[channel]]
+    name = "home"
+    public = ["town"]
+    mechanism = "watchdog"
+    [[channel]]
+    name = "person"
+    public = ["age"]
+    mechanism = "exponential-channel"
+    bins.age = [18, 40, 80]
+    budget = { notion = "capacity", nats = 0.3 }
+    """
+    text = POLICY.replace('public = ["town", "floor"]', 'keep = ["floor"]').replace('"age", ', "")
+    (place / "policy.toml").write_text(text.replace("0.5", "2").replace("1.5", "inf") + several)
+    assert run("plan", "raw.parquet", "-p", "policy.toml")[0] == 0
+    for rows, name in (("shuffle", "out.parquet"), ("keep", "out.csv")):
+        (place / "policy.toml").write_text(
+            f'rows = "{rows}"' + text.replace("0.5", "2").replace("1.5", "inf") + several
+        )
+        code, out, err = run("release", "raw.parquet", "-o", name, "-p", "policy.toml")
+        assert (code, err) == (0, "")
+        code, out, err = run("verify", name, "--source", "raw.parquet", "-p", "policy.toml")
+        assert (code, err) == (0, ""), out
+        assert "'town', 'age', 'floor' and no other" in out
+
+
 def test_a_mechanism_with_a_capacity(place, run):
     code, out, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", "-e", "0.5", "-m", "exponential-channel")
     assert (code, err) == (0, "")

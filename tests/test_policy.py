@@ -7,8 +7,10 @@ import inspect
 import json
 import pickle
 import random
+import re
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -452,6 +454,13 @@ def test_the_key_of_an_error_travels_with_it():
         sz.Policy.from_toml(edited(SMALL, "0.5", "-1"))
     assert caught.value.key == "budget.upper"
     assert pickle.loads(pickle.dumps(caught.value)).key == "budget.upper"
+
+
+def test_the_policy_of_the_readme_is_valid():
+    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)
+    sz.Policy.from_toml(text).sanitizer()
+    VALIDATOR.validate(tomllib.loads(text))
 
 
 def test_a_frozen_policy():

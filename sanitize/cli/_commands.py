@@ -98,11 +98,10 @@ def report(given: argparse.Namespace) -> None:
     except OSError as error:
         raise SourceError(f"the report {Path(given.input).name} cannot be read ({error.strerror})") from None
     saved = LeakageReport.from_json(content)
-    audience = given.audience or saved.audience
     if given.output is not None:
-        _write(saved, given.output, audience)
+        _write(saved, given.output, given.audience)
     else:
-        print(_rendered(saved, audience, as_json=given.json))
+        print(_rendered(saved, given.audience, as_json=given.json))
 
 
 def init(given: argparse.Namespace) -> None:
