@@ -46,6 +46,18 @@ class Verification:
         Each with ``name``, ``ok`` and ``detail``; no detail quotes a value of the source.
     false_alarm : float
         Largest chance that an honest release fails any check.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import Watchdog
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
+    >>> sanitizer = Watchdog(1.0, sensitive="survived", public=["class", "sex"])
+    >>> report = sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
+    >>> sz.verify_parquet(folder / "released.parquet", folder / "raw.parquet", sanitizer).require().ok
+    True
     """
 
     checks: tuple[Check, ...]
