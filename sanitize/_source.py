@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sanitize._columns import check_type
 from sanitize._hive import partition_arrays
+from sanitize._progress import advance
 from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Source(ABC):
             if self.partitions:
                 found |= partition_arrays(self.root, file, self.schema, self.partitions, batch.num_rows)
             yield {name: found[name] for name in columns}
+            advance(batch.num_rows)
 
     @abstractmethod
     def _stored(

@@ -121,9 +121,8 @@ def privatize_parquet(
         if not isinstance(place, Target) or place.is_csv:
             sanitizer.report_ = sanitizer.report_.with_notes(formula_note(release.design.channel.outputs))
         passed = SecondPass(table, release, counts.counts.sum(axis=0), words, batch_rows)
-        footer = summary(sanitizer.report_, rows)
         with _recorded(ledger, table, sanitizer, key, place):
-            passed.write(place, rows, footer)
+            passed.write(place, rows, summary(sanitizer.report_, rows))
     return sanitizer.report_
 
 

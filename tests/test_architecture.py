@@ -114,8 +114,7 @@ DOORS = {
         "sanitize/_tradeoff*",
         "sanitize/mechanisms/",
     ),
-    "rich": ("sanitize/cli.py",),
-    "tqdm": ("sanitize/cli.py",),
+    "tqdm": ("sanitize/cli/",),
     "dask": ("sanitize/dask.py",),
     "pyspark": ("sanitize/spark.py",),
 }

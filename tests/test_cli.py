@@ -49,15 +49,6 @@ def source(tmp_path) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def _restore_process_state(monkeypatch):
-    """`main` is a program: it sets the warning hook and the SIGTERM handler of its process."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    handler = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, handler)
-
-
 @pytest.fixture
 def run(capsys):
     """Run the command in this process: (exit code, stdout, stderr)."""

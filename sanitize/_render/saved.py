@@ -63,6 +63,11 @@ class SavedReport(ReportViews):
         return cls(saved)
 
     @property
+    def audience(self) -> Audience:
+        """Whom the report was saved for."""
+        return "internal" if self._saved["audience"] == "internal" else "public"
+
+    @property
     def ok(self) -> bool:
         """Whether the report said that the release is within its budget."""
         return bool(self._saved["verdict"]["ok"])

@@ -1,0 +1,169 @@
+"""The commands: each reads its arguments, makes one call of the library, and prints what comes back."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sanitize.cli import _skeleton
+from sanitize.cli._progress import shown
+from sanitize.cli._settings import STREAM, check_output, policy_of, table_of
+from sanitize.errors import InvalidParameter, SourceError, TargetError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from sanitize._views import ReportViews
+    from sanitize.curve import TradeoffCurve
+    from sanitize.policy import Policy
+    from sanitize.transformers import Sanitizer
+
+# Budgets of the curve that `plan` prints, as multiples of the one asked for.
+_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
+# A random response is designed by an optimizer, which many symbols keep busy.
+_MOST_SYMBOLS = 50
+
+
+def audit(given: argparse.Namespace) -> None:
+    """Measure what the raw columns leak."""
+    from sanitize.parquet import audit_parquet
+
+    policy = policy_of(given)
+    _check_report(given)
+    with table_of(given, policy) as table, shown():
+        report = audit_parquet(table, policy.sensitive, (*policy.public, *policy.keep))
+    _give(report, given, policy)
+
+
+def plan(given: argparse.Namespace) -> None:
+    """Design a release, and print its verdict and its privacy-utility curve."""
+    from sanitize.parquet import plan_parquet
+
+    policy = policy_of(given)
+    _check_report(given)
+    sanitizer = policy.sanitizer()
+    with table_of(given, policy) as table, shown():
+        report = plan_parquet(table, sanitizer, rows=policy.rows)
+    curve = _curve(policy, sanitizer)
+    _give(report if curve is None else report.with_curve(curve), given, policy)
+    if curve is not None and not given.json:
+        print()
+        print(curve.to_text())
+
+
+def release(given: argparse.Namespace) -> None:
+    """Write the public columns through a channel."""
+    from sanitize.parquet import plan_parquet, privatize_parquet
+
+    policy = policy_of(given)
+    _check_report(given)
+    sanitizer = policy.sanitizer()
+    settings: dict[str, Any] = {"rows": policy.rows}
+    with table_of(given, policy) as table, shown():
+        if given.dry_run:
+            report = plan_parquet(table, sanitizer, **settings)
+        else:
+            if policy.ledger is not None:
+                settings["ledger"] = policy.ledger
+            target = sys.stdout.buffer if given.output == STREAM else Path(given.output)
+            report = privatize_parquet(table, target, sanitizer, **settings, force=given.force)
+    # The table itself is the data when it goes to standard output.
+    _give(report, given, policy, stream=sys.stderr if given.output == STREAM and not given.dry_run else sys.stdout)
+
+
+def verify(given: argparse.Namespace) -> None:
+    """Check a released file against its source and its policy."""
+    from sanitize.verify import verify_parquet
+
+    policy = policy_of(given)
+    if STREAM in (given.input, given.source):
+        raise InvalidParameter("verify reads files, not standard input; write the release to a file first")
+    sanitizer = policy if given.policy is not None else policy.sanitizer()
+    with shown():
+        found = verify_parquet(given.input, given.source, sanitizer, rows=policy.rows, against=given.against)
+    print(found.to_json() if given.json else found.to_text(), end="" if given.json else "\n")
+    found.require()
+
+
+def report(given: argparse.Namespace) -> None:
+    """Print a saved report again."""
+    from sanitize.report import LeakageReport
+
+    if given.output is not None:
+        check_output(given.output, given, force=given.force)
+    try:
+        content = sys.stdin.buffer.read() if given.input == STREAM else Path(given.input).read_bytes()
+    except OSError as error:
+        raise SourceError(f"the report {Path(given.input).name} cannot be read ({error.strerror})") from None
+    saved = LeakageReport.from_json(content)
+    audience = given.audience or saved.audience
+    if given.output is not None:
+        _write(saved, given.output, audience)
+    else:
+        print(_rendered(saved, audience, as_json=given.json))
+
+
+def init(given: argparse.Namespace) -> None:
+    """Write a policy for a table to start from."""
+    if given.output is not None:
+        check_output(given.output, given, force=given.force)
+    source = sys.stdin.buffer if given.input == STREAM else Path(given.input)
+    with shown():
+        content = _skeleton.skeleton(source)
+    if given.output is None:
+        print(content, end="")
+        return
+    try:
+        given.output.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise TargetError(f"{given.output.name} cannot be written ({error.strerror})") from None
+
+
+def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
+    """What the mechanism would give for smaller and larger budgets on the law that was learned; None if it has none."""
+    from sanitize import mechanisms
+    from sanitize.curve import tradeoff_curve
+
+    alone = len(policy.channels) == 1 and not policy.keep and policy.channels[0].budget is None
+    if not alone or policy.budget.notion == "capacity":
+        return None
+    name = policy.channels[0].mechanism
+    if name == "randomized-response" or (name.endswith("response") and len(sanitizer.channel_.inputs) > _MOST_SYMBOLS):
+        return None
+
+    budgets = []
+    for multiple in _MULTIPLES:
+        # The order of an alpha-lift is no bound.
+        scaled = {key: value if key == "alpha" else multiple * value for key, value in policy.budget.bounds.items()}
+        budgets.append(dataclasses.replace(policy.budget, bounds=scaled).build())
+    return tradeoff_curve(sanitizer._joint, getattr(mechanisms, name.replace("-", "_")), budgets)
+
+
+def _check_report(given: argparse.Namespace) -> None:
+    if given.report is not None:
+        check_output(given.report, given, force=True)
+
+
+def _give(report: ReportViews, given: argparse.Namespace, policy: Policy, stream: Any = None) -> None:
+    """Print a report, and write it where that was asked for."""
+    audience = given.audience or policy.audience
+    if given.report is not None:
+        _write(report, given.report, audience)
+    print(_rendered(report, audience, as_json=given.json), file=stream or sys.stdout)
+
+
+def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:
+    return report.to_json(audience=audience) if as_json else report.to_text(audience=audience)
+
+
+def _write(report: ReportViews, path: Path, audience: Any) -> None:
+    from sanitize._render.document import write
+
+    if path.suffix == ".html":
+        report.to_html(path, audience=audience)
+    elif path.suffix == ".json":
+        report.to_json(path, audience=audience)
+    else:
+        write(path, report.to_text(audience=audience) + "\n")

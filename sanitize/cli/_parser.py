@@ -1,0 +1,170 @@
+"""What may stand on the command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sanitize._version import __version__
+from sanitize.cli import _commands as commands
+from sanitize.cli._settings import MECHANISMS, check_settings
+
+_EPILOG = (
+    "exit codes: 0 done, 1 over budget and nothing written (verify: not verified), 2 usage or policy, 3 input "
+    "unreadable or unfit, 4 output exists or cannot be written, 5 internal error, 130 interrupted"
+)
+_INPUT = "Parquet or CSV file, folder of such files, or - for CSV on standard input"
+
+
+def bins(text: str) -> tuple[str, list[float]]:
+    """COLUMN=EDGE,EDGE,... as a column and its edges."""
+    column, equals, edges = text.rpartition("=")
+    try:
+        numbers = [float(edge) for edge in edges.split(",")]
+    except ValueError:
+        numbers = []
+    if not (equals and column and len(numbers) >= 2):
+        raise argparse.ArgumentTypeError("takes COLUMN=EDGE,EDGE,... with two edges or more, as in age=18,30,45,65")
+    return column, numbers
+
+
+def parser_of() -> argparse.ArgumentParser:
+    """The parser of the whole command."""
+    parser = argparse.ArgumentParser(
+        prog="sanitize",
+        description="Release tables without giving away their sensitive columns.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("--version", action="version", version=f"sanitize {__version__}")
+    commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(name: str, *parents: argparse.ArgumentParser, about: str, more: str = "") -> argparse.ArgumentParser:
+        made = commands_of.add_parser(name, parents=[*parents, _always()], help=about, description=more or about)
+        made.set_defaults(run=getattr(commands, name), check=lambda _: None, parser=made, policy=None)
+        return made
+
+    audit = command("audit", _input(), _columns(), _report(), about="measure what the raw columns leak")
+    audit.set_defaults(check=check_settings)
+
+    plan = command(
+        "plan",
+        _input(),
+        _columns(),
+        _design(),
+        _report(),
+        about="design a release and print its verdict and what other budgets would give; write nothing",
+    )
+    plan.set_defaults(check=check_settings)
+
+    release = command(
+        "release",
+        _input(),
+        _columns(),
+        _design(),
+        _report(),
+        about="write the public columns through a channel that keeps to a budget",
+        more="Measure, design a channel, check it against the budget, and only then write OUTPUT.",
+    )
+    release.add_argument(
+        "-o",
+        "--output",
+        metavar="OUTPUT",
+        required=True,
+        help="file or folder to write, or - for CSV on standard output",
+    )
+    release.add_argument("--force", action="store_true", help="replace OUTPUT if it exists")
+    release.add_argument("--dry-run", action="store_true", help="design and report, write nothing")
+    release.set_defaults(check=check_settings)
+
+    verify = command(
+        "verify",
+        _columns(),
+        _design(),
+        about="check a released file against its source and its policy",
+        more="Design the release again from SOURCE, take RELEASED apart, and compare.",
+    )
+    verify.add_argument("input", metavar="RELEASED", help="file or folder that was released")
+    verify.add_argument("--source", metavar="SOURCE", required=True, help="what it was released from")
+    verify.add_argument(
+        "--against",
+        nargs=2,
+        metavar=("RELEASED", "SOURCE"),
+        action="append",
+        default=[],
+        help="another release, whose noise must be other noise; may be repeated",
+    )
+    verify.add_argument("--json", action="store_true", help="print the checks as JSON")
+    verify.set_defaults(check=check_settings)
+
+    report = command("report", about="print a saved JSON report again, as text, JSON or a page")
+    report.add_argument(
+        "input", metavar="REPORT.json", help="report that --report or --json saved; - for standard input"
+    )
+    report.add_argument("-o", "--output", metavar="FILE", type=Path, help="write it: .html, .json or text")
+    report.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    report.add_argument("--json", action="store_true", help="print it as JSON")
+    _audience(report)
+
+    init = command(
+        "init",
+        _input(),
+        about="write a policy for a table to start from",
+        more="List every column of INPUT in a policy, sensitive ones guessed by their names. No value is printed.",
+    )
+    init.add_argument("-o", "--output", metavar="POLICY.toml", type=Path, help="file to write; standard output without")
+    init.add_argument("--force", action="store_true", help="replace POLICY.toml if it exists")
+    return parser
+
+
+def _always() -> argparse.ArgumentParser:
+    group = argparse.ArgumentParser(add_help=False)
+    group.add_argument("-v", "--verbose", action="store_true", help="traceback when something fails")
+    return group
+
+
+def _input() -> argparse.ArgumentParser:
+    group = argparse.ArgumentParser(add_help=False)
+    group.add_argument("input", metavar="INPUT", help=_INPUT)
+    return group
+
+
+def _columns() -> argparse.ArgumentParser:
+    group = argparse.ArgumentParser(add_help=False)
+    group.add_argument("-p", "--policy", metavar="POLICY.toml", type=Path, help="reviewed policy, instead of settings")
+    group.add_argument("-s", "--sensitive", metavar="COL", action="append", help="sensitive column")
+    group.add_argument("-x", "--public", metavar="COL", action="append", help="column to release through the channel")
+    group.add_argument("-k", "--keep", metavar="COL", action="append", help="column to release as it is")
+    return group
+
+
+def _design() -> argparse.ArgumentParser:
+    """Settings of a design; None where they are not given, so that they can be told from a policy's."""
+    group = argparse.ArgumentParser(add_help=False)
+    group.add_argument(
+        "-e",
+        "--budget",
+        metavar="UPPER[:LOWER]",
+        help="largest log-lift and, after the colon, largest minus log-lift, in nats; one number sets both",
+    )
+    group.add_argument("-m", "--mechanism", choices=sorted(MECHANISMS), help="default: subset-merging")
+    group.add_argument("--bins", metavar="COL=EDGES", type=bins, action="append", help="edges of a numeric column")
+    group.add_argument("--min-count", metavar="N", type=int, help="pool public values in fewer rows")
+    group.add_argument("--smoothing", metavar="A", type=float, help="add A to every cell (a prior)")
+    group.add_argument("--rows", choices=("shuffle", "keep"), help="row order can tell; default: shuffle")
+    return group
+
+
+def _report() -> argparse.ArgumentParser:
+    group = argparse.ArgumentParser(add_help=False)
+    group.add_argument("--json", action="store_true", help="print the report as JSON")
+    group.add_argument("--report", metavar="FILE", type=Path, help="also write the report: .html, .json or text")
+    _audience(group)
+    return group
+
+
+def _audience(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--audience",
+        choices=("internal", "public"),
+        help="public leaves symbols and counts out; default: what the policy or the report says, or internal",
+    )

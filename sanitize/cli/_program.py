@@ -1,0 +1,124 @@
+"""The program around the commands: exit codes, one-line errors, signals and warnings."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+import warnings
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sanitize.cli._parser import parser_of
+from sanitize.errors import (
+    BudgetExceeded,
+    ColumnError,
+    InvalidDistribution,
+    RowOrderLeak,
+    SanitizeError,
+    SourceError,
+    TargetError,
+    VerificationFailed,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+DONE, GATE, USAGE, INPUT, OUTPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    The warning hook and the handler of SIGTERM are those of the caller again when it returns.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Examples
+    --------
+    >>> main(["audit", "no-such-file.parquet", "-s", "income", "-x", "education"])
+    3
+    """
+    try:
+        given = parser_of().parse_args(argv)
+        given.check(given)
+    except SystemExit as stop:  # argparse has printed usage or help
+        return int(stop.code or 0)
+    with _warnings_as_lines(), _stop_on_terminate():
+        return _run(given)
+
+
+def _run(given: argparse.Namespace) -> int:
+    try:
+        given.run(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output went away; keep Python from complaining at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return _fail("interrupted; nothing was written", INTERRUPTED, given)
+    except SanitizeError as error:
+        return _fail(str(error), _code(error), given)
+    except MemoryError:
+        return _fail("not enough memory for this input", INPUT, given)
+    except Exception as error:
+        return _fail(f"internal error ({type(error).__name__}); run again with -v and report it", INTERNAL, given)
+    return DONE
+
+
+def _code(error: SanitizeError) -> int:
+    if isinstance(error, (BudgetExceeded, RowOrderLeak, VerificationFailed)):
+        return GATE
+    if isinstance(error, TargetError):
+        return OUTPUT
+    if isinstance(error, (SourceError, ColumnError, InvalidDistribution)):
+        return INPUT
+    return USAGE
+
+
+def _fail(message: str, code: int, given: argparse.Namespace) -> int:
+    if given.verbose:
+        traceback.print_exc()
+    # A file name may hold line breaks and terminal codes.
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+    print(f"sanitize: {line}", file=sys.stderr)
+    return code
+
+
+@contextlib.contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Print warnings as one line each."""
+
+    def show(message: Warning | str, *_: Any) -> None:
+        print(f"sanitize: warning: {message}", file=sys.stderr)
+
+    before = warnings.showwarning
+    warnings.showwarning = show  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
+
+
+@contextlib.contextmanager
+def _stop_on_terminate() -> Iterator[None]:
+    """Let SIGTERM unwind like Ctrl-C, so that unfinished output is removed."""
+
+    def stop(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread, where signals cannot be handled
+        yield
+        return
+    try:
+        yield
+    finally:
+        # None stands for a handler that was not set from Python, which cannot be put back.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)

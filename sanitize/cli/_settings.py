@@ -1,0 +1,119 @@
+"""What is to be released and how: from a policy, or from settings on the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from sanitize._policy_parts import DEFAULT_MECHANISM, PolicyBudget, PolicyChannel
+from sanitize._policy_parts import MECHANISMS as ALL
+from sanitize.errors import InvalidParameter, TargetError
+from sanitize.policy import Policy
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+STREAM = "-"
+# A grid needs bounds of every column, which a policy has room for.
+MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
+_SETTINGS = {
+    "sensitive": "-s",
+    "public": "-x",
+    "keep": "-k",
+    "budget": "-e",
+    "mechanism": "-m",
+    "bins": "--bins",
+    "min_count": "--min-count",
+    "smoothing": "--smoothing",
+    "rows": "--rows",
+}
+
+
+def check_settings(given: argparse.Namespace) -> None:
+    """Refuse a command line with too few settings, or with settings beside a policy."""
+    if given.policy is not None:
+        beside = [option for name, option in _SETTINGS.items() if getattr(given, name, None) is not None]
+        if beside:
+            given.parser.error(f"{', '.join(beside)} cannot be given beside -p: the policy says it")
+        return
+    needed = ["sensitive", "public"] if not given.keep else ["sensitive"]
+    absent = [_SETTINGS[name] for name in (*needed, "budget") if name in given and not getattr(given, name)]
+    if absent:
+        given.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
+
+
+def policy_of(given: argparse.Namespace) -> Policy:
+    """The policy that was named, or the one that the settings amount to, which lists no dropped columns."""
+    if given.policy is not None:
+        return Policy.read(given.policy)
+    public, keep = tuple(given.public or ()), tuple(given.keep or ())
+    roles = [("-s", given.sensitive), ("-x", public), ("-k", keep)]
+    for i, (option, names) in enumerate(roles):
+        for other, others in roles[:i]:
+            both = sorted(set(names) & set(others))
+            if both:
+                raise InvalidParameter(f"column {both[0]!r} is given both with {other} and with {option}; choose one")
+    mechanism = getattr(given, "mechanism", None) or DEFAULT_MECHANISM
+    settings = {name: value for name in ("min_count", "smoothing") if (value := getattr(given, name, None)) is not None}
+    channel = PolicyChannel("release", public, mechanism, dict(getattr(given, "bins", None) or []), settings)
+    return Policy(
+        tuple(given.sensitive),
+        (channel,) if public else (),
+        _budget(given.budget, mechanism) if "budget" in given else PolicyBudget("lift", {}),
+        keep,
+        rows=getattr(given, "rows", None) or "shuffle",
+    )
+
+
+def _budget(text: str, mechanism: str) -> PolicyBudget:
+    """UPPER or UPPER:LOWER in nats."""
+    upper, colon, lower = text.partition(":")
+    try:
+        numbers = (float(upper), float(lower) if colon else float(upper))
+    except ValueError:
+        raise InvalidParameter(f"-e takes UPPER or UPPER:LOWER in nats, for example 0.5:1.5, got {text!r}") from None
+    notions = ALL[mechanism][1]
+    if "lift" in notions:
+        return PolicyBudget("lift", {"upper": numbers[0], "lower": numbers[1]})
+    what = "its local DP" if notions == ("ldp",) else "its capacity"
+    if colon:
+        raise InvalidParameter(f"-e takes one number with {mechanism}: {what} in nats")
+    return PolicyBudget(notions[0], {"epsilon" if notions == ("ldp",) else "nats": numbers[0]})
+
+
+@contextlib.contextmanager
+def table_of(given: argparse.Namespace, policy: Policy) -> Iterator[Path | BinaryIO]:
+    """The input; a policy that was named must list all of its columns."""
+    from sanitize._files import opened
+    from sanitize._spool import Spool
+
+    if given.input != STREAM:
+        if given.policy is not None:
+            with opened(given.input) as source:
+                policy.check(source.schema.names)
+        yield Path(given.input)
+        return
+    if given.policy is None:
+        yield sys.stdin.buffer
+        return
+    with Spool(sys.stdin.buffer) as spool:
+        with spool.open() as stream, opened(stream) as source:
+            policy.check(source.schema.names)
+        with spool.open() as stream:
+            yield stream
+
+
+def check_output(path: Path, given: argparse.Namespace, *, force: bool) -> None:
+    """Refuse a place for a text that is no place, or that is one of the tables' own, before any work is done."""
+    there = path.resolve()
+    named = [value for name in ("input", "output", "source") if (value := getattr(given, name, None)) is not None]
+    tables = [Path(value).resolve() for value in named if value not in (STREAM, path)]
+    if any(there == table or table in there.parents for table in tables):
+        raise TargetError(f"{path.name} would replace the input or the output; choose another name")
+    if there.is_dir() or not there.parent.is_dir():
+        raise TargetError(f"{path} cannot be written: name a file in a folder that exists")
+    if path.exists() and not force:
+        raise TargetError(f"{path} exists already; choose another name or overwrite it with --force")
