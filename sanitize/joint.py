@@ -39,6 +39,7 @@ class ContingencyTable:
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> table = ContingencyTable.empty(["ill"], ["town"])
     >>> for batch in ({"ill": ["no", "yes"], "town": ["A", "A"]}, {"ill": ["no"], "town": ["B"]}):
     ...     table.count({name: pa.array(values) for name, values in batch.items()})

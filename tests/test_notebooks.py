@@ -36,6 +36,15 @@ EXPECTED = {
         "WXH Cor. 6: exact / printed noise at ε = 1": 0.4855,
         "CY: I from 1-DP": 0.1233,
     },
+    "parquet_release": {
+        "plan equals release": True,
+        "within budget": True,
+        "information kept": pytest.approx(0.7659, abs=1e-4),
+        "unlisted column stops": True,
+        "row order refused, nothing left": True,
+        "release verified": True,
+        "fake verified": False,
+    },
     "pipeline_classifier": {
         "accuracy, raw": pytest.approx(0.776, abs=0.01),
         "accuracy, released": pytest.approx(0.778, abs=0.02),
@@ -52,6 +61,9 @@ EXPECTED = {
         "one release is within its budget": True,
         "two are": False,
         "same key, same rows": True,
+        "robust designs over the budget in truth": [0.0, 0.0, 0.0],
+        "JointRelease is within the budget": True,
+        "the ledger refuses the second release": True,
     },
 }
 

@@ -46,7 +46,10 @@ def link_short_names(app: Sphinx, env: Any, node: Any, contnode: Any) -> nodes.r
     if node.get("refdomain") != "py":
         return None
     domain = env.get_domain("py")
-    matches = domain.find_obj(env, None, None, node["reftarget"], None, 1)
+    target = node["reftarget"]
+    last = target.rpartition(".")[2]  # `sanitize.name` has its page under the submodule that exports it, too
+    matches = domain.find_obj(env, None, None, target, None, 1)
+    matches = matches or (domain.find_obj(env, None, None, last, None, 1) if target == f"sanitize.{last}" else [])
     if not matches:
         return None
     name, entry = min(matches, key=lambda match: len(match[0]))
