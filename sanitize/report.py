@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from sanitize._measurement import Measure, measure_all
+from sanitize._measurement import Measure, measure_all, measure_worst_case, worst_case_of
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.lift import lift, max_log_lift, min_log_lift
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet, WorstCase
     from sanitize.joint import JointDistribution
 
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
@@ -100,6 +101,8 @@ class LeakageReport:
     _before: JointDistribution = field(repr=False)
     _after: JointDistribution = field(repr=False)
     _channel_excess: float = field(default=-math.inf, repr=False)
+    confidence: float | None = None
+    _worst: WorstCase | None = field(default=None, repr=False)
 
     @classmethod
     def measure(
@@ -109,6 +112,7 @@ class LeakageReport:
         budget: Budget | None = None,
         *,
         facts: ReleaseFacts | None = None,
+        confidence: float | ConfidenceSet | None = None,
     ) -> LeakageReport:
         """Measure what the channel's output tells about S under a law.
 
@@ -122,6 +126,8 @@ class LeakageReport:
             What each printed symbol may leak. Without one the report only measures, and `ok` is True.
         facts : ReleaseFacts, optional
             Mechanism, warnings and so on.
+        confidence : float or ConfidenceSet, optional
+            Judge every law that the counts allow, not the frequencies alone; None claims the rows are everybody.
         """
         after = joint.release(channel)
         lines, over = measure_all(joint, after, channel, budget), -math.inf
@@ -129,6 +135,9 @@ class LeakageReport:
             whole = budget.measure_channel(channel)
             lines = (*lines, whole)
             over = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
+        worst = worst_case_of(joint, channel, confidence, budget)
+        if worst is not None:
+            lines = (*lines, *measure_worst_case(worst, budget))
         return cls(
             measures=lines,
             budget=budget,
@@ -139,6 +148,8 @@ class LeakageReport:
             _before=joint,
             _after=after,
             _channel_excess=over,
+            confidence=None if worst is None or confidence is None else worst.laws.confidence,
+            _worst=worst,
         )
 
     @cached_property
@@ -151,6 +162,8 @@ class LeakageReport:
         excess = np.full(n_y, self._channel_excess)
         if self.budget is not None:
             excess = np.maximum(excess, self.budget.excess(self._after))
+            if self._worst is not None and self.confidence is not None:
+                excess = np.maximum(excess, self._worst.excess(self.budget))
         excess.flags.writeable = False  # the verdict is read from it
         return excess
 

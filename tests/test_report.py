@@ -342,9 +342,9 @@ def test_document_has_a_versioned_schema() -> None:
         "schema", "version", "library_version", "audience", "verdict", "columns", "measures", "warnings",
     }  # fmt: skip
     assert set(public["verdict"]) == {
-        "ok", "budget", "worst_excess", "tolerance", "mechanism", "release", "seeded",
+        "ok", "budget", "worst_excess", "tolerance", "mechanism", "release", "seeded", "confidence",
     }  # fmt: skip
-    assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound"}
+    assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "low", "high"}
     assert set(internal["symbols"][0]) == {"symbol", "probability", "max_log_lift", "min_log_lift", "excess"}
 
 

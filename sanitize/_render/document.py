@@ -63,6 +63,8 @@ def to_document(report: LeakageReport, audience: Audience, n_symbols: int | None
             "mechanism": facts.mechanism,
             "release": facts.release,
             "seeded": facts.seeded,
+            # What the verdict claims: the frequencies of these rows (null), or every law they allow.
+            "confidence": report.confidence,
         },
         "columns": {
             "sensitive": list(report.sensitive),
@@ -78,6 +80,8 @@ def to_document(report: LeakageReport, audience: Audience, n_symbols: int | None
                 "before": figure(measure.before),
                 "after": figure(measure.after),
                 "bound": figure(measure.bound),
+                "low": figure(measure.low),
+                "high": figure(measure.high),
             }
             for measure in report.measures
         ],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sanitize._render.document import budget_words, to_document, verdict_words, write
-from sanitize._render.text import allowed, clip, margin_words, number, plain_words, utility_words
+from sanitize._render.text import allowed, claim_words, clip, margin_words, number, plain_words, utility_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +53,7 @@ def _render(report: LeakageReport, audience: Audience, *, whole: bool) -> str:
         budget_words=budget_words(report.budget) + margin_words(document),
         plain_words=plain_words(document),
         utility_words=utility_words(document),
+        claim_words=claim_words(document),
         roles=_roles(document["columns"]),
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,
