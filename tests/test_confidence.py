@@ -337,7 +337,7 @@ def table(n: int = 4000) -> pd.DataFrame:
 
 @pytest.mark.parametrize("estimator", [Watchdog, SubsetMerging, OptimalRandomResponse])
 def test_the_verdict_of_an_estimator_is_about_the_whole_set(estimator):
-    df = table()
+    df = table(800)
     plain, robust = (estimator(0.5, sensitive="illness", confidence=c).fit(df) for c in (None, 0.95))
     assert robust.report_.ok
     assert (plain.report_.confidence, robust.report_.confidence) == (None, 0.95)
