@@ -19,6 +19,7 @@ from sanitize._intervals import intervals
 from sanitize.confidence import ConfidenceSet
 from sanitize.errors import ColumnError, InvalidBudget, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms import best_subset_merging
+from sanitize.mechanisms._robust_sets import RobustRiskOfSets
 from sanitize.transformers import OptimalRandomResponse, RandomizedResponse, SubsetMerging, Watchdog
 
 BUDGETS = [sz.LiftBudget(1.0, 1.0), sz.LiftBudget(1.3, 0.7), sz.LDPBudget(1.5), sz.LiftBudget(np.inf, 0.5)]
@@ -226,6 +227,25 @@ def test_no_law_of_the_set_is_worse_and_intervals_hold_for_all(data, seed):
         report = sz.LeakageReport.measure(law, channel)
         for name, (low, high) in known.items():
             assert low - 1e-7 <= report.summary[name] <= high + 1e-7, name
+
+
+def test_large_groups_are_held_by_the_distance_and_not_by_their_letters():
+    rng = np.random.default_rng(10)
+    laws = ConfidenceSet.of(counted(rng.integers(5, 25, (2, 20))), 0.95)
+    matrix = np.stack([np.arange(20) < 9, np.arange(20) >= 9, rng.random(20)], axis=1)
+    matrix = matrix / matrix.sum(axis=1, keepdims=True)
+    low, high = laws.released(sz.Channel.from_matrix(matrix))
+    for y, m in enumerate(matrix.T):
+        for s in range(2):
+            assert_allclose(low[s, y], m @ conditional(laws, s, m), atol=1e-8)
+            assert_allclose(high[s, y], m @ conditional(laws, s, -m), atol=1e-8)
+    letters = (laws.upper - laws.center)[:, :9].sum(axis=1)
+    merge = sz.Channel.merge((np.arange(20) >= 9).astype(int))
+    assert_allclose(laws.released(merge)[1][:, 0] - laws.center[:, :9].sum(axis=1), laws.distance, atol=1e-12)
+    assert (laws.distance < letters).all()
+    column = np.concatenate([laws.center, laws.upper - laws.center, laws.center - laws.lower])[:, :9].sum(axis=1)
+    risks = RobustRiskOfSets.of(laws, sz.LiftBudget(1, 1))
+    assert_allclose(risks._bounds(column[:, None])[1][:, 0], laws.released(merge)[1][:, 0], atol=1e-12)
 
 
 def test_a_constant_channel_tells_nothing_under_any_law():
