@@ -109,76 +109,43 @@ if TYPE_CHECKING:
 # Public name -> the room it lives in. Rooms are imported when a name is first used, so that
 # `import sanitize` stays light.
 _ROOMS = {
-    "_appended": ("AppendedReport",),
-    "_random": ("NoiseKey",),
-    "alphabet": ("Alphabet",),
+    "_appended": "AppendedReport",
+    "_random": "NoiseKey",
+    "accounting": "balance_function joint_release",
+    "alphabet": "Alphabet",
     "anonymity": (
-        "alpha_k_anonymity",
-        "anonymity_profile",
-        "beta_likeness",
-        "delta_disclosure",
-        "enhanced_beta_likeness",
-        "entropy_l_diversity",
-        "k_anonymity",
-        "l_diversity",
-        "recursive_l_diversity",
-        "t_closeness",
+        "alpha_k_anonymity anonymity_profile beta_likeness delta_disclosure enhanced_beta_likeness "
+        "entropy_l_diversity k_anonymity l_diversity recursive_l_diversity t_closeness"
     ),
-    "accounting": ("balance_function", "joint_release"),
-    "budgets": ("AlphaLiftBudget", "Budget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"),
-    "capacity": ("channel_capacity",),
-    "channel": ("Channel",),
-    "curve": ("tradeoff_curve",),
-    "confidence": ("ConfidenceSet", "worst_case_lift"),
-    "errors": ("BudgetExceeded", "SanitizeError"),
-    "frame": ("audit", "last_report"),
-    "individual": ("individual_channel_capacity", "mi_dp"),
-    "joint": ("ContingencyTable", "JointDistribution"),
-    "measures": (
-        "arimoto_information",
-        "chi2_divergence",
-        "ldp_epsilon",
-        "max_information",
-        "maximal_leakage",
-        "mutual_information",
-        "normalized_utility",
-        "sibson_information",
-        "total_variation",
-        "utility",
-    ),
-    "ledger": ("Ledger",),
+    "budgets": "AlphaLiftBudget Budget Chi2LiftBudget L1LiftBudget LDPBudget LiftBudget",
+    "capacity": "channel_capacity",
+    "channel": "Channel",
+    "confidence": "ConfidenceSet worst_case_lift",
+    "curve": "tradeoff_curve",
+    "errors": "BudgetExceeded SanitizeError",
+    "frame": "audit last_report",
+    "individual": "individual_channel_capacity mi_dp",
+    "joint": "ContingencyTable JointDistribution",
+    "ledger": "Ledger",
     "lift": (
-        "alpha_lift",
-        "alpha_lift_inverse",
-        "chi2_lift",
-        "chi2_lift_inverse",
-        "l1_lift",
-        "l1_lift_inverse",
-        "ldp_ratio",
-        "log_lift",
-        "max_lift",
-        "max_log_lift",
-        "min_lift",
-        "min_log_lift",
+        "alpha_lift alpha_lift_inverse chi2_lift chi2_lift_inverse l1_lift l1_lift_inverse ldp_ratio log_lift "
+        "max_lift max_log_lift min_lift min_log_lift"
+    ),
+    "measures": (
+        "arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage mutual_information "
+        "normalized_utility sibson_information total_variation utility"
     ),
     "mechanisms": (
-        "exponential_channel",
-        "gaussian_channel",
-        "hamming_channel",
-        "identifiability_channel",
-        "optimal_random_response",
-        "randomized_response",
-        "subset_merging",
-        "subset_random_response",
-        "watchdog",
+        "exponential_channel gaussian_channel hamming_channel identifiability_channel optimal_random_response "
+        "randomized_response subset_merging subset_random_response watchdog"
     ),
-    "notions": ("approximate_dp", "global_dp", "identifiability", "renyi_dp"),
-    "parquet": ("privatize_parquet",),
-    "policy": ("Policy",),
-    "report": ("LeakageReport",),
-    "saved": ("SavedRelease",),
-    "suggestion": ("suggest_budget",),
-    "verify": ("Verification", "verify_parquet"),
+    "notions": "approximate_dp global_dp identifiability renyi_dp",
+    "parquet": "privatize_parquet",
+    "policy": "Policy",
+    "report": "LeakageReport",
+    "saved": "SavedRelease",
+    "suggestion": "suggest_budget",
+    "verify": "Verification verify_parquet",
 }
 _MODULES = (
     "accounting",
@@ -192,7 +159,7 @@ _MODULES = (
     "tradeoff",
     "transformers",
 )
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 __all__ = [
     "AlphaLiftBudget",

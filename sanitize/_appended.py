@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._design import restrict
+from sanitize._facts import ReleaseFacts
 from sanitize._files import opened, place_of
 from sanitize._order import OrderAudit
 from sanitize._parquet_passes import SecondPass
 from sanitize._random import NoiseKey
 from sanitize._version import __version__
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
     import os

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from sanitize._facts import ReleaseFacts
+from sanitize._measurement import Measure, as_estimates, measure_worst_case
 from sanitize.channel import Channel
+from sanitize.confidence import MOST_ENTRIES, ConfidenceSet
 from sanitize.errors import InvalidParameter
+from sanitize.measures import normalized_utility
 from sanitize.mechanisms._merging import RiskOfSets, group_alphabet
-from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
+from sanitize.report import VERDICT_TOLERANCE, LeakageReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from sanitize.joint import ContingencyTable, JointDistribution
 
 Release = Literal["resample", "label"]
+
+# Times the rows at which a robust design is tried again, to say what more rows would buy.
+_MORE_ROWS = (10, 100)
 
 
 @dataclass(frozen=True)
@@ -42,15 +49,19 @@ class Recipe:
         What the mechanism releases is still to be printed (a joint release is made of parts that are).
     facts : ReleaseFacts
         What the report says beyond its numbers.
+    confidence : float, optional
+        Meet the budget under every law that the counts allow at this confidence; the mechanism then gets the set
+        of these laws as ``confidence``.
     """
 
     name: str
-    mechanism: Callable[[JointDistribution], Channel]
+    mechanism: Callable[..., Channel]
     budget: Budget
     keeps_symbols: bool = False
     release: Release = "resample"
     smoothing: float = 0.0
     min_count: int = 0
+    confidence: float | None = None
     prints: bool = True
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
 
@@ -78,22 +89,57 @@ class Design:
 
 def design(table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts | None = None) -> Design:
     """Learn the law, design the channel, measure it. The report is not yet required to be ok."""
+    if recipe.confidence is not None and recipe.smoothing:
+        raise InvalidParameter(
+            "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
+            "symbols under either)"
+        )
     joint = table.to_joint(recipe.smoothing)
-    made, printing = channels_of(table, joint, recipe)
-    channel = made if printing is None else made.then(printing)
+    laws = None if recipe.confidence is None else ConfidenceSet.of(table, recipe.confidence)
+    channel = _printed(table, joint, recipe, laws)
     warnings = [*(facts.warnings if facts else ()), *_warnings(table, recipe, channel)]
     facts = replace(facts or ReleaseFacts(), mechanism=recipe.name, release=recipe.release, warnings=tuple(warnings))
-    report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts)
+    report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
+    if laws is not None:
+        report = replace(report, measures=(*report.measures, *_price_of_confidence(table, joint, recipe, laws)))
     risk = RiskOfSets.of(joint, recipe.budget).risk(joint.pmf)
     return Design(joint, channel, report, int(np.argmax(risk)))
 
 
+def _printed(table: ContingencyTable, joint: JointDistribution, recipe: Recipe, laws: ConfidenceSet | None) -> Channel:
+    """Channel from public symbols to what is printed, designed for one law or for a set of them."""
+    made, printing = channels_of(table, joint, recipe, laws=laws)
+    return made if printing is None else made.then(printing)
+
+
+def _price_of_confidence(
+    table: ContingencyTable, joint: JointDistribution, recipe: Recipe, laws: ConfidenceSet
+) -> tuple[Measure, ...]:
+    """What the same design keeps without confidence, and with more rows of the same frequencies."""
+
+    def kept(among: ConfidenceSet | None) -> float:
+        return normalized_utility(joint, _printed(table, joint, recipe, among))
+
+    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
+    return plain, *(
+        Measure(
+            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(laws.scaled(k))
+        )
+        for k in _MORE_ROWS
+    )
+
+
 def channels_of(
-    table: ContingencyTable, joint: JointDistribution, recipe: Recipe, given: JointDistribution | None = None
+    table: ContingencyTable,
+    joint: JointDistribution,
+    recipe: Recipe,
+    given: JointDistribution | None = None,
+    laws: ConfidenceSet | None = None,
 ) -> tuple[Channel, Channel | None]:
     """Channel from public symbols to what the mechanism releases, and the one that prints it, if there is one.
 
-    ``given`` is the law that the mechanism shall see in place of ``joint``, with the same public symbols.
+    ``given`` is the law that the mechanism shall see in place of ``joint``, with the same public symbols; ``laws`` is
+    the set of laws under all of which it shall meet its budget.
     """
     if recipe.release not in ("resample", "label"):
         raise InvalidParameter(f"release must be 'resample' or 'label', got {recipe.release!r}")
@@ -101,7 +147,11 @@ def channels_of(
     law = joint if given is None else given
     if pooled is not None:
         law = law.release(pooled)
-    made = recipe.mechanism(law)
+    if laws is None:
+        made = recipe.mechanism(law)
+    else:
+        known = laws if pooled is None else laws.merged(pooled.stages[0].indices, pooled.outputs)
+        made = recipe.mechanism(law, confidence=known)
     channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made)
     if recipe.keeps_symbols:
         channel = channel.renamed(outputs=law.public)
@@ -159,3 +209,19 @@ def restrict(counts: ContingencyTable, channel: Channel, fallback: int) -> tuple
     inputs = np.array([known.get(symbol, fallback) for symbol in law.public.symbols])
     stages = (channel.stages[0].take(inputs), *channel.stages[1:])
     return law, Channel(stages, law.public, channel.outputs)
+
+
+def held_out(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
+    """Leakage of a design under the counts of other rows, as estimates of the law behind them.
+
+    Intervals are left out where the worst case of the channel is too large to compute.
+    """
+    law, channel = restrict(counts, design.channel, design.fallback)
+    report = LeakageReport.measure(law, channel, design.report.budget, facts=design.report.facts)
+    laws = ConfidenceSet.of(counts, confidence)
+    if laws.work(channel) > MOST_ENTRIES:
+        return report
+    worst = laws.worst_case(channel)
+    plain = tuple(measure for measure in report.measures if not measure.name.startswith("worst_"))
+    lines = (*as_estimates(plain, worst, channel), *measure_worst_case(worst, report.budget))
+    return replace(report, measures=lines, _worst=worst)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize import measures
+from sanitize._facts import ReleaseFacts
 from sanitize._files import opened
 from sanitize._frame import Table
 from sanitize._ledger_file import Book, Entry, keyed_digest
@@ -23,7 +24,7 @@ from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Channel
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
 from sanitize.joint import ContingencyTable, JointDistribution
-from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
+from sanitize.report import VERDICT_TOLERANCE, LeakageReport
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize import measures
+from sanitize._intervals import intervals
+from sanitize._worst_case import check_lift_kind
 from sanitize.bounds import implied_bounds
-from sanitize.errors import InvalidParameter
+from sanitize.confidence import ConfidenceSet, laws_of
+from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.lift import chi2_lift, l1_lift, max_log_lift, min_log_lift
 
 if TYPE_CHECKING:
@@ -16,10 +19,15 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.confidence import WorstCase
     from sanitize.joint import JointDistribution
 
 Kind = Literal["exact", "bound", "estimate"]
 PART_FIGURES = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
+
+# Confidence of the worst case that a report adds when none was asked for, and the most work it may be.
+USUAL_CONFIDENCE = 0.95
+_MOST_WORK = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class Measure:
     bound : float or None
         What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
     low, high : float or None
-        Ends of the interval around ``after``, for an estimate.
+        Interval of an estimate; all intervals of a report hold at the same time at its confidence.
     """
 
     name: str
@@ -172,3 +180,49 @@ def _ldp_public(channel: Channel) -> float | None:
         return measures.ldp_epsilon(channel)
     except InvalidParameter:  # too large to measure without a dense matrix
         return None
+
+
+def worst_case_of(
+    joint: JointDistribution,
+    channel: Channel,
+    confidence: float | ConfidenceSet | None,
+    budget: Budget | None,
+) -> WorstCase | None:
+    """Worst case over the laws that the counts allow; None where nobody asked and it is unknown or much work."""
+    if confidence is not None:
+        if budget is not None:
+            check_lift_kind(budget)
+        return laws_of(joint, confidence).worst_case(channel)
+    try:
+        laws = ConfidenceSet.of(joint, USUAL_CONFIDENCE)
+    except (InvalidDistribution, InvalidParameter):  # no rows to speak of: a law known by itself, or weighted
+        return None
+    return laws.worst_case(channel) if laws.work(channel) <= _MOST_WORK else None
+
+
+def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure, ...]:
+    """Figures that hold for every law of the set; what the budget allows is the same for all laws."""
+    bounds = implied_bounds(budget)
+    level = f"worst case at {100 * worst.laws.confidence:.4g} %"
+    figures = {
+        "max_log_lift": ("max log-lift", worst.max_log_lift.max()),
+        "min_log_lift": ("min log-lift", worst.min_log_lift.min()),
+        "ldp_sensitive": ("local DP of S", worst.ldp_epsilon.max()),
+    }
+    return tuple(
+        Measure(f"worst_{name}", f"{label}, {level}", "nats", "bound", None, float(value), bounds.get(name))
+        for name, (label, value) in figures.items()
+    )
+
+
+def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
+    """Figures of a sample, as estimates of the law behind it, with intervals where there are sound ones."""
+    known = intervals(worst, channel)
+    found = []
+    for measure in measures:
+        if measure.kind == "exact" and measure.name != "ldp_public":
+            low, high = known.get(measure.name, (None, None))
+            found.append(replace(measure, kind="estimate", low=low, high=high))
+        else:
+            found.append(measure)
+    return tuple(found)

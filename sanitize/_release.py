@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from sanitize._columns import as_arrow
 from sanitize._design import Design, Recipe, design
+from sanitize._facts import ReleaseFacts
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
 from sanitize.joint import ContingencyTable, JointDistribution
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -167,6 +168,13 @@ class Release:
         if handle_unknown not in ("high_risk", "error"):
             raise InvalidParameter(f"handle_unknown must be 'high_risk' or 'error', got {handle_unknown!r}")
         layout.check_distinct(table)
+        learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
+        if recipe.confidence is not None and learned is not None:
+            raise ColumnError(
+                f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
+                f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
+                learned,
+            )
         facts = facts or ReleaseFacts()
         facts = replace(facts, warnings=(*facts.warnings, *layout.notes(clipped or {})))
         return cls(layout, recipe, design(table, recipe, facts), handle_unknown)

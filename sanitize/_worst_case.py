@@ -98,6 +98,19 @@ def released_bounds(
     return low, high
 
 
+def least_near(
+    values: NDArray[np.float64],
+    center: NDArray[np.float64],
+    up: NDArray[np.float64],
+    down: NDArray[np.float64],
+    distance: float,
+) -> float:
+    """Smallest mean of values, shape (k,), over the laws near one center; see `released_bounds`."""
+    order = np.argsort(values, kind="stable")
+    change = _moved(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
+    return float(center @ values + change[0, 0])
+
+
 def _with_rest(capacity: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
     """Capacities (n_s, k, m) of the letters with entries, then that of all letters without."""
     rest = np.maximum(total - capacity.sum(axis=1, keepdims=True), 0.0)

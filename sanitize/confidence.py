@@ -1,8 +1,7 @@
 """Laws that a table of counts allows, and what a channel leaks at worst under any of them.
 
-A channel designed for the frequencies of a sample sits on the edge of its budget, so under the law the rows were
-drawn from it exceeds it almost surely. Here is the set of laws that the counts cannot rule out, and the exact
-worst case of a channel over the set.
+A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the law the
+rows were drawn from. Here is the set of laws that the counts allow, and a channel's exact worst case over it.
 """
 
 from __future__ import annotations
@@ -100,8 +99,13 @@ class ConfidenceSet:
         InvalidDistribution
             If the law does not say how many rows it was counted from.
         """
-        confidence = check_confidence(confidence)
         cells, joint = whole_counts(counts)
+        return cls._of_counts(cells, check_confidence(confidence), joint.sensitive, joint.public)
+
+    @classmethod
+    def _of_counts(
+        cls, cells: NDArray[np.int64], confidence: float, sensitive: Alphabet, public: Alphabet
+    ) -> ConfidenceSet:
         n_s, n_x = cells.shape
         level = (1 - confidence) / (2 * n_s + n_s * n_x)
         rows = cells.sum(axis=1)
@@ -111,7 +115,11 @@ class ConfidenceSet:
         arrays = (cells / rows[:, None], *bounds, distance, *prior, cells)
         for array in arrays:
             array.flags.writeable = False
-        return cls(*arrays, confidence, joint.sensitive, joint.public)
+        return cls(*arrays, confidence, sensitive, public)
+
+    def scaled(self, factor: int) -> ConfidenceSet:
+        """Set that ``factor`` times as many rows of the same frequencies would give: an extrapolation."""
+        return self._of_counts(self.counts * factor, self.confidence, self.sensitive, self.public)
 
     @property
     def n(self) -> int:
@@ -129,10 +137,7 @@ class ConfidenceSet:
         return bool(cells.all() and far.all() and prior.all())
 
     def merged(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
-        """Set of the laws of (S, group of X), exactly: bounds of a group are sums, whatever chose the groups.
-
-        All entries of a group can move the same way, so the distance stays what it is.
-        """
+        """Set of the laws of (S, group of X), exactly, whatever chose the groups: bounds of a group are sums."""
         first = np.eye(len(public))[np.asarray(labels)]
         whole = (self.counts @ first).astype(np.int64)
         return ConfidenceSet(
@@ -154,6 +159,11 @@ class ConfidenceSet:
             raise InvalidChannel(
                 f"the channel takes {channel.n_inputs} symbols, the set has {len(self.public)} public symbols"
             )
+        if self.work(channel) > MOST_ENTRIES:
+            raise InvalidParameter(
+                f"the worst case of a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to "
+                "compute; pool rare symbols (min_count) or release fewer columns"
+            )
         stages = list(channel.stages)
         parts = (self.center, self.upper - self.center, self.center - self.lower)
         if stages[0].is_deterministic:  # merges the set itself; what follows is small
@@ -162,18 +172,20 @@ class ConfidenceSet:
             parts = (np.asarray(parts[0] @ merge), np.asarray(parts[1] @ merge), np.asarray(parts[2] @ merge))
         product = sparse.eye_array(parts[0].shape[1], format="csr")
         for stage in stages:
-            # A bound of the entries before they are made.
-            entries = min(product.shape[0] * stage.n_outputs, product.nnz * int(np.diff(stage.indptr).max()))
-            if entries * len(self.center) > MOST_ENTRIES:
-                raise InvalidParameter(
-                    f"the worst case of a channel from {product.shape[0]} to {stage.n_outputs} symbols is too large "
-                    "to compute; pool rare symbols (min_count) or release fewer columns"
-                )
             product = product @ stage.probabilities
         matrix = sparse.csc_array(product)
         matrix.eliminate_zeros()
         center, up, down = parts
         return released_bounds(center, up, down, self.distance, matrix)
+
+    def work(self, channel: Channel) -> int:
+        """Numbers that the worst case of a channel sorts, at most: entries of P(y|x) times sensitive symbols."""
+        n_s = len(self.center)
+        stages = channel.stages[1:] if channel.stages[0].is_deterministic else channel.stages
+        entries = n_in = stages[0].n_inputs if stages else channel.n_outputs
+        for stage in stages:
+            entries = min(n_in * stage.n_outputs, entries * int(np.diff(stage.indptr).max()))
+        return n_s * (entries + n_s * channel.n_outputs)
 
     def worst_case(self, channel: Channel) -> WorstCase:
         """Exact extremes of the lift of each released symbol over the set."""
@@ -237,10 +249,10 @@ def worst_case_lift(
 ) -> WorstCase:
     """Exact largest and smallest log-lift of a channel over all laws that the counts allow.
 
-    Whatever the channel and however it was designed: with probability at least ``confidence`` over the rows, no
-    released symbol's lift leaves these bounds under the law that the rows were drawn from. Given the set of laws
-    the bounds are exact: p(y|s) is extreme where probability is moved greedily from one end of P(y|x) to the
-    other, and the lift is then the ratio of a number and a linear function of P(s).
+    However the channel was designed: with probability at least ``confidence`` over the rows, no released symbol's
+    lift leaves these bounds under the law they were drawn from. Given the set the bounds are exact: p(y|s) is extreme
+    where probability is moved greedily from one end of P(y|x) to the other, and the lift then is the ratio of a
+    number and a linear function of P(s).
 
     Parameters
     ----------

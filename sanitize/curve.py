@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from sanitize._facts import ReleaseFacts
 from sanitize.budgets import Budget, LDPBudget, LiftBudget
 from sanitize.errors import InvalidParameter
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

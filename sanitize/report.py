@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._facts import SEEDED_NOTE, ChannelBudget, ReleaseFacts
 from sanitize._finding import refuted
-from sanitize._measurement import Measure, PartLeakage, Section, measure_all
+from sanitize._measurement import Measure, Section, measure_all, measure_worst_case, worst_case_of
 from sanitize._views import ReportViews
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.lift import lift, max_log_lift, min_log_lift
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sanitize._views import Audience
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet, WorstCase
     from sanitize.curve import TradeoffCurve
     from sanitize.joint import JointDistribution
 
@@ -35,48 +37,6 @@ if TYPE_CHECKING:
 VERDICT_TOLERANCE = 1e-9
 
 PlotKind = Literal["lift", "histogram", "risk", "marginals", "curve"]
-
-SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
-
-
-@runtime_checkable
-class ChannelBudget(Protocol):
-    """A budget that also limits a figure of the whole channel, such as a capacity, which no law of (S, Y) tells."""
-
-    def measure_channel(self, channel: Channel) -> Measure:
-        """The figure and what is allowed."""
-        ...
-
-
-@dataclass(frozen=True)
-class ReleaseFacts:
-    """What a report says about a release beyond its numbers.
-
-    Attributes
-    ----------
-    mechanism : str
-        Name of the rule that designed the channel.
-    release : str
-        ``resample`` (a released symbol is printed as a public one) or ``label``.
-    seeded : bool
-        The noise came from a seed, so the release can be undone by whoever guesses it.
-    n_unseen : int or None
-        Rows whose symbol was absent at fit.
-    warnings : tuple of str
-        Sentences for people; they name no sensitive symbol.
-    kept : tuple of str
-        Columns released without a channel.
-    parts : tuple of PartLeakage
-        Of a joint release: what each part and each kept column tells by itself.
-    """
-
-    mechanism: str = "none"
-    release: str = "resample"
-    seeded: bool = False
-    n_unseen: int | None = None
-    warnings: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    parts: tuple[PartLeakage, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +69,8 @@ class LeakageReport(ReportViews):
     sections: tuple[Section, ...] = ()
     curve: TradeoffCurve | None = field(default=None, repr=False)
     findings: tuple[Finding, ...] = ()
+    confidence: float | None = None
+    _worst: WorstCase | None = field(default=None, repr=False)
 
     @classmethod
     def measure(
@@ -118,6 +80,7 @@ class LeakageReport(ReportViews):
         budget: Budget | None = None,
         *,
         facts: ReleaseFacts | None = None,
+        confidence: float | ConfidenceSet | None = None,
     ) -> LeakageReport:
         """Measure what the channel's output tells about S under a law.
 
@@ -131,6 +94,8 @@ class LeakageReport(ReportViews):
             What each printed symbol may leak. Without one the report only measures, and `ok` is True.
         facts : ReleaseFacts, optional
             Mechanism, warnings and so on.
+        confidence : float or ConfidenceSet, optional
+            Judge every law that the counts allow, not the frequencies alone; None claims the rows are everybody.
         """
         after = joint.release(channel)
         lines, over = measure_all(joint, after, channel, budget), -math.inf
@@ -138,6 +103,9 @@ class LeakageReport(ReportViews):
             whole = budget.measure_channel(channel)
             lines = (*lines, whole)
             over = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
+        worst = worst_case_of(joint, channel, confidence, budget)
+        if worst is not None:
+            lines = (*lines, *measure_worst_case(worst, budget))
         return cls(
             measures=lines,
             budget=budget,
@@ -148,6 +116,8 @@ class LeakageReport(ReportViews):
             _before=joint,
             _after=after,
             _channel_excess=over,
+            confidence=None if worst is None or confidence is None else worst.laws.confidence,
+            _worst=worst,
         )
 
     @cached_property
@@ -160,6 +130,8 @@ class LeakageReport(ReportViews):
         excess = np.full(n_y, self._channel_excess)
         if self.budget is not None:
             excess = np.maximum(excess, self.budget.excess(self._after))
+            if self._worst is not None and self.confidence is not None:
+                excess = np.maximum(excess, self._worst.excess(self.budget))
         excess.flags.writeable = False  # the verdict is read from it
         return excess
 

@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import sanitize as sz
-from sanitize.report import ReleaseFacts, Section
+from sanitize._facts import ReleaseFacts
+from sanitize.report import Section
 
 WIDTHS = (360, 768, 1280, 1920)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

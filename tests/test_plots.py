@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import sanitize as sz
+from sanitize._facts import ReleaseFacts
 from sanitize.errors import InvalidParameter
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import LeakageReport
 
 matplotlib = pytest.importorskip("matplotlib", reason="pip install 'sanitize-tabular[plot]'")
 matplotlib.use("agg")

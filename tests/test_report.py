@@ -20,11 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
+from sanitize._facts import ReleaseFacts
 from sanitize._render import text as text_view
 from sanitize._render.document import budget_words
 from sanitize.bounds import implied_bounds
 from sanitize.errors import BudgetExceeded, InvalidParameter, TargetError
-from sanitize.report import LeakageReport, Measure, ReleaseFacts
+from sanitize.report import LeakageReport, Measure
 
 AUDIENCES = ("internal", "public")
 PMF = np.array([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
@@ -351,6 +352,7 @@ def test_document_has_a_versioned_schema() -> None:
     }  # fmt: skip
     assert set(public["verdict"]) == {
         "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "release", "seeded", "refuted",
+        "confidence",
     }  # fmt: skip
     assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "low", "high"}
     assert set(internal["symbols"][0]) == {"symbol", "probability", "max_log_lift", "min_log_lift", "excess"}

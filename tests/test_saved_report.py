@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
+from sanitize._facts import ReleaseFacts
 from sanitize._render.text import cells
 from sanitize.errors import InvalidParameter, SourceError
-from sanitize.report import LeakageReport, Measure, ReleaseFacts, Section
+from sanitize.report import LeakageReport, Measure, Section
 
 AUDIENCES = ("internal", "public")
 HOSTILE = "<script>\u202e\x1b[0m\n\U0001f44d{{ 7 }}"

@@ -39,6 +39,11 @@ class Watchdog(Sanitizer):
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
         Public symbols in fewer rows are pooled before the design.
+    confidence : float, optional
+        None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
+        rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report
+        is about all of them. Lift and LDP budgets only; not with weights, smoothing or learned bin edges. The
+        design is repeated three times, to report what confidence costs and what more rows would buy.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -80,7 +85,9 @@ class SubsetMerging(Sanitizer):
     budget : Budget or float
         What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
         None, the default, raises at fit: there is no silent budget.
-    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, keep_sensitive, random_state
+    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, confidence
+        As in `Watchdog`.
+    keep_sensitive, random_state
         As in `Watchdog`.
 
     Attributes
@@ -118,7 +125,7 @@ class RandomizedResponse(Sanitizer):
         None, the default, raises at fit: there is no silent budget.
     sensitive : str, int, list of them, or callable, optional
         Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
-    public, bins, release, handle_unknown, missing, smoothing, min_count, keep_sensitive, random_state
+    public, bins, release, handle_unknown, missing, smoothing, min_count, confidence, keep_sensitive, random_state
         As in `Watchdog`. Symbols are printed as they are, so ``release`` only matters for pooled ones.
 
     Attributes
@@ -151,5 +158,6 @@ class RandomizedResponse(Sanitizer):
         return self._with_settings("randomized response", mechanism, budget, keeps_symbols=True)
 
 
-def _respond(joint: JointDistribution, epsilon: float) -> Channel:
+def _respond(joint: JointDistribution, epsilon: float, confidence: object = None) -> Channel:
+    # LDP of X bounds LDP of S under every law, so a set of laws changes nothing.
     return randomized_response(len(joint.public), epsilon).renamed(inputs=joint.public)

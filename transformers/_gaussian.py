@@ -104,6 +104,7 @@ class GaussianChannel(Sanitizer):
     handle_unknown: Literal["error"] = "error"
     missing: Literal["category"] = "category"
     smoothing = 0.0
+    confidence = None
     min_count = 0
 
     def __init__(

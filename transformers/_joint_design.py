@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from sanitize._design import channels_of
+from sanitize._facts import ReleaseFacts
 from sanitize._given import given
 from sanitize._measurement import PartLeakage
 from sanitize._parts import Tuples, tuple_channel
@@ -16,7 +17,7 @@ from sanitize._release import Layout
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -36,6 +36,7 @@ class _Searching(Sanitizer):
         missing: Literal["category", "error"] = "category",
         smoothing: float = 0.0,
         min_count: int = 0,
+        confidence: float | None = None,
         keep_sensitive: bool = False,
         random_state: Randomness = None,
     ) -> None:
@@ -49,6 +50,7 @@ class _Searching(Sanitizer):
             missing=missing,
             smoothing=smoothing,
             min_count=min_count,
+            confidence=confidence,
             keep_sensitive=keep_sensitive,
             random_state=random_state,
         )
@@ -68,7 +70,9 @@ class OptimalRandomResponse(_Searching):
         Distance of I(X;Y) from the optimum that is good enough, in nats.
     time_limit : float, optional
         Seconds after which the best channel so far is taken; it is within the budget all the same.
-    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, keep_sensitive, random_state
+    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, confidence
+        As in `Watchdog`.
+    keep_sensitive, random_state
         As in `Watchdog`. The channel is optimal for ``release="label"``; resampling prints its symbols as public
         ones and keeps less.
 
@@ -111,7 +115,9 @@ class SubsetRandomResponse(_Searching):
         Distance of I(X;Y) from the optimum that is good enough, in nats.
     time_limit : float, optional
         Seconds after which the best channel so far is taken; it is within the budget all the same.
-    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, keep_sensitive, random_state
+    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, confidence
+        As in `Watchdog`.
+    keep_sensitive, random_state
         As in `Watchdog`. The channel is designed for ``release="label"``; resampling prints its symbols as
         public ones and keeps less.
 

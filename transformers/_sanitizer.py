@@ -13,13 +13,14 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sanitize._attached import attach_report
-from sanitize._design import Recipe, restrict
+from sanitize._design import Recipe, held_out
+from sanitize._facts import SEEDED_NOTE
 from sanitize._frame import Table
 from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
 from sanitize.joint import ContingencyTable
-from sanitize.report import SEEDED_NOTE, LeakageReport
+from sanitize.report import LeakageReport
 from sanitize.transformers._roles import bins_of, public_columns, with_sensitive
 
 if TYPE_CHECKING:
@@ -36,10 +37,9 @@ if TYPE_CHECKING:
 class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of the estimators that release public columns through a privacy channel.
 
-    Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; a channel over its
-    budget raises `BudgetExceeded`. `transform` draws a released symbol for each row. Every call of an unseeded
-    `transform` draws fresh noise, so releasing the same rows twice leaks more than the report says: keep one
-    release and hand out copies.
+    Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; one over its budget raises
+    `BudgetExceeded`. `transform` draws a released symbol for each row, with fresh noise at every call unless seeded:
+    releasing the same rows twice leaks more than the report says, so keep one release and hand out copies.
 
     Attributes
     ----------
@@ -64,6 +64,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         missing: Literal["category", "error"] = "category",
         smoothing: float = 0.0,
         min_count: int = 0,
+        confidence: float | None = None,
         keep_sensitive: bool = False,
         random_state: Randomness = None,
     ) -> None:
@@ -76,6 +77,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.missing = missing
         self.smoothing = smoothing
         self.min_count = min_count
+        self.confidence = confidence
         self.keep_sensitive = keep_sensitive
         self.random_state = random_state
 
@@ -91,7 +93,8 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _with_settings(
         self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
     ) -> Recipe:
-        return Recipe(name, mechanism, budget, keeps_symbols, self.release, self.smoothing, self.min_count)
+        shared = (self.release, self.smoothing, self.min_count, self.confidence)
+        return Recipe(name, mechanism, budget, keeps_symbols, *shared)
 
     def fit(
         self,
@@ -166,8 +169,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """Release the public columns: draw a released symbol for each row and print it.
 
-        Only the public columns are needed. Each call draws fresh noise unless ``random_state`` is an integer;
-        releasing the same rows again with fresh noise leaks more than the report says.
+        Only the public columns are needed. Releasing the same rows again with fresh noise leaks more than reported.
 
         Parameters
         ----------
@@ -200,30 +202,29 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         frame = table.rebuild(columns, kept, None if container == "default" else container)
         return attach_report(frame, self._report_of_rows(n_unseen))
 
-    def measure(self, X: Any, *, sensitive_features: Any = None) -> LeakageReport:
+    def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
         """Leakage of the fitted channel under the law of other rows, for example held-out ones.
 
-        The figures are exact for the rows given and an estimate for the source they came from.
+        The figures are exact for the rows given and an estimate for the source they came from. Intervals (``low``
+        and ``high`` of `Measure`) hold for the source, all at the same time and without asymptotics.
 
         Parameters
         ----------
         X : table with the public and, unless given apart, the sensitive columns
         sensitive_features : array-like or frame, optional
+        confidence : float
 
         Returns
         -------
         LeakageReport
-            Its verdict may fail: the channel was designed for the law of the rows it was fitted on.
+            Its verdict is about these rows and may fail: the channel was designed for others.
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        source = with_sensitive(table, self.sensitive, sensitive_features)[1]
         layout = self._release.layout
-        columns = layout.columns(source)
         counts = layout.empty_table()
-        counts.count(columns)
-        law, channel = restrict(counts, self.channel_, self._release.design.fallback)
-        return LeakageReport.measure(law, channel, self.report_.budget, facts=self.report_.facts)
+        counts.count(layout.columns(with_sensitive(table, self.sensitive, sensitive_features)[1]))
+        return held_out(counts, self._release.design, confidence)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the released columns."""

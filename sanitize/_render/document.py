@@ -15,6 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._facts import ChannelBudget
 from sanitize._finding import findings_sections, refuted
 from sanitize._measurement import parts_section
 from sanitize._render.audience import publish, warnings_of_facts
@@ -22,7 +23,7 @@ from sanitize._render.pictures import lift_map, margins
 from sanitize._version import __version__
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import InvalidParameter, TargetError
-from sanitize.report import VERDICT_TOLERANCE, ChannelBudget
+from sanitize.report import VERDICT_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +92,8 @@ def without_pictures(report: LeakageReport, n_symbols: int | None = None) -> dic
             "release": facts.release,
             "seeded": facts.seeded,
             "refuted": refuted(report.findings),
+            # What the verdict claims: the frequencies of these rows (null), or every law they allow.
+            "confidence": report.confidence,
         },
         "columns": {
             "sensitive": list(report.sensitive),

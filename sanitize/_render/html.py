@@ -11,6 +11,7 @@ from sanitize._render import marks
 from sanitize._render.document import verdict_words, write
 from sanitize._render.text import (
     allowed,
+    claim_words,
     clip,
     excess_of,
     interval,
@@ -57,6 +58,7 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
         budget_words=document["verdict"]["allowed"] + margin_words(document),
         plain_words=plain_words(document),
         utility_words=utility_words(document),
+        claim_words=claim_words(document),
         roles=_roles(document["columns"]),
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,

@@ -107,6 +107,7 @@ PUBLIC: dict[str, Any] = {
         "release": text,
         "seeded": flag,
         "refuted": flag,
+        "confidence": _or_none(share),
     },
     "columns": {"sensitive": [text], "released": [text], "kept": [text]},
     "measures": [_MEASURE],

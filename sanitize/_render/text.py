@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 WIDTH = 80
 LINES = {"public": 24, "internal": 40}
 N_SYMBOLS = 5
-# The utility has a sentence of its own, which says both.
-_IN_WORDS = ("utility", "normalized_utility")
+# Labels of what makes room for warnings; the other views have it.
+_LEAST_TOLD = ("Sibson information", "Arimoto information")
+# The utility and the worst case have sentences of their own.
+_IN_WORDS = ("utility", "normalized_utility", "worst_")
 _ELLIPSIS = "..."
 _MARKS = {"exact": "", "bound": " bnd.", "estimate": " est."}
 # Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
@@ -35,6 +37,7 @@ def to_text(document: dict[str, Any]) -> str:
     symbols = _symbols(document["symbols"], document["n_symbols"]) if "symbols" in document else []
     words = _paragraph(f"In plain words: {plain_words(document)}.", most=2)
     words += _paragraph(f"{utility_words(document)}.", most=2)
+    words += _paragraph(f"{claim_words(document)}.", most=1)
     sections = [line for section in document["sections"] for line in _section(section)]
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
@@ -47,6 +50,8 @@ def to_text(document: dict[str, Any]) -> str:
     lines = [line for block in blocks for line in ["", *block]][1:]
     if len(lines) + len(warnings) > most:
         lines = [line for block in blocks for line in block]
+    if len(lines) + len(warnings) > most:
+        lines = [line for line in lines if not line.startswith(_LEAST_TOLD)]
     lines += _cut(sections, most - len(lines) - len(warnings), "more sections")
     return "\n".join(lines + _cut(warnings, most - len(lines), "! more warnings"))
 
@@ -144,6 +149,19 @@ def plain_words(document: dict[str, Any]) -> str:
     return f"{seen} and at least {least} times as likely as before"
 
 
+def claim_words(document: dict[str, Any]) -> str:
+    """What the verdict is about, the rows themselves or the law behind them, and the worst case of that."""
+    confidence = document["verdict"]["confidence"]
+    found = {measure["name"]: measure for measure in document["measures"]}
+    claim = "Claims these rows alone" if confidence is None else "Claims every law these rows allow"
+    if "worst_max_log_lift" not in found:
+        return f"{claim}, as if they were everybody"
+    level = found["worst_max_log_lift"]["label"].rpartition(" at ")[2]
+    most, least = (f"{math.exp(float(found[f'worst_{side}_log_lift']['after'])):.3g}" for side in ("max", "min"))
+    condition = f" at {level}" if confidence is not None else f"; of a sample, at {level}"
+    return f"{claim}{condition}: {most} at most, {least} at least"
+
+
 def utility_words(document: dict[str, Any]) -> str:
     """How much of the public columns is kept."""
     found = {measure["name"]: measure for measure in document["measures"]}
@@ -153,8 +171,18 @@ def utility_words(document: dict[str, Any]) -> str:
     columns = names(shown, "+", most=2, limit=20)
     return (
         f"Keeps {100 * float(share):.4g} % of the information in {columns} "
-        f"({number(kept['after'])} of {number(kept['before'])} nats)"
+        f"({number(kept['after'])} of {number(kept['before'])} nats){_price_words(found)}"
     )
+
+
+def _price_words(found: dict[str, dict[str, Any]]) -> str:
+    """What confidence costs, and what more rows of the same frequencies would buy."""
+    if "normalized_utility_plain" not in found:
+        return ""
+    plain, *more = (
+        f"{100 * float(found[f'normalized_utility_{name}']['after']):.3g}" for name in ("plain", "10x", "100x")
+    )
+    return f"; {plain} % without confidence, {' and '.join(more)} % with 10 and 100 x the rows (extrapolated)"
 
 
 def margin_words(document: dict[str, Any]) -> str:
@@ -187,7 +215,7 @@ def _head(document: dict[str, Any]) -> list[str]:
 
 def _measures(measures: list[dict[str, Any]]) -> list[str]:
     """Table of the measures; of what kind the figures are is said once, and again only where it differs."""
-    rows = [measure for measure in measures if measure["name"] not in _IN_WORDS]
+    rows = [measure for measure in measures if not measure["name"].startswith(_IN_WORDS)]
     kinds = {measure["kind"] for measure in rows}
     title = f"measure (all {kinds.pop()})" if len(kinds) == 1 else "measure (exact if not marked)"
     lines = [f"{title:<34}{'before':>11}{'after':>11}{'allowed':>13}  unit"]

@@ -137,11 +137,17 @@ class _Mixing:
         """Add columns until none of those found lowers the entropy by more than the gap, or time is up."""
         n = len(self.cone.p_x)
         rng = np.random.default_rng(0)
+        if (entr(self.v).sum(axis=1) > _TINY).any():
+            # Prices of a few columns say nothing of the other letters: begin without any.
+            self.add(self._from(np.eye(n), 0.0))
+            self.mix()
         for _ in range(_ROUNDS):
             if len(self.v) and (entr(self.used()[0]).sum(axis=1) <= _TINY).all():
                 return  # every letter is released as it is
-            for starts in (np.eye(n), self.used()[0], rng.dirichlet(np.full(n, _SPARSE), n)):
-                if self.add(self._priced(starts, gap)):
+            random = rng.dirichlet(np.full(n, _SPARSE), n)
+            for starts, steer in ((np.eye(n), 1.0), (self.used()[0], 1.0), (random, 1.0), (np.eye(n), 0.5)):
+                found = self._from(starts, steer)
+                if self.add(found[entr(found).sum(axis=1) - found @ self.prices < -gap]):
                     break
             else:
                 return
@@ -150,13 +156,12 @@ class _Mixing:
             if time.monotonic() > deadline:
                 return
 
-    def _priced(self, v: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
-        """Columns of negative reduced cost, from linear programs that start at these."""
-        found = []
+    def _from(self, v: NDArray[np.float64], steer: float) -> NDArray[np.float64]:
+        """Columns from linear programs that start at these; ``steer`` says how far to trust the prices."""
+        found = [np.zeros((0, len(self.prices)))]
         for floor in _FLOORS:
-            v = self.cone.minimise(-np.log(np.maximum(v, floor)) - self.prices)
+            v = self.cone.minimise(-np.log(np.maximum(v, floor)) - steer * self.prices)
             found.append(v)
             if not len(v):
                 break
-        every = np.concatenate(found)
-        return every[entr(every).sum(axis=1) - every @ self.prices < -gap]
+        return np.concatenate(found)
