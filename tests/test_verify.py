@@ -665,6 +665,12 @@ def test_evidence_grows_with_the_divergence():
     assert law.log_evidence(np.array([[3, 1, 0]]), np.array([[1.0, 0.0, 0.0]])) == math.inf
 
 
+def test_a_small_fault_of_every_line_shows_in_their_product():
+    p, q = np.tile([0.5, 0.5], (60, 1)), np.tile([0.6, 0.4], (60, 1))
+    one = law.log_evidence(400 * q[:1], p[:1])
+    assert law.log_evidence(400 * q, p) > 20 * max(one, 1.0)
+
+
 def test_bennett_bounds_the_tail_of_a_binomial():
     for n, p in ((50, 0.1), (400, 0.5), (2000, 0.01)):
         k = np.arange(n + 1)
