@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import doctest
+import io
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,3 +91,50 @@ def run(page: Path, folder: Path) -> list[str]:
             if named := re.match(r"# (\w+\.toml)\n", block.text):
                 (folder / named[1]).write_text(block.text, encoding="utf-8")
     return wrong
+
+
+def printed(example: doctest.Example, names: dict[str, Any]) -> str:
+    """What an example prints now; what the page says, where that still matches."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        try:
+            exec(compile(example.source, "<page>", "single"), names)
+        except Exception as error:
+            if example.exc_msg is None:
+                raise
+            module = type(error).__module__.removeprefix("builtins")
+            name = f"{module}.{type(error).__qualname__}".lstrip(".")
+            out.write(f"Traceback (most recent call last):\n    ...\n{name}: {error}\n")
+    same = doctest.OutputChecker().check_output(example.want, out.getvalue(), FLAGS)
+    return example.want.replace("<BLANKLINE>", "") if same else out.getvalue()
+
+
+def accept(page: Path, folder: Path) -> None:
+    """Write into a page what its code prints now. Read the difference before it is committed."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+
+    def again(found: re.Match[str]) -> str:
+        block, lines = Block(found[1], found[2], 0), []
+        if block.kind == "pycon":
+            for example in examples(block):
+                source = example.source.splitlines()
+                lines += [f"{'...' if i else '>>>'} {line}".rstrip() + "\n" for i, line in enumerate(source)]
+                lines.append(printed(example, names))
+        elif block.kind == "console":
+            for command, expected in commands(block):
+                now = run_command(command, folder)
+                same = doctest.OutputChecker().check_output(expected, now, FLAGS)
+                lines += [f"$ {command}\n", expected if same else now]
+        else:
+            if named := re.match(r"# (\w+\.toml)\n", block.text):
+                (folder / named[1]).write_text(block.text, encoding="utf-8")
+            lines = [block.text]
+        return f"```{block.kind}\n{''.join(lines)}```"
+
+    page.write_text(FENCE.sub(again, page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":  # python tests/pages.py docs/guide/report.md ...
+    for path in [Path(argument).resolve() for argument in sys.argv[1:]]:
+        with tempfile.TemporaryDirectory() as made, contextlib.chdir(made):
+            accept(path, Path(made))

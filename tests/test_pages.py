@@ -34,6 +34,16 @@ def test_a_wrong_output_is_noticed(tmp_path, monkeypatch):
     assert len(pages.run(page, tmp_path)) == 2
 
 
+def test_a_page_can_take_over_what_its_code_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    right = '```pycon\n>>> print("a\\n\\nb")\na\n\nb\n>>> for i in (1, 2):\n...     print(i)\n1\n2\n```\n'
+    page.write_text(right.replace("\n1\n2\n", "\n1\n3\n") + "```console\n$ echo two\nthree\n```\n")
+    pages.accept(page, tmp_path)
+    assert page.read_text() == right + "```console\n$ echo two\ntwo\n```\n"
+    assert pages.run(page, tmp_path) == []
+
+
 def test_python_that_is_shown_is_executed():
     for page in PAGES:
         for block in pages.blocks(DOCS / page):
