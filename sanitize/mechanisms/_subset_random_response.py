@@ -8,8 +8,9 @@ import numpy as np
 
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._merging import as_budget
-from sanitize.mechanisms._optimal_random_response import Response, check_positive, respond
+from sanitize.mechanisms._optimal_random_response import check_positive
 from sanitize.mechanisms._polytope import check_kind
+from sanitize.mechanisms._response import Response, respond
 from sanitize.mechanisms._subset_merging import subset_merging
 
 if TYPE_CHECKING:
