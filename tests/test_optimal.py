@@ -193,13 +193,32 @@ def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
     rng = np.random.default_rng(5)
     for joint, budget in instances(30, 5):
         polytope = ResponsePolytope.outer(sz.lift(joint), budget)
-        mu = rng.random(len(joint.p_x))
+        mu, p_x = rng.random(len(joint.p_x)), joint.p_x
         v = vertices_by_double_description(joint, budget)
         lowest = (entr(v).sum(axis=1) - v @ mu).min()
-        assert certify(polytope, mu, lowest - 1e-6, lambda: False).bound == pytest.approx(lowest - 1e-6)
-        found = certify(polytope, mu, lowest + 1e-6, lambda: False)
+        assert certify(polytope, mu, p_x, lowest - 1e-6, lambda: False).bound == pytest.approx(lowest - 1e-6)
+        found = certify(polytope, mu, p_x, lowest + 1e-6, lambda: False)
         assert found.bound <= lowest + 1e-9
-        assert certify(polytope, mu, lowest + 1e-6, lambda: True).bound <= lowest + 1e-9
+        assert len(found.points)
+
+
+def test_repaired_prices_bound_the_optimum_at_any_time():
+    rng = np.random.default_rng(16)
+    repaired = []
+    for joint, budget in instances(60, 16):
+        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        v = vertices_by_double_description(joint, budget)
+        optimum = entr(joint.p_x).sum() - brute_force(joint, budget)
+        for scale in (0.3, 1.0, 3.0):
+            mu = scale * rng.random(len(joint.p_x))
+            calls = iter(range(10**9))
+            for n_batches in (0, 3, 30):
+                bound = certify(
+                    polytope, mu, joint.p_x, 0.0, lambda n=n_batches, calls=calls: next(calls) > n, stop_at_points=False
+                ).bound
+                assert mu @ joint.p_x + bound <= optimum + 1e-9
+            repaired.append(bound > min(0.0, (entr(v).sum(axis=1) - v @ mu).min()) + 1e-3)
+    assert sum(repaired) > 40, "cuts of single prices should often cost less than a cut of all"
 
 
 EXTREME = [
