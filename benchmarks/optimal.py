@@ -1,19 +1,22 @@
 """CPU time, utility and certified gap of the random responses, beside enumeration and the paper's mechanisms.
 
-    python benchmarks/optimal.py                       # everything; hours with --enumerate
-    python benchmarks/optimal.py --n-x 17 --n-s 5 --enumerate
+    python benchmarks/optimal.py                       # the whole grid
     python benchmarks/optimal.py --n-x 200 --n-s 15 --eps 4 2 1 --gap 1e-6 --time-limit 120
+    python benchmarks/optimal.py --small               # 17 letters, 5 sensitive ones, ten laws a budget
 
 Laws are uniform[0, 1] entries, normalised; budgets give half of eps to each side. Times are CPU seconds of one
 process; set OMP_NUM_THREADS=1. Enumeration is double description of all vertices of the polytope (pycddlib), then
-one linear program: the paper's way.
+one linear program: the paper's way. pycddlib computes in doubles or, where it is built with GMP, in exact rationals; it
+gets all rows of the polytope or, which helps it, only those that some letter alone breaks. Results: optimal.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import multiprocessing
 import time
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
+from sanitize.datasets import make_joint
 from sanitize.mechanisms import (
     best_subset_merging,
     paper_subset_random_response,
@@ -31,10 +35,7 @@ from sanitize.mechanisms import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-def law(n_x: int, n_s: int, seed: int) -> sz.JointDistribution:
-    cells = np.random.default_rng(seed).random((n_s, n_x))
-    return sz.JointDistribution.from_matrix(cells / cells.sum())
+ARITHMETICS = {"doubles": "cdd", "rationals": "cdd.gmp"}
 
 
 def timed(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, float]:
@@ -42,17 +43,24 @@ def timed(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any
     return function(*args, **options), time.process_time() - start
 
 
-def enumerated(joint: sz.JointDistribution, budget: sz.LiftBudget) -> tuple[float, int]:
+def enumerated(
+    joint: sz.JointDistribution, budget: sz.LiftBudget, arithmetic: str = "doubles", rows_given: str = "all rows"
+) -> tuple[float, int]:
     """I(X;Y) from all vertices by double description, and their number."""
-    import cdd
-
+    cdd = importlib.import_module(ARITHMETICS[arithmetic])
+    number: Callable[[float], Any] = Fraction if arithmetic == "rationals" else float
     lifts = sz.lift(joint)
     n_x = lifts.shape[1]
     rows = [[-1.0] + [1.0] * n_x, *np.hstack([np.zeros((n_x, 1)), np.eye(n_x)]).tolist()]
-    rows += [[-float(np.exp(-budget.lower)), *row] for row in lifts.tolist()]
-    rows += [[float(np.exp(budget.upper)), *(-row).tolist()] for row in lifts]
-    table = cdd.matrix_from_array(rows, lin_set={0}, rep_type=cdd.RepType.INEQUALITY)
-    v = np.maximum(np.array(cdd.copy_generators(cdd.polyhedron_from_matrix(table)).array)[:, 1:], 0)
+    low, high = float(np.exp(-budget.lower)), float(np.exp(budget.upper))
+    every = rows_given == "all rows"
+    rows += [[-low, *row.tolist()] for row in lifts if every or row.min() < low]
+    rows += [[high, *(-row).tolist()] for row in lifts if every or row.max() > high]
+    exact = [[number(entry) for entry in row] for row in rows]
+    rep_type = importlib.import_module("cdd").RepType.INEQUALITY
+    table = cdd.matrix_from_array(exact, lin_set={0}, rep_type=rep_type)
+    found = cdd.copy_generators(cdd.polyhedron_from_matrix(table)).array
+    v = np.maximum(np.array([[float(entry) for entry in row[1:]] for row in found]), 0)
     mix = linprog(entr(v).sum(axis=1), A_eq=v.T, b_eq=joint.p_x)
     return float(entr(joint.p_x).sum() - mix.fun), len(v)
 
@@ -74,48 +82,93 @@ def enumerated_within(
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--n-x", type=int, nargs="+", default=[17, 50, 200, 1000])
-    parser.add_argument("--n-s", type=int, nargs="+", default=[5, 10, 15])
-    parser.add_argument("--eps", type=float, nargs="+", default=[8, 4, 2, 1.5, 1])
-    parser.add_argument("--gap", type=float, default=1e-6, help="nats")
-    parser.add_argument("--time-limit", type=float, default=600, help="seconds a run (wall clock)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--enumerate", action="store_true", help="also double description (needs pycddlib-standalone)")
-    parser.add_argument("--enumerate-limit", type=float, default=120, help="seconds (wall clock)")
-    parser.add_argument("--optimal-only", action="store_true", help="leave out all but the optimal random response")
-    options = parser.parse_args()
+def small(n_laws: int, repeats: int) -> None:
+    """Laws of the paper's size: medians over the laws of the best of a few runs each, and of the ratios."""
+    try:
+        importlib.import_module("cdd.gmp")
+        known = list(ARITHMETICS)
+    except ImportError:
+        known = ["doubles"]
+    ways = [(name, rows_given) for name in known for rows_given in ("all rows", "broken rows")]
+    print("| eps | vertices | optimal: ms |", *(f"{name}, {given}: ms | times | wrong |" for name, given in ways))
+    print("|---" * (3 + 3 * len(ways)) + "|")
+    for eps in (8, 4, 2, 1.5, 1):
+        budget = sz.LiftBudget.from_ldp(eps)
+        ours: list[float] = []
+        spent: dict[tuple[str, str], list[float]] = {way: [] for way in ways}
+        wrong, sizes = dict.fromkeys(ways, 0), []
+        for seed in range(n_laws):
+            joint = make_joint(random_state=seed)
+            runs = [timed(solve_optimal_random_response, joint, budget) for _ in range(repeats)]
+            ours.append(min(seconds for _, seconds in runs))
+            for way in ways:
+                attempts = [timed(enumerated, joint, budget, *way) for _ in range(repeats)]
+                spent[way].append(min(seconds for _, seconds in attempts))
+                wrong[way] += abs(attempts[0][0][0] - runs[0][0].utility) > 1e-6
+            sizes.append(attempts[0][0][1])
+        cells = [f"{eps:g}", f"{np.median(sizes):.0f}", f"{np.median(ours) * 1e3:.2f}"]
+        for way in ways:
+            ratios = np.array(spent[way]) / np.array(ours)
+            cells += [f"{np.median(spent[way]) * 1e3:.1f}", f"{np.median(ratios):.0f}", str(wrong[way])]
+        print("|" + "|".join(cells) + "|", flush=True)
+
+
+def grid(options: argparse.Namespace) -> None:
+    """One row a law and budget; enumeration is not tried again where it did not end with fewer letters."""
     print("| X | S | eps | optimal: s | NMI | gap | status | subset RR: s | NMI | paper's SRR: s | NMI "
           "| best merging: s | NMI | greedy: s | NMI | enumeration: s | vertices | speed-up |")  # fmt: skip
     print("|---" * 18 + "|")
-    for n_x in options.n_x:
+    endless: set[tuple[int, float]] = set()
+    for n_x in sorted(options.n_x):
         for n_s in options.n_s:
-            joint = law(n_x, n_s, options.seed)
+            joint = make_joint(n_x, n_s, random_state=options.seed)
             entropy = float(entr(joint.p_x).sum())
             for eps in options.eps:
                 budget = sz.LiftBudget.from_ldp(eps)
                 best, spent = timed(
                     solve_optimal_random_response, joint, budget, gap=options.gap, time_limit=options.time_limit
                 )
-                cells = [n_x, n_s, f"{eps:g}", f"{spent:.2f}", f"{best.normalized_utility:.4f}", f"{best.gap:.1e}"]
+                cells = [n_x, n_s, f"{eps:g}", f"{spent:.3g}", f"{best.normalized_utility:.4f}", f"{best.gap:.1e}"]
                 cells.append(best.status)
                 others = (subset_random_response, paper_subset_random_response, best_subset_merging, sz.subset_merging)
                 for mechanism in others:
                     if options.optimal_only:
                         cells += ["", ""]
                         continue
-                    limit = {} if mechanism is sz.subset_merging else {"time_limit": options.time_limit}
+                    limit = {} if mechanism is sz.subset_merging else {"time_limit": options.others_limit}
                     channel, seconds = timed(mechanism, joint, budget, **limit)
-                    cells += [f"{seconds:.2f}", f"{sz.normalized_utility(joint, channel):.4f}"]
-                found = enumerated_within(joint, budget, options.enumerate_limit) if options.enumerate else None
+                    cells += [f"{seconds:.3g}", f"{sz.normalized_utility(joint, channel):.4f}"]
+                tried = options.enumerate_limit > 0 and (n_s, eps) not in endless
+                found = enumerated_within(joint, budget, options.enumerate_limit) if tried else None
                 if found is None:
-                    cells += [f"> {options.enumerate_limit:g}" if options.enumerate else "", "", ""]
+                    endless.add((n_s, eps))
+                    cells += [f"> {options.enumerate_limit:g}" if tried else "–", "", ""]
                 else:
                     (utility, n_vertices), seconds = found
-                    assert abs(utility / entropy - best.normalized_utility) < 1e-5
-                    cells += [f"{seconds:.2f}", n_vertices, f"{seconds / spent:.0f}"]
+                    is_same = best.status != "optimal" or abs(utility / entropy - best.normalized_utility) < 1e-5
+                    cells += [f"{seconds:.3g}", n_vertices, f"{seconds / spent:.0f}" if is_same else "wrong"]
                 print("|" + "|".join(map(str, cells)) + "|", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="only the comparison with enumeration in both arithmetics")
+    parser.add_argument("--laws", type=int, default=10, help="laws a budget, for --small")
+    parser.add_argument("--repeats", type=int, default=3, help="runs a law, of which the best counts, for --small")
+    parser.add_argument("--n-x", type=int, nargs="+", default=[17, 50, 200, 1000])
+    parser.add_argument("--n-s", type=int, nargs="+", default=[5, 10, 15])
+    parser.add_argument("--eps", type=float, nargs="+", default=[8, 4, 2, 1.5, 1])
+    parser.add_argument("--gap", type=float, default=1e-6, help="nats")
+    parser.add_argument("--time-limit", type=float, default=60, help="seconds a run (wall clock)")
+    parser.add_argument("--others-limit", type=float, default=10, help="seconds for each other mechanism (wall clock)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--enumerate-limit", type=float, default=10, help="seconds (wall clock); 0: not tried")
+    parser.add_argument("--optimal-only", action="store_true", help="leave out all but the optimal random response")
+    options = parser.parse_args()
+    if options.small:
+        small(options.laws, options.repeats)
+    else:
+        grid(options)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class ReducedChannel:
         while stages and stages[0].is_deterministic:
             states = stages.pop(0).indices[states].astype(np.intp)
         used, states = np.unique(states, return_inverse=True)
-        if stages:
+        if stages and len(used) < stages[0].n_inputs:
             stages[0] = stages[0].take(used)
         while stages and not _overlaps(stages[-1]):
             stages.pop()

@@ -17,12 +17,12 @@ import sanitize as sz
 from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
-from sanitize.mechanisms import _column_generation, _optimal_random_response
+from sanitize.mechanisms import _column_generation, _response
 from sanitize.mechanisms._certificate import certify
+from sanitize.mechanisms._double_description import vertices
 from sanitize.mechanisms._optimal_random_response import optimal_random_response, solve_optimal_random_response
-from sanitize.mechanisms._polytope import ResponsePolytope
+from sanitize.mechanisms._polytope import LiftBounds, ResponsePolytope
 from sanitize.mechanisms._subset_random_response import paper_subset_random_response, subset_random_response
-from sanitize.mechanisms._vertices import vertices
 from sanitize.report import LeakageReport
 
 WITHIN = 1e-12
@@ -40,7 +40,7 @@ def uniform_law(n_x, n_s, rng, zeros=0.0):
 @pytest.fixture(params=["enumeration", "column generation"])
 def route(request, monkeypatch):
     """Each of the two ways to the optimum, whatever the size."""
-    monkeypatch.setattr(_optimal_random_response, "_ENUMERATED", math.inf if request.param == "enumeration" else -1)
+    monkeypatch.setattr(_response, "_MOST_LETTERS", math.inf if request.param == "enumeration" else -1)
 
 
 # --- the second route: vertices of the inequalities by double description, or from all bases ------------------
@@ -100,6 +100,27 @@ def instances(n, seed):
             yield joint, LiftBudget.from_ldp(eps, float(rng.choice([0.35, 0.5, 0.65])))
 
 
+def tied_instances(n, seed):
+    """Laws of small whole numbers and budgets that many lifts meet exactly: vertices on more facets than needed."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        n_x, n_s = int(rng.integers(3, 9)), int(rng.integers(2, 5))
+        cells = rng.integers(0, 4, (n_s, n_x)).astype(float)
+        cells[rng.integers(n_s), cells.sum(axis=0) == 0] = 1
+        cells[cells.sum(axis=1) == 0, rng.integers(n_x)] = 1
+        joint = JointDistribution.from_matrix(cells / cells.sum())
+        exact = np.unique(np.abs(sz.log_lift(joint)[sz.lift(joint) > 0]))
+        eps = float(rng.choice(exact[exact > 0.01])) if (exact > 0.01).any() else 0.5
+        yield joint, LDPBudget(eps) if i % 3 == 0 else LiftBudget(lower=eps if i % 3 == 1 else math.inf, upper=eps)
+
+
+def test_optimum_equals_brute_force_where_vertices_are_degenerate():
+    for joint, budget in tied_instances(200, 15):
+        response = solve_optimal_random_response(joint, budget, gap=1e-9)
+        assert response.utility == pytest.approx(brute_force(joint, budget), abs=1e-8), (joint.pmf.tolist(), budget)
+        assert budget.excess(joint.release(response.channel)).max() <= WITHIN
+
+
 def test_optimum_equals_brute_force_on_500_small_laws():
     for joint, budget in instances(500, 1):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
@@ -119,24 +140,47 @@ def test_both_routes_agree(route):
 
 def test_the_certificate_alone_leads_to_the_optimum(monkeypatch):
     # Without heuristic pricing, only what branch and bound finds is added, so a false proof would stop the run.
-    monkeypatch.setattr(_optimal_random_response, "_ENUMERATED", -1)
+    monkeypatch.setattr(_response, "_MOST_LETTERS", -1)
     monkeypatch.setattr(_column_generation.Pricer, "from_random", lambda *_: 0)
     monkeypatch.setattr(_column_generation.Pricer, "from_pool", lambda *_: 0)
     for joint, budget in instances(60, 13):
-        found = _optimal_random_response.respond(joint, budget, np.arange(len(joint.p_x)), gap=1e-9)
+        found = _response.respond(joint, budget, np.arange(len(joint.p_x)), gap=1e-9)
         exact = entr(joint.p_x).sum() - brute_force(joint, budget)
         assert found.loss_bound == pytest.approx(exact, abs=1e-8)
         assert found.loss_bound <= exact + 2e-10
 
 
-def test_vertices_by_supports_are_those_of_double_description():
-    for joint, budget in instances(80, 3):
-        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
-        mine = np.unique(vertices(polytope).round(7), axis=0)
-        theirs = vertices_by_double_description(joint, budget)
+def vertices_of(joint, budget):
+    lifts = sz.lift(joint)
+    return vertices(LiftBounds.outer(lifts, budget).cuts(lifts), 10**6, 10**9)
+
+
+def test_vertices_are_those_of_another_double_description_each_once():
+    for joint, budget in [*instances(200, 3), *tied_instances(100, 14)]:
+        mine, theirs = vertices_of(joint, budget), vertices_by_double_description(joint, budget)
         distance = np.abs(mine[:, None] - theirs[None]).max(axis=2)
         assert (distance.min(axis=0) < 1e-6).all(), "a vertex is missing"
         assert (distance.min(axis=1) < 1e-6).all(), "a point is no vertex"
+        assert len(mine) == len(theirs)
+
+
+def test_vertices_close_to_a_cut_are_left_to_the_other_route():
+    joint = JointDistribution.from_matrix([[0.3, 0.1, 0.1], [0.1, 0.2, 0.2]])
+    lifts = sz.lift(joint)
+    for beside, listed in ((0.0, True), (1e-12, False), (1e-6, True)):
+        cuts = np.vstack([lifts[0] - lifts[0, 1] - beside, lifts[0] - lifts[0, 1] + beside])
+        assert (vertices(cuts, 100, 100) is not None) == listed
+        assert vertices(cuts, 1, 100) is None or not beside
+
+
+def test_vertices_stop_at_their_limits():
+    joint = uniform_law(12, 4, np.random.default_rng(15))
+    lifts = sz.lift(joint)
+    cuts = LiftBounds.outer(lifts, LiftBudget.symmetric(0.3)).cuts(lifts)
+    n = len(vertices(cuts, 10**6, 10**9))
+    assert n > 100
+    assert vertices(cuts, n // 2, 10**9) is None
+    assert vertices(cuts, 10**6, n) is None
 
 
 def test_a_vertex_has_at_most_rank_many_letters():
@@ -149,13 +193,32 @@ def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
     rng = np.random.default_rng(5)
     for joint, budget in instances(30, 5):
         polytope = ResponsePolytope.outer(sz.lift(joint), budget)
-        mu = rng.random(len(joint.p_x))
+        mu, p_x = rng.random(len(joint.p_x)), joint.p_x
         v = vertices_by_double_description(joint, budget)
         lowest = (entr(v).sum(axis=1) - v @ mu).min()
-        assert certify(polytope, mu, lowest - 1e-6, lambda: False).bound == pytest.approx(lowest - 1e-6)
-        found = certify(polytope, mu, lowest + 1e-6, lambda: False)
+        assert certify(polytope, mu, p_x, lowest - 1e-6, lambda: False).bound == pytest.approx(lowest - 1e-6)
+        found = certify(polytope, mu, p_x, lowest + 1e-6, lambda: False)
         assert found.bound <= lowest + 1e-9
-        assert certify(polytope, mu, lowest + 1e-6, lambda: True).bound <= lowest + 1e-9
+        assert len(found.points)
+
+
+def test_repaired_prices_bound_the_optimum_at_any_time():
+    rng = np.random.default_rng(16)
+    repaired = []
+    for joint, budget in instances(60, 16):
+        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        v = vertices_by_double_description(joint, budget)
+        optimum = entr(joint.p_x).sum() - brute_force(joint, budget)
+        for scale in (0.3, 1.0, 3.0):
+            mu = scale * rng.random(len(joint.p_x))
+            calls = iter(range(10**9))
+            for n_batches in (0, 3, 30):
+                bound = certify(
+                    polytope, mu, joint.p_x, 0.0, lambda n=n_batches, calls=calls: next(calls) > n, stop_at_points=False
+                ).bound
+                assert mu @ joint.p_x + bound <= optimum + 1e-9
+            repaired.append(bound > min(0.0, (entr(v).sum(axis=1) - v @ mu).min()) + 1e-3)
+    assert sum(repaired) > 40, "cuts of single prices should often cost less than a cut of all"
 
 
 EXTREME = [

@@ -13,13 +13,10 @@ from sanitize.mechanisms._hamming import (
     identifiability_channel,
     product_channel,
 )
-from sanitize.mechanisms._optimal_random_response import (
-    RandomResponse,
-    optimal_random_response,
-    solve_optimal_random_response,
-)
+from sanitize.mechanisms._optimal_random_response import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._partition import best_subset_merging
 from sanitize.mechanisms._randomized_response import randomized_response
+from sanitize.mechanisms._response import RandomResponse
 from sanitize.mechanisms._subset_merging import subset_merging
 from sanitize.mechanisms._subset_random_response import paper_subset_random_response, subset_random_response
 from sanitize.mechanisms._watchdog import watchdog

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
 from scipy.special import entr
 
 from sanitize.mechanisms._dual_simplex import LinearBatch, solve_batch
@@ -36,7 +38,7 @@ class Certificate:
     Attributes
     ----------
     bound : float
-        H(v) - μ·v >= bound for every v in Π.
+        Mixtures of Π into P_X are worth at least μ·P_X + bound.
     points : ndarray of shape (K, n)
         Points of Π below the target, if any were met: the search stops at the first batch that has some.
     bases : ndarray of shape (K, m)
@@ -47,6 +49,25 @@ class Certificate:
     points: NDArray[np.float64]
     bases: NDArray[np.intp]
     n_nodes: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """A box as it waits in the heap: few letters have a lower side, and upper sides are rounded up."""
+
+    letters: NDArray[np.intp]
+    low: NDArray[np.float64]
+    high: NDArray[np.float32]
+    basis: NDArray[np.intp]
+    bound: float
+
+    @classmethod
+    def of(cls, low: NDArray[np.float64], high: NDArray[np.float64], boxes: _Boxes, k: int) -> _Node:
+        """One side of the k-th box."""
+        letters = np.flatnonzero(low)
+        short = high.astype(np.float32)
+        short = np.where(short < high, np.nextafter(short, np.float32(np.inf)), short)
+        return cls(letters, low[letters], short, boxes.basis[k].copy(), float(boxes.bound[k]))
 
 
 @dataclass(eq=False)
@@ -63,43 +84,106 @@ class _Boxes:
         self.point = self.low.copy()
 
 
+class _Tree:
+    """Boxes of one search, worst first; whatever is not in the heap any more has a bound of at least the target."""
+
+    def __init__(self, polytope: ResponsePolytope, mu: NDArray[np.float64], target: float) -> None:
+        self.polytope, self.mu, self.target = polytope, mu, target
+        self.n_nodes = 0
+        self.heap: list[tuple[float, int, _Node]] = []
+        self._serial = 0
+
+    @property
+    def has_roots(self) -> bool:
+        """Whether some of the first boxes have not been bounded yet."""
+        return self.n_nodes <= self.polytope.n
+
+    @property
+    def bound(self) -> float:
+        """H - μ·v on Π is at least this."""
+        return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
+
+    def step(self) -> tuple[_Boxes, NDArray[np.intp]]:
+        """Bound and split the next batch of boxes; which of them are open."""
+        boxes = self._roots() if self.has_roots else self._worst()
+        self.n_nodes += len(boxes.low)
+        _tighten(self.polytope, self.mu, self.target, boxes)
+        open_ = np.flatnonzero(boxes.bound < self.target)
+        for k, j, at in zip(open_, *_split(boxes, open_), strict=True):
+            below, above = boxes.high[k].copy(), boxes.low[k].copy()
+            below[j] = above[j] = at
+            for low, high in ((boxes.low[k], below), (above, boxes.high[k])):
+                node = _Node.of(low, high, boxes, int(k))
+                heapq.heappush(self.heap, (node.bound, self._serial, node))
+                self._serial += 1
+        return boxes, open_
+
+    def _roots(self) -> _Boxes:
+        # Either one letter has at least half of the mass, and no other has more, or no letter has more than half.
+        n, first = self.polytope.n, self.n_nodes
+        k = min(_BATCH, n + 1 - first)
+        low, high = np.zeros((k, n)), np.full((k, n), 0.5)
+        row = np.arange(min(k, n - first))
+        low[row, first + row], high[row, first + row] = 0.5, 1.0
+        return _Boxes(low, high, self.polytope.slack_basis(k), np.full(k, -np.inf))
+
+    def _worst(self) -> _Boxes:
+        popped = [heapq.heappop(self.heap) for _ in range(min(_BATCH, len(self.heap)))]
+        nodes = [node for _, _, node in popped]
+        low = np.zeros((len(nodes), self.polytope.n))
+        for row, node in zip(low, nodes, strict=True):
+            row[node.letters] = node.low
+        return _Boxes(
+            low,
+            np.array([node.high for node in nodes], np.float64),
+            np.array([node.basis for node in nodes]),
+            np.array([node.bound for node in nodes]),
+        )
+
+
 def certify(
-    polytope: ResponsePolytope, mu: NDArray[np.float64], target: float, expired: Callable[[], bool]
+    polytope: ResponsePolytope,
+    mu: NDArray[np.float64],
+    p_x: NDArray[np.float64],
+    target: float,
+    expired: Callable[[], bool],
+    *,
+    stop_at_points: bool = True,
 ) -> Certificate:
     """Prove ``H(v) - μ·v >= target`` on Π, or find points below it, or stop when time has expired.
 
     At least the first layer of boxes is always bounded, so the result is valid (if weak) at any time limit.
     """
-    n = polytope.n
-    # Either one letter has at least half of the mass, and no other has more, or no letter has more than half.
-    low, high = np.zeros((n + 1, n)), np.full((n + 1, n), 0.5)
-    letters = np.arange(n)
-    low[letters, letters], high[letters, letters] = 0.5, 1.0
-    heap = [(-np.inf, i, low[i], high[i], basis) for i, basis in enumerate(polytope.slack_basis(n + 1))]
-    serial, n_nodes = len(heap), 0
-    while heap and (n_nodes <= n or not expired()):
-        popped = [heapq.heappop(heap) for _ in range(min(_BATCH, len(heap)))]
-        n_nodes += len(popped)
-        boxes = _Boxes(
-            np.array([node[2] for node in popped]),
-            np.array([node[3] for node in popped]),
-            np.array([node[4] for node in popped]),
-            np.array([node[0] for node in popped]),
-        )
-        _tighten(polytope, mu, target, boxes)
-        open_ = np.flatnonzero(boxes.bound < target)
-        for k, j, at in zip(open_, *_split(boxes, open_), strict=True):
-            below, above = boxes.high[k].copy(), boxes.low[k].copy()
-            below[j] = above[j] = at
-            heapq.heappush(heap, (boxes.bound[k], serial, boxes.low[k], below, boxes.basis[k]))
-            heapq.heappush(heap, (boxes.bound[k], serial + 1, above, boxes.high[k], boxes.basis[k]))
-            serial += 2
+    tree = _Tree(polytope, mu, target)
+    while tree.has_roots or (tree.heap and not expired()):
+        boxes, open_ = tree.step()
         v = np.clip(boxes.point[open_], 0.0, 1.0)
         better = np.flatnonzero((entr(v).sum(axis=1) - v @ mu < target) & polytope.contains(v))
-        if len(better):
-            return Certificate(min(target, heap[0][0]), v[better], boxes.basis[open_[better]], n_nodes)
-    none = np.empty((0, n)), np.empty((0, polytope.n_rows), np.intp)
-    return Certificate(min(target, heap[0][0]) if heap else target, *none, n_nodes)
+        if len(better) and stop_at_points:
+            return Certificate(tree.bound, v[better], boxes.basis[open_[better]], tree.n_nodes)
+    none = np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp)
+    return Certificate(target - _price_of_repair(tree, p_x), *none, tree.n_nodes)
+
+
+def _price_of_repair(tree: _Tree, p_x: NDArray[np.float64]) -> float:
+    """What it costs to lower the prices μ until H - μ·v is at least the target everywhere.
+
+    An open box where H - μ·v may be short of the target by r, and whose letters have at least the shares l, asks for
+    cuts δ >= 0 of single prices and c >= 0 of all of them with δ·l + c >= r. A linear program finds the cuts
+    that take least from μ·P_X: about the average shortage, where c alone would take the largest.
+    """
+    if not tree.heap:
+        return 0.0
+    nodes = [node for _, _, node in tree.heap]
+    short = tree.target - np.array([node.bound for node in nodes])
+    indptr = np.append(0, np.cumsum([len(node.letters) for node in nodes]))
+    entries = np.concatenate([node.low for node in nodes]), np.concatenate([node.letters for node in nodes]), indptr
+    shares = sparse.csr_array(entries, shape=(len(nodes), tree.polytope.n))
+    every = sparse.hstack([shares, sparse.csr_array(np.ones((len(nodes), 1)))], format="csr")
+    solution = linprog(np.append(p_x, 1.0), A_ub=-every, b_ub=-short, method="highs")
+    cut = np.maximum(solution.x[:-1], 0.0) if solution.status == 0 else np.zeros(tree.polytope.n)
+    # Whatever the program returned, c makes the prices valid.
+    return float(cut @ p_x) + max(float((short - shares @ cut).max()), 0.0)
 
 
 def _tighten(polytope: ResponsePolytope, mu: NDArray[np.float64], target: float, boxes: _Boxes) -> None:

@@ -133,7 +133,7 @@ class _Search:
             rounds += 1
             if self.searched_enough():
                 self.mixture = self.pool.mix()
-                self._certify(self.mixture)
+                self._certify(self.mixture, stop_at_points=False)
                 return
             found = self.pricer.from_pool(mixture.mu, mixture.chosen, _SHORT_WALK if early else _LONG_WALK)
             if early and found:
@@ -152,11 +152,11 @@ class _Search:
             if self._certify(mixture):
                 return
 
-    def _certify(self, mixture: Mixture) -> bool:
+    def _certify(self, mixture: Mixture, *, stop_at_points: bool = True) -> bool:
         """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""
         value = float(mixture.mu @ self.p_x)
         target = self.mixture.value - value - _CERTIFIED_SHARE * self.gap
-        certificate = certify(self.outer, mixture.mu, target, self.expired)
+        certificate = certify(self.outer, mixture.mu, self.p_x, target, self.expired, stop_at_points=stop_at_points)
         self.bound = max(self.bound, value + certificate.bound)
         if len(certificate.points):
             added = self.pricer.from_points(mixture.mu, certificate.points, certificate.bases)

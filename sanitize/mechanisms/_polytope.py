@@ -19,9 +19,59 @@ if TYPE_CHECKING:
 # Columns are designed this much inside the budget, so that rounding cannot carry a released symbol out of it.
 _MARGIN = 2e-13
 _NEAR = 1e-11
+_SAME = 1e-11
 _LARGEST = 700.0  # exp overflows a little later
 # Bounds looser than this many nats only bind beside empty cells, where the loss is below e**-25.
 _LOOSEST = 25.0
+
+
+@dataclass(frozen=True)
+class LiftBounds:
+    """What a budget asks of the lifts of a posterior: low <= l <= high, or max l <= (1 + span) min l.
+
+    Attributes
+    ----------
+    low, high, span : float
+        nan where the budget is of the other kind.
+    """
+
+    low: float = math.nan
+    high: float = math.nan
+    span: float = math.nan
+
+    @classmethod
+    def inner(cls, lifts: NDArray[np.float64], budget: Budget) -> LiftBounds:
+        """Bounds a hair inside the budget, for letters with these lifts (n_s, n)."""
+        known = check_kind(budget)
+        if isinstance(known, LDPBudget):
+            span = math.expm1(min(known.eps, _LOOSEST))
+            return cls(span=max(span - _MARGIN * (1 + span), 0.0))
+        lower = _LOOSEST if _is_too_loose(known, lifts) else known.lower
+        low, high = math.exp(-lower) * (1 + _MARGIN), _exp(known.upper) * (1 - _MARGIN)
+        return cls(min(low, 1.0), max(high, 1.0))
+
+    @classmethod
+    def outer(cls, lifts: NDArray[np.float64], budget: Budget) -> LiftBounds:
+        """Bounds that every posterior within the budget meets."""
+        known = check_kind(budget)
+        if isinstance(known, LDPBudget):
+            return cls(0.0, math.inf) if known.eps > _LOOSEST else cls(span=math.expm1(known.eps))
+        low = 0.0 if _is_too_loose(known, lifts) else math.exp(-known.lower)
+        return cls(low, _exp(known.upper))
+
+    def equal(self, other: LiftBounds) -> bool:
+        """Whether only the margin of `inner` stands between two bounds."""
+        pairs = ((self.low, other.low), (self.high, other.high), (self.span, other.span))
+        return all(math.isclose(a, b, rel_tol=_SAME) or (math.isnan(a) and math.isnan(b)) for a, b in pairs)
+
+    def cuts(self, lifts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows a with a·v >= 0 for every posterior v within the bounds, shape (k, n)."""
+        if math.isnan(self.span):
+            upper = self.high - lifts if math.isfinite(self.high) else np.empty((0, lifts.shape[1]))
+            return np.concatenate([lifts - self.low, upper])
+        i, j = np.nonzero(~np.eye(len(lifts), dtype=bool))
+        cuts: NDArray[np.float64] = self.span * lifts[i] + (lifts[i] - lifts[j])
+        return cuts
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,24 +106,19 @@ class ResponsePolytope:
     @classmethod
     def inner(cls, lifts: NDArray[np.float64], budget: Budget) -> ResponsePolytope:
         """Polytope a hair inside the budget, over letters with these lifts (n_s, n): what columns are made of."""
-        known = check_kind(budget)
-        if isinstance(known, LDPBudget):
-            span = math.expm1(min(known.eps, _LOOSEST))
-            return cls._of_ratio(lifts, max(span - _MARGIN * (1 + span), 0.0))
-        lower = _LOOSEST if _is_too_loose(known, lifts) else known.lower
-        low, high = math.exp(-lower) * (1 + _MARGIN), _exp(known.upper) * (1 - _MARGIN)
-        return cls._of_bounds(lifts, min(low, 1.0), max(high, 1.0))
+        return cls.of(lifts, LiftBounds.inner(lifts, budget))
 
     @classmethod
     def outer(cls, lifts: NDArray[np.float64], budget: Budget) -> ResponsePolytope:
         """Polytope that contains every posterior within the budget: what bounds are proved on."""
-        known = check_kind(budget)
-        if isinstance(known, LDPBudget):
-            if known.eps > _LOOSEST:
-                return cls._of_bounds(lifts, 0.0, math.inf)
-            return cls._of_ratio(lifts, math.expm1(known.eps))
-        low = 0.0 if _is_too_loose(known, lifts) else math.exp(-known.lower)
-        return cls._of_bounds(lifts, low, _exp(known.upper))
+        return cls.of(lifts, LiftBounds.outer(lifts, budget))
+
+    @classmethod
+    def of(cls, lifts: NDArray[np.float64], bounds: LiftBounds) -> ResponsePolytope:
+        """Polytope of the posteriors over letters with these lifts (n_s, n) that are within the bounds."""
+        if math.isnan(bounds.span):
+            return cls._of_bounds(lifts, bounds.low, bounds.high)
+        return cls._of_ratio(lifts, bounds.span)
 
     @classmethod
     def _of_bounds(cls, lifts: NDArray[np.float64], low: float, high: float) -> ResponsePolytope:

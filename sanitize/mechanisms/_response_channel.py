@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from sanitize._stage import Stage
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import TOLERANCE
 from sanitize.channel import Channel
+from sanitize.lift import lift
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 _CORRECTIONS, _BALANCED = 4, 1e-14
-_LEAST_SHARE, _GROWTH, _LARGEST_SHARE = 1e-13, 4.0, 1e-3
+_LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
 
 def response_channel(
@@ -35,9 +37,10 @@ def response_channel(
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
 
     Rows are normalised, so P_X is what it was, and columns move by rounding. Where one then exceeds the budget,
-    which happens beside bounds of 1e-11 and for released symbols of probability 1e-12, a share of P_X is mixed
-    into it, growing until it is within; a symbol too rare for that is merged into the likeliest one. Both keep
-    the others inside: lifts only become averages.
+    which happens beside bounds of 1e-11 and for released symbols of probability 1e-12, a share of another
+    released symbol is released under its name: the one that brings it furthest inside, in a share that grows
+    until it is within. Nothing changes for the others: the one that gives keeps its posterior. A symbol too rare
+    for that is merged into the likeliest one. Columns stay as sparse as the few symbols they mix.
 
     Parameters
     ----------
@@ -51,21 +54,26 @@ def response_channel(
         Repair until the budget holds under all of these laws.
     """
     weights = _balance(columns, weights, joint.p_x)
-    mass = sparse.csc_array(columns @ sparse.diags_array(weights))
+    sizes = np.diff(columns.indptr)
+    mass = sparse.csc_array(
+        (columns.data * np.repeat(weights, sizes), columns.indices, columns.indptr), shape=columns.shape
+    )
     share = np.zeros(len(weights))
     while True:
-        channel = _build(joint, mass, share)
-        excess = budget.excess(joint.release(channel)) if laws is None else laws.worst_case(channel).excess(budget)
+        channel = _build(joint, mass)
+        released = joint.release(channel)
+        excess = budget.excess(released) if laws is None else laws.worst_case(channel).excess(budget)
         over = np.flatnonzero(excess > TOLERANCE)
         if not len(over):
             return channel
-        p_y = np.asarray(mass.sum(axis=0)).ravel()
-        share[over] = np.maximum(share[over] * _GROWTH, p_y[over] * _LEAST_SHARE)
-        hopeless = over[share[over] > _LARGEST_SHARE * p_y[over]]
+        if len(share) == 1:
+            return Channel((Stage.deterministic(np.zeros(len(joint.public), np.int32), 1),), joint.public)
+        share[over] = np.maximum(share[over] * _GROWTH, _LEAST_SHARE)
+        hopeless = over[share[over] > _LARGEST_SHARE]
         if len(hopeless):
-            if len(p_y) == 1:
-                return Channel((Stage.deterministic(np.zeros(len(joint.public), np.int32), 1),), joint.public)
-            mass, share = _merge(mass, share, hopeless)
+            mass, share = _merge(mass, share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
+        else:
+            mass = _lend(mass, budget, released, over, share[over], None if laws is None else excess)
 
 
 def _balance(columns: sparse.csc_array, weights: NDArray[np.float64], p_x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -73,66 +81,94 @@ def _balance(columns: sparse.csc_array, weights: NDArray[np.float64], p_x: NDArr
 
     Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
     """
-    system = sparse.csc_array(sparse.diags_array(1 / p_x) @ columns @ sparse.diags_array(weights))
+    entries = columns.data * np.repeat(weights, np.diff(columns.indptr)) / p_x[columns.indices]
+    error = 1 - np.bincount(columns.indices, entries, len(p_x))
+    if np.abs(error).max() < _BALANCED:
+        return weights
+    system = sparse.csc_array((entries, columns.indices, columns.indptr), shape=columns.shape)
     factor = np.ones(len(weights))
-    error = 1 - system @ factor
     for _ in range(_CORRECTIONS):
-        if np.abs(error).max() < _BALANCED:
-            break
         trial = factor + lsqr(system, error, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=4 * len(weights))[0]
         remains = 1 - system @ trial
         if not (trial > 0).all() or np.abs(remains).max() >= np.abs(error).max():
             break
         factor, error = trial, remains
+        if np.abs(error).max() < _BALANCED:
+            break
     return weights * factor
 
 
+def _lend(
+    mass: sparse.csc_array,
+    budget: Budget,
+    released: JointDistribution,
+    over: NDArray[np.intp],
+    share: NDArray[np.float64],
+    worst: NDArray[np.float64] | None = None,
+) -> sparse.csc_array:
+    """Masses after each symbol that is over has got, for its share, a part of the symbol that helps it most.
+
+    Under a set of laws that is the one furthest inside in its own ``worst`` case: posteriors within the budget under
+    all of them form a cone.
+    """
+    lifts, p_y = lift(released), released.p_x
+    givers = np.setdiff1d(np.arange(len(p_y)), over)
+    n_y = len(p_y)
+    if not len(givers):
+        givers = np.arange(n_y)
+    lent = np.zeros(len(over))
+    giver = np.zeros(len(over), np.intp)
+    for k, (y, part) in enumerate(zip(over.tolist(), share.tolist(), strict=True)):
+        others = givers[givers != y]
+        if worst is None:
+            left = budget.excess_of((lifts[:, [y]] + part * lifts[:, others]) / (1 + part), released.p_s)
+        else:
+            left = worst[others]
+        # A symbol rarer than the one in need would be used up.
+        rarity = np.where(part * p_y[y] > _LARGEST_SHARE * p_y[others], np.inf, 0.0)
+        giver[k] = others[np.argmin(left + rarity)]
+        lent[k] = min(part * p_y[y] / p_y[giver[k]], _LARGEST_SHARE)
+    lent /= np.maximum(np.bincount(giver, lent, n_y) / _MOST_LENT, 1)[giver]
+    rows = np.concatenate([np.arange(n_y), giver, giver])
+    columns = np.concatenate([np.arange(n_y), over, giver])
+    parts = np.concatenate([np.ones(n_y), lent, -lent])
+    return sparse.csc_array(mass @ sparse.csc_array((parts, (rows, columns)), shape=(n_y, n_y)))
+
+
 def _merge(
-    mass: sparse.csc_array, share: NDArray[np.float64], over: NDArray[np.intp]
+    mass: sparse.csc_array, share: NDArray[np.float64], rare: int, p_y: NDArray[np.float64]
 ) -> tuple[sparse.csc_array, NDArray[np.float64]]:
-    """The rarest symbol that is over, merged into the likeliest of the others."""
-    p_y = np.asarray(mass.sum(axis=0)).ravel()
-    rare = over[np.argmin(p_y[over])]
+    """A symbol that cannot be brought inside, merged into the likeliest of the others."""
     others = np.delete(np.arange(len(p_y)), rare)
-    target = others[np.argmax(p_y[others])]
     labels = np.arange(len(p_y))
-    labels[rare] = target
+    labels[rare] = others[np.argmax(p_y[others])]
     labels = np.unique(labels, return_inverse=True)[1]
     merge = sparse.csc_array((np.ones(len(p_y)), (np.arange(len(p_y)), labels)))
-    return sparse.csc_array(mass @ merge), np.asarray(share @ merge)
+    return sparse.csc_array(mass @ merge), np.delete(share, rare)
 
 
-def _build(joint: JointDistribution, mass: sparse.csc_array, share: NDArray[np.float64]) -> Channel:
-    """Channel of masses P(x, y) plus shares of P_X in some columns."""
-    p_x = joint.p_x
-    rows = sparse.csr_array(sparse.diags_array(1 / p_x) @ mass)
-    extra = np.flatnonzero(share)
-    if len(extra):
-        dense = sparse.csr_array(
-            (np.tile(share[extra], len(p_x)), np.tile(extra, len(p_x)), np.arange(len(p_x) + 1) * len(extra)),
-            shape=rows.shape,
-        )
-        rows = sparse.csr_array(rows + dense)
-    rows.sort_indices()
-    sums = np.add.reduceat(rows.data, rows.indptr[:-1])
-    probabilities = rows.data / np.repeat(sums, np.diff(rows.indptr))
-    stage = Stage.from_probabilities(
-        rows.indptr.astype(np.int64), rows.indices.astype(np.int32), probabilities, rows.shape[1]
-    )
-    return Channel((stage,), joint.public, _names(joint.public, sparse.csc_array(mass)))
+def _build(joint: JointDistribution, mass: sparse.csc_array) -> Channel:
+    """Channel of masses P(x, y)."""
+    n_x, n_y = mass.shape
+    order = np.argsort(mass.indices, kind="stable")  # by symbol of X, then by symbol of Y
+    outputs, entries = np.repeat(np.arange(n_y), np.diff(mass.indptr))[order], mass.data[order]
+    indptr = np.append(0, np.cumsum(np.bincount(mass.indices, minlength=n_x)))
+    sums = np.add.reduceat(entries, indptr[:-1])
+    stage = Stage.from_probabilities(indptr, outputs, entries / np.repeat(sums, np.diff(indptr)), n_y)
+    return Channel((stage,), joint.public, _names(joint.public, mass))
 
 
 def _names(public: Alphabet, mass: sparse.csc_array) -> Alphabet:
     """Released symbols named by what they mean: the likeliest public symbols and their probabilities."""
     names = []
-    for y in range(mass.shape[1]):
-        entries = slice(mass.indptr[y], mass.indptr[y + 1])
-        p, letters = mass.data[entries] / mass.data[entries].sum(), mass.indices[entries]
-        order = np.lexsort((letters, -p))
-        if len(p) == 1:
-            names.append(public.label(int(letters[0])))
+    ends, letters, masses = mass.indptr.tolist(), mass.indices.tolist(), mass.data.tolist()
+    for first, end in pairwise(ends):
+        if end - first == 1:
+            names.append(public.label(letters[first]))
             continue
-        shown = [f"{public.label(int(letters[k]))}: {p[k]:.0%}" for k in order[:_SHOWN]]
-        rest = f", +{len(p) - _SHOWN} more" if len(p) > _SHOWN else ""
+        total = sum(masses[first:end])
+        order = sorted(range(first, end), key=lambda k: (-masses[k], letters[k]))
+        shown = [f"{public.label(letters[k])}: {masses[k] / total:.0%}" for k in order[:_SHOWN]]
+        rest = f", +{end - first - _SHOWN} more" if end - first > _SHOWN else ""
         names.append("{" + ", ".join(shown) + rest + "}")
     return Alphabet.of_labels("+".join(public.columns), names)

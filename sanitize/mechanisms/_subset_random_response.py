@@ -10,8 +10,8 @@ import numpy as np
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._limits import check_positive
 from sanitize.mechanisms._merging import as_budget
-from sanitize.mechanisms._optimal_random_response import Response, respond
 from sanitize.mechanisms._polytope import check_kind
+from sanitize.mechanisms._response import Response, respond
 from sanitize.mechanisms._robust_response import robust_random_response
 from sanitize.mechanisms._subset_merging import subset_merging
 

@@ -1,0 +1,78 @@
+"""All vertices of Π by double description: the simplex of posteriors is cut by one lift bound at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A vertex is on a cut below the first and clear of it above the second; in between, rounding would decide.
+_ON, _CLEAR = 1e-13, 1e-10
+
+
+def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[np.float64] | None:
+    """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once [ZDS §III-A2].
+
+    A cut keeps the vertices on its good side and adds a point on every edge it crosses. Two vertices share an
+    edge when no third one lies on all the facets that both lie on; where every vertex is on n - 1 facets only,
+    sharing n - 2 of them is enough. A vertex mixes at most |S| letters, so that for fixed |S| their number is
+    polynomial in |X|; the paper calls it exponential.
+
+    Parameters
+    ----------
+    cuts : ndarray of shape (k, n)
+    most, most_pairs : int
+        Vertices to hold, and pairs of vertices to compare for one cut, before giving up.
+
+    Returns
+    -------
+    ndarray or None
+        None where there are too many, or where a vertex is so close to a cut that rounding would decide.
+    """
+    n = cuts.shape[1]
+    left = np.flatnonzero(cuts.min(axis=1) < 0)
+    cuts = cuts[left] / np.abs(cuts[left]).max(axis=1, keepdims=True)
+    k = len(cuts)
+    v = np.eye(n)
+    on_facet = np.zeros((n, n + k), np.float32)
+    on_facet[:, :n] = 1 - v
+    is_simple = True
+    for _ in range(k):
+        value = v @ cuts.T
+        n_below = (value < -_ON).sum(axis=0)
+        i = int(n_below.argmax())  # the cut that removes most keeps the lists short
+        if not n_below[i]:
+            break
+        value = value[:, i]
+        distance = np.abs(value)
+        on = distance < _ON
+        if ((distance < _CLEAR) & ~on).any():
+            return None
+        on_facet[on, n + i] = 1
+        above, below = np.flatnonzero(value >= _ON), np.flatnonzero(value <= -_ON)
+        if len(above) * len(below) > most_pairs:
+            return None
+        p, q = np.nonzero(on_facet[above] @ on_facet[below].T > n - 2.5)
+        if len(v) - len(below) + len(p) > most:
+            return None
+        p, q = above[p], below[q]
+        shared = on_facet[p] * on_facet[q]
+        if on.any() or not is_simple:
+            is_simple = False
+            is_edge = _on_all_of(shared, on_facet) == 2
+            p, q, shared = p[is_edge], q[is_edge], shared[is_edge]
+        at = (value[p] / (value[p] - value[q]))[:, None]
+        shared[:, n + i] = 1
+        kept = value > -_ON
+        v = np.concatenate([v[kept], (1 - at) * v[p] + at * v[q]])
+        on_facet = np.concatenate([on_facet[kept], shared])
+    return v
+
+
+def _on_all_of(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> NDArray[np.intp]:
+    """How many vertices lie on all the facets of each row, a block of rows at a time."""
+    block = max(1, (1 << 22) // len(on_facet))
+    counts = [
+        (rows @ on_facet.T > rows.sum(axis=1, keepdims=True) - 0.5).sum(axis=1)
+        for rows in (shared[first : first + block] for first in range(0, len(shared), block))
+    ]
+    return np.concatenate(counts) if counts else np.empty(0, np.intp)
