@@ -8,6 +8,7 @@ costs one word a row.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,10 @@ _TAIL_BITS = 30
 _BLOCK_ROWS = 1 << 15  # rows whose intermediate arrays stay in the cache
 # Below this many rows of one size the plain loop builds tables faster than the one in step over rows.
 _FEW_ROWS = 16
+# Up to this many buckets all rows get as many as the largest needs: then no row has to be asked for its number.
+_SMALL_BUCKETS = 1 << 16
+# Which half of a 64-bit number in memory is the upper one.
+_UPPER = 1 if sys.byteorder == "little" else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +46,38 @@ class AliasTable:
         Words below draw the first output of the bucket, words above the second.
     tail : ndarray of uint32, shape (n_buckets,)
         Where the word equals ``lead``: 30-bit numbers below draw the first output.
-    outputs : ndarray of int32, shape (2 * n_buckets,)
+    outputs : ndarray of int32 or uint16, shape (2 * n_buckets,)
         Second and first output of each bucket.
     only : ndarray of int32, shape (n_rows,), or None
-        Output of the rows that have one output, -1 for the others; None where no row has.
+        Output of the rows that have one output, -1 for the others; None where no row has, or where all rows have
+        as many buckets.
+    bits : int or None
+        m, where it is the same for all rows.
+    packed : ndarray of uint64, shape (n_buckets,), or None
+        A bucket in one number, so that a draw costs one look-up: ``lead``, first output, second output in 32, 16
+        and 16 bits. None where there are more outputs than 16 bits count.
     """
 
     offset: NDArray[np.int64]
     shift: NDArray[np.uint8]
-    lead: NDArray[np.uint32]
     tail: NDArray[np.uint32]
-    outputs: NDArray[np.int32]
     only: NDArray[np.int32] | None
+    bits: int | None
+    packed: NDArray[np.uint64] | None
+    _lead: NDArray[np.uint32] | None
+    _outputs: NDArray[np.int32] | None
+
+    @property
+    def lead(self) -> NDArray[np.uint32]:
+        """Leading bits of the thresholds."""
+        return (self.packed >> np.uint64(32)).astype(np.uint32) if self.packed is not None else _given(self._lead)
+
+    @property
+    def outputs(self) -> NDArray[Any]:
+        """Second and first outputs."""
+        if self.packed is None:
+            return _given(self._outputs)
+        return (self.packed[:, None] >> np.array([0, 16], np.uint64)).astype(np.uint16).ravel()
 
     @classmethod
     def build(
@@ -67,6 +92,10 @@ class AliasTable:
         bits = np.ceil(np.log2(sizes)).astype(np.int64)
         if bits.max() > _WORD_BITS - 2:
             raise InvalidChannel("a channel row has more than 2**30 outputs")
+        natural, even = int((1 << bits).sum()), len(bits) << int(bits.max())
+        one_width = even <= max(_SMALL_BUCKETS, 2 * natural)
+        if one_width:
+            bits[:] = bits.max()
         offset = np.concatenate([[0], np.cumsum(1 << bits)])
         threshold = np.empty(offset[-1], np.int64)
         first = np.empty(offset[-1], np.int64)
@@ -85,12 +114,27 @@ class AliasTable:
                 # Padding outputs have mass 0 and are never drawn; any entry of the row may stand for them.
                 first[place] = indptr[block, None] + np.minimum(one, sizes[block, None] - 1)
                 second[place] = indptr[block, None] + other
+        lead, tail = _split_threshold(threshold, offset, bits, scale_bits)
+        upper, lower = indices[first], indices[second]
+        packed = None
+        if int(indices.max()) < 1 << 16:
+            packed = lead.astype(np.uint64)
+            packed <<= np.uint64(16)
+            packed |= upper.astype(np.uint64)
+            packed <<= np.uint64(16)
+            packed |= lower.astype(np.uint64)
+        plain = packed is None
+        single = bool((sizes == 1).any()) and not one_width
+        only = np.where(sizes == 1, indices[indptr[:-1]], -1).astype(np.int32)
         return cls(
             offset[:-1],
             (_WORD_BITS - bits).astype(np.uint8),
-            *_split_threshold(threshold, offset, bits, scale_bits),
-            np.stack([indices[second], indices[first]], axis=1).ravel(),
-            np.where(sizes == 1, indices[indptr[:-1]], -1).astype(np.int32) if (sizes == 1).any() else None,
+            tail,
+            only if single else None,
+            int(bits[0]) if one_width else None,
+            packed,
+            lead if plain else None,
+            np.stack([lower, upper], axis=1).ravel() if plain else None,
         )
 
     def draw(self, rows: NDArray[Any], source: RandomWords, lane: int, start: int) -> NDArray[np.int32]:
@@ -98,37 +142,75 @@ class AliasTable:
         released = np.empty(len(rows), np.int32)
         for begin in range(0, len(rows), _BLOCK_ROWS):
             block = rows[begin : begin + _BLOCK_ROWS]
+            first = start + begin
             # Every row uses up its word, drawn or not, so that draws depend on the row's number only.
-            words = source.words(2 * lane, start + begin, len(block))
-            numbers = np.arange(start + begin, start + begin + len(block))
-            if self.only is None:
-                released[begin : begin + len(block)] = self._draw_block(block, words, numbers, source, lane)
-                continue
-            outputs = self.only.take(block)
-            open_ = np.flatnonzero(outputs < 0)
-            outputs[open_] = self._draw_block(block[open_], words[open_], numbers[open_], source, lane)
-            released[begin : begin + len(block)] = outputs
+            words = source.words(2 * lane, first, len(block))
+            outputs = released[begin : begin + len(block)]
+            if self.only is not None:
+                outputs[:] = self.only.take(block)
+                open_ = np.flatnonzero(outputs < 0)
+                if 2 * len(open_) < len(block):
+                    outputs[open_] = self._draw_block(block[open_], words[open_], open_, first, source, lane)
+                    continue
+            outputs[:] = self._draw_block(block, words, None, first, source, lane)
         return released
 
     def _draw_block(
         self,
         rows: NDArray[Any],
         words: NDArray[np.uint32],
-        numbers: NDArray[np.int64],
+        places: NDArray[np.int64] | None,
+        first: int,
         source: RandomWords,
         lane: int,
-    ) -> NDArray[np.int32]:
-        bucket = self.offset.take(rows)
-        bucket += words >> self.shift.take(rows)
-        lead = self.lead.take(bucket)
+    ) -> NDArray[Any]:
+        """Outputs of some rows; row ``i`` has the number ``first + places[i]``, or ``first + i``."""
+        bucket = self._buckets(rows, words)
+        if self.packed is not None:
+            record = self.packed.take(bucket, mode="clip")
+            lead: NDArray[Any] = record.view(np.uint32)[_UPPER::2]
+        else:
+            lead = _given(self._lead).take(bucket)
         below = words < lead
-        ties = np.flatnonzero(words == lead)
-        if len(ties):
-            more = source.words_at(2 * lane + 1, numbers[ties]) >> np.uint64(64 - _TAIL_BITS)
+        equal = words == lead
+        if equal.any():
+            ties = np.flatnonzero(equal)
+            numbers = first + (ties if places is None else places[ties])
+            more = source.words_at(2 * lane + 1, numbers) >> np.uint64(64 - _TAIL_BITS)
             below[ties] = more < self.tail[bucket[ties]]
-        bucket <<= 1
-        bucket += below
-        return self.outputs.take(bucket)
+        if self.packed is None:
+            bucket <<= 1
+            bucket += below
+            return _given(self._outputs).take(bucket)
+        # The first output lies in the upper half of the lower word.
+        both = record.view(np.uint32)[1 - _UPPER :: 2]
+        drawn: NDArray[Any] = both >> (below.view(np.uint8) << np.uint8(4))
+        drawn &= np.uint32(0xFFFF)
+        return drawn
+
+    def _buckets(self, rows: NDArray[Any], words: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Number of the bucket of each row that its word names."""
+        if self.bits is None:
+            bucket = self.offset.take(rows)
+            bucket += words >> self.shift.take(rows)
+            return bucket
+        if self.bits == 0:
+            return rows.astype(np.int64)
+        if len(self.tail) >> _WORD_BITS:
+            wide = rows.astype(np.int64)
+            wide <<= self.bits
+            wide |= words >> np.uint32(_WORD_BITS - self.bits)
+            return wide
+        narrow = rows.astype(np.uint32)
+        narrow <<= np.uint32(self.bits)
+        narrow |= words >> np.uint32(_WORD_BITS - self.bits)
+        return narrow.astype(np.int64)
+
+
+def _given(array: NDArray[Any] | None) -> NDArray[Any]:
+    """The array of a table that is not packed."""
+    assert array is not None
+    return array
 
 
 def _split_threshold(

@@ -22,6 +22,8 @@ _FORMAT = "sanitize/channel"
 _VERSION = 1
 # Larger dense matrices are a mistake: every measure works on the stages.
 _DENSE_CELLS = 1 << 25
+# Rows that pass all stages together: what they become on the way stays in the cache.
+_SAMPLED_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -194,12 +196,15 @@ class Channel:
         if rows.size and (rows.min() < 0 or rows.max() >= self.n_inputs):
             raise InvalidChannel(f"codes must lie between 0 and {self.n_inputs - 1}")
         source = random_words(rng)
-        released = rows.astype(np.int32)
-        for lane, stage in enumerate(self.stages):
-            if stage.is_deterministic:
-                released = stage.indices.take(released)
-            else:
-                released = stage.sampler.draw(released, source, lane, start)
+        released = np.empty(len(rows), np.int32)
+        for begin in range(0, len(rows), _SAMPLED_ROWS):
+            drawn = rows[begin : begin + _SAMPLED_ROWS]
+            for lane, stage in enumerate(self.stages):
+                if stage.is_deterministic:
+                    drawn = stage.indices.take(drawn)
+                else:
+                    drawn = stage.sampler.draw(drawn, source, lane, start + begin)
+            released[begin : begin + len(drawn)] = drawn
         return released
 
     def to_json(self) -> str:

@@ -455,3 +455,15 @@ def test_a_column_in_files_and_folders_is_ambiguous(tmp_path):
     pq.write_table(pa.table({"s": ["p", "n"], "x": ["a", "b"]}), tmp_path / "in" / "s=1" / "0.parquet")
     with pytest.raises(ColumnError, match="2 columns named 's'"):
         audit_parquet(tmp_path / "in", ["s"], ["x"])
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_workers_release_folders_that_name_columns_as_one_machine_does(rows, hive, tmp_path):
+    workers = pytest.importorskip("sanitize.dask", reason="Dask is not installed")
+    made = []
+    for name, release in (("alone", privatize_parquet), ("dask", workers.privatize_parquet)):
+        sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+        release(hive, tmp_path / name, sanitizer, key=KEY, rows=rows)
+        parts = [pq.ParquetFile(part).read() for part in sorted((tmp_path / name).iterdir())]
+        made.append(pa.concat_tables(parts).to_pylist())
+    assert made[0] == made[1]

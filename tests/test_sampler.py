@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -252,6 +253,53 @@ def test_ties_do_not_depend_on_the_batches(make):
             for i in range(0, 1000, size)
         ]
         assert_array_equal(np.concatenate(parts), whole)
+
+
+@pytest.mark.parametrize("n_rows", [1, 40])
+def test_a_packed_table_draws_what_the_plain_one_draws(n_rows):
+    rng = np.random.default_rng(n_rows)
+    (stage,) = Channel.from_matrix(rng.dirichlet(np.full(300, 0.2), n_rows)).stages
+    packed = alias_table(stage)
+    plain = replace(packed, packed=None, _lead=packed.lead, _outputs=packed.outputs.astype(np.int32))
+    codes = rng.integers(0, n_rows, 50_000)
+    assert packed.packed is not None
+    assert_array_equal(packed.draw(codes, NoiseKey(bytes(32)), 0, 5), plain.draw(codes, NoiseKey(bytes(32)), 0, 5))
+    # Where all words tie, second words decide in both.
+    tied = two_outputs((1 << 20 << TAIL_BITS) + (1 << 29))
+    one = alias_table(tied)
+    other = replace(one, packed=None, _lead=one.lead, _outputs=one.outputs.astype(np.int32))
+    second = rng.integers(0, 1 << 63, 1000).astype(np.uint64) << np.uint64(1)
+    words = GivenWords(np.full(1000, 1 << 20), second)
+    drawn = one.draw(np.zeros(1000, int), words, 0, 0)
+    assert 0 < drawn.sum() < 1000
+    assert_array_equal(drawn, other.draw(np.zeros(1000, int), words, 0, 0))
+
+
+def test_outputs_beyond_sixteen_bits_are_drawn_whole():
+    indices = np.array([3, 65_535, 65_536, 70_001])
+    stage = Stage(np.array([0, 2, 4]), indices, np.full(4, SCALE // 2), 70_002)
+    table = alias_table(stage)
+    assert table.packed is None
+    drawn = table.draw(np.repeat([0, 1], 500), NoiseKey(bytes(32)), 0, 0)
+    assert set(drawn[:500]) == {3, 65_535}
+    assert set(drawn[500:]) == {65_536, 70_001}
+
+
+@pytest.mark.parametrize("sizes", [[1, 3, 40, 1, 900, 2], [5, 8, 6], [1, 1, 1]])
+def test_rows_of_any_sizes_get_their_integer_weights(sizes):
+    """As many buckets for all rows where that costs little, as many as each needs where it costs much."""
+    rng = np.random.default_rng(len(sizes))
+    rows = np.zeros((len(sizes), max(sizes)))
+    for row, size in zip(rows, sizes, strict=True):
+        row[rng.choice(len(row), size, replace=False)] = rng.random(size) + 0.01
+    (stage,) = Channel.from_matrix(rows / rows.sum(axis=1, keepdims=True)).stages
+    expected = oracles.stage_matrix(stage)
+    for most in (0, 1 << 16):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sanitize._sampler._SMALL_BUCKETS", most)
+            table = alias_table(stage)
+        assert drawn_law(table, len(sizes), stage.n_outputs) == expected
+        assert len(set(sizes)) == 1 or most or table.bits is None or max(sizes) < 10
 
 
 def test_the_same_seed_draws_the_same_and_another_seed_does_not():
