@@ -15,7 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._facts import ChannelBudget
+from sanitize._facts import SEEDED_NOTE, ChannelBudget
 from sanitize._finding import findings_sections, refuted
 from sanitize._measurement import parts_section
 from sanitize._render.audience import publish, warnings_of_facts
@@ -133,7 +133,8 @@ def without_pictures(report: LeakageReport, n_symbols: int | None = None) -> dic
             for row in report._symbols(n_symbols)
         ],
     }
-    return document | {"warnings": [*warnings_of_facts(document), *facts.warnings]}
+    others = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
+    return document | {"warnings": [*warnings_of_facts(document), *others]}
 
 
 def to_json(document: dict[str, Any], path: str | Path | None) -> str:

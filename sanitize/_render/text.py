@@ -44,6 +44,8 @@ def to_text(document: dict[str, Any]) -> str:
     room = most - len(head) - len(words) - min(len(warnings), 1)
     if len(measures) > room:  # intervals take a line each
         measures = _measures([measure | {"low": None, "high": None} for measure in document["measures"]])
+    if len(measures) > room:
+        measures = [line for line in measures if not line.startswith(_LEAST_TOLD)]
     measures = _cut(measures, room, "more measures")
     symbols = _cut(symbols, room - len(measures), "more symbols")
     blocks = [block for block in (head, measures, symbols, words) if block]
@@ -153,13 +155,14 @@ def claim_words(document: dict[str, Any]) -> str:
     """What the verdict is about, the rows themselves or the law behind them, and the worst case of that."""
     confidence = document["verdict"]["confidence"]
     found = {measure["name"]: measure for measure in document["measures"]}
-    claim = "Claims these rows alone" if confidence is None else "Claims every law these rows allow"
+    claim = "About these rows alone" if confidence is None else "About every law these rows allow"
     if "worst_max_log_lift" not in found:
         return f"{claim}, as if they were everybody"
     level = found["worst_max_log_lift"]["label"].rpartition(" at ")[2]
-    most, least = (f"{math.exp(float(found[f'worst_{side}_log_lift']['after'])):.3g}" for side in ("max", "min"))
-    condition = f" at {level}" if confidence is not None else f"; of a sample, at {level}"
-    return f"{claim}{condition}: {most} at most, {least} at least"
+    most, least = (f"{math.exp(float(found[f'worst_{side}_log_lift']['after'])):.2g}" for side in ("max", "min"))
+    condition = "; as a sample" if confidence is None else f" at {level}"
+    doubt = f" ({level})" if confidence is None else ""
+    return f"{claim}{condition}: at most {most} x, at least {least} x{doubt}"
 
 
 def utility_words(document: dict[str, Any]) -> str:
