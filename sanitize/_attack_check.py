@@ -218,6 +218,6 @@ def _kl(q: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
     """Divergence of two coins, q from p, in nats; infinite where p rules out what q has."""
     p = np.minimum(p, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        heads = np.where(q > 0, q * np.log(q / p), 0.0)
-        tails = np.where(q < 1, (1 - q) * np.log((1 - q) / (1 - p)), 0.0)
+        heads = np.where(q > 0, q * (np.log(q) - np.log(p)), 0.0)
+        tails = np.where(q < 1, (1 - q) * (np.log1p(-q) - np.log1p(-p)), 0.0)
     return np.maximum(heads + tails, 0.0)

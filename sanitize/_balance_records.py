@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MAX_GROUPS = 4
 _MAX_CELLS = 1 << 14
 _ROUNDS = 40
+# Factors by which one step of the cutting planes may move a probability or the multiplier; SLSQP fails on wide steps.
+_REACHES = (8.0, 3.0, 1.5)
 _SEARCH_STEPS = 500
 
 
@@ -207,20 +209,24 @@ def _model(
         return np.column_stack([mixtures / z[:n_y], unit * distances, of_v])
 
     sums = np.concatenate([np.ones(n_y), np.zeros(len(tops) + 1)])
-    spans: list[tuple[float | None, float | None]] = [(1e-9, 1.0)] * n_y
-    spans += [(1e-7, 50.0)]
-    spans += [(None, None)] * len(tops)
-    found = minimize(
-        objective,
-        np.concatenate([np.clip(q, 1e-9, 1.0), [min(max(s / unit, 1e-7), 50.0)], tops]),
-        jac=slope,
-        method="SLSQP",
-        bounds=spans,
-        constraints=[NonlinearConstraint(above, 0, np.inf, jac=above_slope), LinearConstraint(sums, 1, 1)],
-        options={"maxiter": 200, "ftol": 1e-12},
-    )
-    law = np.maximum(found.x[:n_y], 1e-9)
-    return float(found.fun), law / law.sum(), unit * max(float(found.x[n_y]), 1e-7)
+    start = np.concatenate([np.clip(q, 1e-9, 1.0), [min(max(s / unit, 1e-7), 50.0)], tops])
+    for reach in _REACHES:
+        low = np.append(np.maximum(start[:n_y] / reach, 1e-9), max(start[n_y] / reach, 1e-7))
+        high = np.append(np.minimum(start[:n_y] * reach, 1.0), min(start[n_y] * reach, 50.0))
+        spans: list[tuple[float | None, float | None]] = list(zip(low.tolist(), high.tolist(), strict=True))
+        found = minimize(
+            objective,
+            start,
+            jac=slope,
+            method="SLSQP",
+            bounds=spans + [(None, None)] * len(tops),
+            constraints=[NonlinearConstraint(above, 0, np.inf, jac=above_slope), LinearConstraint(sums, 1, 1)],
+            options={"maxiter": 200, "ftol": 1e-12},
+        )
+        if found.success:
+            break
+    law = np.clip(found.x[:n_y], low[:n_y], high[:n_y])
+    return float(found.fun), law / law.sum(), unit * float(np.clip(found.x[n_y], low[n_y], high[n_y]))
 
 
 def _best_mixture(
