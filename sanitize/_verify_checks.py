@@ -120,8 +120,14 @@ class RowChecks:
             table = np.bincount(cells, minlength=seen.dense.size).reshape(seen.dense.shape)
             logs.append(-law.log_evidence(np.where(seen.dense > 0, table, 0), seen.dense))
         what = "pairs of source and released symbols" if len(logs) == 3 else "released symbols"
+        bad = f"{what} do not follow the channel"
+        if seen.dense is not None:
+            copied = law.log_chance_of_copy(seen.channel, seen.x_counts, seen.y_counts, seen.dense)
+            if copied < min(logs):
+                bad = "released symbols are exactly as frequent as in the source, as if nothing had been drawn"
+            logs.append(copied)
         log_chance = min(0.0, min(logs) + math.log(len(logs)))
-        self._chance("frequencies", log_chance, f"{what} follow the channel", f"{what} do not follow the channel")
+        self._chance("frequencies", log_chance, f"{what} follow the channel", bad)
 
     def tells(self) -> None:
         """Released rows tell S no more than the channel lets them; measured where rows are aligned."""

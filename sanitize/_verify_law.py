@@ -122,3 +122,28 @@ def closed_groups(channel: Channel, present: NDArray[np.bool_]) -> tuple[NDArray
     groups = connected_components(graph, directed=False)[1].astype(np.int64)
     outputs = groups[offsets[-2] :]
     return groups[: channel.n_inputs], np.where(reached, outputs, -1)
+
+
+def log_chance_of_copy(
+    channel: Channel, x_counts: NDArray[Any], y_counts: NDArray[Any], dense: NDArray[np.float64]
+) -> float:
+    """Log of a bound on releasing every symbol exactly as often as the source holds it; 0 where that did not happen.
+
+    In a group of symbols that no row can leave and whose rows all have one law, as after merging and resampling, the
+    counts are multinomial. A copy of the source has the right frequencies there, only too exactly.
+    """
+    if channel.inputs.columns != channel.outputs.columns:
+        return 0.0
+    code = {symbol: y for y, symbol in enumerate(channel.outputs.symbols)}
+    twin = np.array([code.get(symbol, -1) for symbol in channel.inputs.symbols])
+    copy = np.bincount(twin[twin >= 0], weights=x_counts[twin >= 0], minlength=len(y_counts))
+    if x_counts[twin < 0].any() or not np.array_equal(copy, y_counts):
+        return 0.0
+    groups, log_chance = closed_groups(channel, x_counts > 0)[0], 0.0
+    for group in np.unique(groups[x_counts > 0]):
+        members = np.flatnonzero((groups == group) & (x_counts > 0))
+        shared = dense[members[0]]
+        if (dense[members] == shared).all():
+            n, p = x_counts[members].astype(np.float64), shared[twin[members]]
+            log_chance += float(gammaln(n.sum() + 1) - gammaln(n + 1).sum() + xlogy(n, p).sum())
+    return min(log_chance, 0.0)

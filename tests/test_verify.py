@@ -390,6 +390,30 @@ def test_a_merged_group_printed_in_turn_is_caught(folder, monkeypatch):
     assert_caught(found, "noise", "noise repeats itself")
 
 
+def test_a_shuffled_copy_of_the_source_is_caught(folder):
+    """Merging and resampling keep P_X, so a copy is as frequent as a release should be, only too exactly."""
+    sanitizer = SubsetMerging(0.05, **ROLES)
+    target = release(folder, sanitizer, target="copy.parquet")
+    raw = pq.read_table(folder / "raw.parquet").select(pq.read_schema(target).names)
+    types = pq.read_schema(target).remove_metadata()
+    rewrite(target, raw.take(np.random.default_rng(0).permutation(len(raw))).cast(types))
+    found = verify_parquet(target, folder / "raw.parquet", sanitizer)
+    assert failed(found) == ["frequencies"], str(found)
+    assert_caught(found, "frequencies", "exactly as frequent as in the source")
+
+
+def test_the_chance_of_a_copy_is_that_of_every_way_to_draw_it():
+    """Enumerated: two groups of rows with one law each, and one symbol that is kept."""
+    merged = np.array([[0.25, 0.75, 0, 0, 0], [0.25, 0.75, 0, 0, 0], [0, 0, 0.5, 0.5, 0], [0, 0, 0.5, 0.5, 0]])
+    matrix = np.vstack([merged, [0, 0, 0, 0, 1]])
+    names = sz.Alphabet(("x",), list("abcde"))
+    channel = sz.Channel.from_matrix(matrix, names, names)
+    counts = np.array([2, 1, 1, 1, 3])
+    ways = 3 * 0.25**2 * 0.75 * 2 * 0.5**2
+    assert law.log_chance_of_copy(channel, counts, counts, channel.matrix) == pytest.approx(math.log(ways))
+    assert law.log_chance_of_copy(channel, counts, counts[[1, 0, 2, 3, 4]], channel.matrix) == 0.0
+
+
 def in_turn(channel, codes, draw):
     released = draw()
     inputs, _ = law.closed_groups(channel, np.ones(channel.n_inputs, bool))
