@@ -88,6 +88,31 @@ def release_in_order(source: Path, target: Path) -> None:
     _release(source, target, "keep")
 
 
+def _release_jointly(source: Path, target: Path, rows: str, keep: list[str]) -> None:
+    import sanitize as sz
+    from sanitize.transformers import JointRelease, SubsetMerging
+
+    parts = [("one", SubsetMerging(0.4, public=["t1"])), ("other", SubsetMerging(0.4, public=["t2"]))]
+    sanitizer = JointRelease(parts, sz.LiftBudget(lower=4.0, upper=1.6), sensitive="t0", keep=keep)
+    sz.privatize_parquet(source, target, sanitizer, rows=rows, force=True)
+
+
+def release_of_two_channels_in_order(source: Path, target: Path) -> None:
+    _release_jointly(source, target, "keep", [])
+
+
+def release_of_two_channels_shuffled(source: Path, target: Path) -> None:
+    _release_jointly(source, target, "shuffle", [])
+
+
+def release_of_two_channels_and_a_kept_column_in_order(source: Path, target: Path) -> None:
+    _release_jointly(source, target, "keep", ["t6"])
+
+
+def release_of_two_channels_and_a_kept_column_shuffled(source: Path, target: Path) -> None:
+    _release_jointly(source, target, "shuffle", ["t6"])
+
+
 def duckdb_copy(source: Path, target: Path) -> None:
     import duckdb
 
@@ -122,6 +147,10 @@ WAYS = [
     copy_of_released_columns,
     release_in_order,
     release_shuffled,
+    release_of_two_channels_in_order,
+    release_of_two_channels_shuffled,
+    release_of_two_channels_and_a_kept_column_in_order,
+    release_of_two_channels_and_a_kept_column_shuffled,
     duckdb_copy,
     pandas_release,
 ]
@@ -176,12 +205,12 @@ def show(runs: dict[str, list[dict[str, float]]], n_rows: int, size: float) -> N
         way: {key: statistics.median(run[key] for run in found) for key in found[0]} for way, found in runs.items()
     }
     print(f"{n_rows:,} rows, {size:.0f} MiB, medians of {len(next(iter(runs.values())))} runs")
-    print(f"{'':26}{'wall s':>8}{'CPU s':>8}{'ns/row':>8}{'peak MiB':>10}{'of tuned copy':>15}")
+    print(f"{'':52}{'wall s':>8}{'CPU s':>8}{'ns/row':>8}{'peak MiB':>10}{'of tuned copy':>15}")
     base = median.get("tuned_copy", {"cpu": float("nan")})["cpu"]
     for way, found in median.items():
         peak = max(run["peak"] for run in runs[way])
         each = f"{found['cpu'] / n_rows * 1e9:>8.0f}{peak:>10.0f}{found['cpu'] / base:>15.2f}"
-        print(f"{way.replace('_', ' '):26}{found['wall']:>8.2f}{found['cpu']:>8.2f}{each}", flush=True)
+        print(f"{way.replace('_', ' '):52}{found['wall']:>8.2f}{found['cpu']:>8.2f}{each}", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ _LEAST_TOLD = ("Sibson information", "Arimoto information")
 # The utility and the worst case have sentences of their own.
 _IN_WORDS = ("utility", "normalized_utility", "worst_")
 _ELLIPSIS = "..."
+_NOTHING = 1e-12
 _MARKS = {"exact": "", "bound": " bnd.", "estimate": " est."}
 # Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
@@ -105,8 +106,10 @@ def cells(text: str) -> int:
 
 
 def number(value: Number) -> str:
-    """Four significant digits; ``-`` for what was not computed."""
-    return "-" if value is None else f"{float(value):.4g}"
+    """Four significant digits, 0 for what is only rounding; ``-`` for what was not computed."""
+    if value is None:
+        return "-"
+    return "0" if abs(float(value)) < _NOTHING else f"{float(value):.4g}"
 
 
 def allowed(measure: dict[str, Any]) -> str:
