@@ -54,7 +54,7 @@ def test_the_readme_starts_with_exactly_two_commands():
     assert len(commands) == 2
     assert all(len(command.strip().splitlines()) == 1 for command in commands)
     assert "sanitize release" in commands[0]
-    assert commands[1].strip().endswith("pytest")
+    assert commands[1].strip().endswith("pytest -n auto")
 
 
 def test_the_version_is_the_same_everywhere():
