@@ -51,9 +51,9 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
     ----------
     sanitizers : list of (str, Sanitizer)
         Each names its own ``public`` columns, which differ from those of all others, with its own mechanism, bins,
-        release, smoothing and min_count. Its ``sensitive`` is None or the same, its ``random_state`` None. One part may
-        leave ``public`` at None: it takes the columns that nobody else names. May be empty where ``keep`` is not.
-        Parts without a budget are Watchdog or SubsetMerging.
+        release, smoothing and min_count. Its ``sensitive`` is None or the same, its ``random_state`` and
+        ``confidence`` None. One part may leave ``public`` at None: it takes the columns that nobody else names. May be
+        empty where ``keep`` is not. Parts without a budget are Watchdog or SubsetMerging.
     budget : Budget or float
         What every released tuple may leak; a number is symmetric local information privacy (LIP) in nats. None, the
         default, raises at fit: there is no silent budget.
@@ -171,6 +171,11 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
                     raise InvalidParameter(
                         f"part {name!r}: leave {setting} at its default; it is JointRelease's matter"
                     )
+            if settings.get("confidence") is not None:
+                raise InvalidParameter(
+                    f"part {name!r}: leave confidence at None; a joint release is designed and judged for the "
+                    "frequencies of its table, and its report adds the worst case of a sample"
+                )
             for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):
                 if settings.get(setting, default) not in (default, getattr(self, setting)):
                     raise InvalidParameter(f"part {name!r}: give {setting} to JointRelease, for all columns alike")
