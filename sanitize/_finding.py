@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sanitize._measurement import Section
 
@@ -19,10 +19,6 @@ class Finding(Protocol):
     @property
     def summary(self) -> tuple[str, ...]:
         """Sentences that name no symbol."""
-        ...
-
-    def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
-        """Plain values; for the public without symbols and counts of rows."""
         ...
 
 

@@ -8,13 +8,13 @@ import dataclasses
 import hmac
 import json
 import os
-import tempfile
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._atomic import replace_text
 from sanitize._release import Layout
 from sanitize.binning import Bins
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
@@ -182,16 +182,7 @@ class Book:
             "releases": [entry.to_dict() for entry in self.entries],
         }
         try:
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(state, file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, path)
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            replace_text(path, json.dumps(state))
             folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
 
 Kind = Literal["exact", "bound", "estimate"]
-PART_FIGURES = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
 
 # Confidence of the worst case that a report adds when none was asked for, and the most work it may be.
 USUAL_CONFIDENCE = 0.95
@@ -115,7 +114,8 @@ class PartLeakage:
     @classmethod
     def of(cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]) -> PartLeakage:
         """Its line, from the summary of a report on this part alone."""
-        return cls(part, columns, mechanism, *(float(figures[name]) for name in PART_FIGURES))
+        names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
+        return cls(part, columns, mechanism, *(float(figures[name]) for name in names))
 
     @property
     def role(self) -> str:

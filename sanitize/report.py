@@ -143,8 +143,7 @@ class LeakageReport(ReportViews):
     @property
     def ok(self) -> bool:
         """Whether every symbol is within budget (to 1e-9), no sensitive column is released and no check failed."""
-        exposed = set(self.facts.kept) & set(self.sensitive)
-        return self.worst_excess <= VERDICT_TOLERANCE and not exposed and not refuted(self.findings)
+        return self.worst_excess <= VERDICT_TOLERANCE and not self._is_void
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -171,11 +170,14 @@ class LeakageReport(ReportViews):
             alone = np.ones((len(column), 2))
             alone[extremes, [0, 1]] = column[extremes]
             s = extremes[int(np.argmax(self.budget.excess_of(alone, self._after.p_s)))]
+        excess = math.inf if self._is_void else self.worst_excess
+        raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
+
+    @property
+    def _is_void(self) -> bool:
         # A sensitive column released as it is rules all other symbols out: no finite budget allows that. Nor does
         # any figure hold for rows that were not drawn as it says.
-        exposed = bool(set(self.facts.kept) & set(self.sensitive)) or refuted(self.findings)
-        excess = math.inf if exposed else self.worst_excess
-        raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
+        return bool(set(self.facts.kept) & set(self.sensitive)) or refuted(self.findings)
 
     def with_key(self) -> LeakageReport:
         """Report of a release whose noise came from a key, whatever seed the sanitizer has."""

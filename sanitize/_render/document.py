@@ -9,12 +9,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
-import tempfile
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._atomic import replace_text
 from sanitize._facts import SEEDED_NOTE, ChannelBudget
 from sanitize._finding import findings_sections, refuted
 from sanitize._measurement import parts_section
@@ -152,16 +151,7 @@ def write(path: str | Path, text: str) -> None:
     """Write a file so that readers see the old content or the new one, never a part of it."""
     target = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".sanitize-", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode("utf-8"))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        replace_text(target, text)
     except OSError as error:
         raise TargetError(f"cannot write the report to {str(target)!r}: {error.strerror or error}") from error
 
