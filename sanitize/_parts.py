@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._random import RandomWords
-    from sanitize._stage import Sampler
+    from sanitize._sampler import Drawing, Sampler
 
 # Entries of one stage: half a gigabyte of codes and weights.
 _MOST_ENTRIES = 1 << 25
@@ -74,11 +74,16 @@ class _PartSampler:
     indices: NDArray[np.int32]
     positions: Stage
 
-    def draw(self, rows: NDArray[Any], source: RandomWords, lane: int, start: int) -> NDArray[np.int32]:
-        """One output tuple for each row; the same words decide as for the part alone."""
-        place = self.indptr.take(rows)
-        place += self.positions.sampler.draw(self.component.take(rows), source, lane, start)
-        return self.indices.take(place)
+    def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
+        """Draws of whole tuples; the same words decide as for the part alone."""
+        draw_position = self.positions.sampler.drawing(source, lane, start)
+
+        def draw(rows: NDArray[Any]) -> NDArray[Any]:
+            place = self.indptr.take(rows)
+            place += draw_position(self.component.take(rows))
+            return self.indices.take(place)
+
+        return draw
 
 
 def _positions(kernel: Stage) -> Stage:

@@ -10,7 +10,8 @@ import hashlib
 import hmac
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -18,10 +19,12 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 KEY_BYTES = 32
-_WORDS_PER_BLOCK = 4  # an AES block is 128 bits
+_BLOCK_BYTES = 16
 
 
 class RandomWords(Protocol):
@@ -82,30 +85,74 @@ class NoiseKey:
 
     def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
         """Words ``start`` to ``start + count`` of a lane."""
-        first, skip = divmod(start, _WORDS_PER_BLOCK)
-        counter = (lane << 64 | first).to_bytes(16, "big")
-        encryptor = Cipher(algorithms.AES(self.key), modes.CTR(counter)).encryptor()
-        stream = encryptor.update(bytes(4 * (skip + count)))
-        return np.frombuffer(stream, dtype="<u4", count=count, offset=4 * skip).astype(np.uint32, copy=False)
+        return _KeyStream(self, lane, start, np.dtype(np.uint32))(count)
 
     def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
         """16-bit words ``start`` to ``start + count`` of a lane: the halves of its words."""
-        skip = start % 2
-        return self.words(lane, start // 2, (skip + count + 1) // 2).view(np.uint16)[skip : skip + count]
+        return _KeyStream(self, lane, start, np.dtype(np.uint16))(count)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A 64-bit word for each of some positions: half of the lane's block with that number."""
-        blocks = np.empty((len(positions), 2), ">u8")
-        blocks[:, 0] = lane
-        blocks[:, 1] = positions
-        # One block at a time is what counter mode does too, but it cannot leap.
-        encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
-        return np.frombuffer(encryptor.update(blocks.tobytes()), "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
+        return words_here_and_there(self, lane)(positions)
 
     def generator(self) -> np.random.Generator:
         """NumPy generator for choices that carry no information about rows, such as output order."""
         seed = np.random.SeedSequence(np.frombuffer(self.derive("generator").key, dtype=np.uint32).tolist())
         return np.random.Generator(np.random.PCG64(seed))
+
+
+class _KeyStream:
+    """Words of one lane of a key in order, written over one another: no memory is asked for block by block."""
+
+    def __init__(self, key: NoiseKey, lane: int, start: int, dtype: np.dtype[Any]) -> None:
+        block, skip = divmod(start * dtype.itemsize, _BLOCK_BYTES)
+        counter = (lane << 64 | block).to_bytes(_BLOCK_BYTES, "big")
+        self._encryptor = Cipher(algorithms.AES(key.key), modes.CTR(counter)).encryptor()
+        self._encryptor.update(bytes(skip))
+        self._dtype, self._zeros, self._stream = dtype, memoryview(b""), bytearray()
+
+    def __call__(self, count: int) -> NDArray[Any]:
+        size = count * self._dtype.itemsize
+        if size > len(self._zeros):
+            self._zeros = memoryview(bytes(size))
+            self._stream = bytearray(size + _BLOCK_BYTES - 1)  # the margin that `update_into` asks for
+        self._encryptor.update_into(self._zeros[:size], self._stream)
+        words = np.frombuffer(self._stream, self._dtype.newbyteorder("<"), count)
+        return words.astype(self._dtype, copy=False)
+
+
+def words_in_turn(source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> WordStream:
+    """Function that gives the next words, or half-words, of a lane from number ``start`` on.
+
+    What it returns may be overwritten by the next call.
+    """
+    if isinstance(source, NoiseKey):
+        return _KeyStream(source, lane, start, dtype)
+    give = source.words if dtype == np.uint32 else source.halfwords
+    position = start
+
+    def following(count: int) -> NDArray[Any]:
+        nonlocal position
+        position += count
+        return give(lane, position - count, count)
+
+    return following
+
+
+def words_here_and_there(source: RandomWords, lane: int) -> WordsAt:
+    """Function that gives a 64-bit word of a lane for each of some positions, to be called many times."""
+    if not isinstance(source, NoiseKey):
+        return partial(source.words_at, lane)
+    # One block at a time is what counter mode does too, but it cannot leap.
+    encryptor = Cipher(algorithms.AES(source.key), modes.ECB()).encryptor()
+
+    def at(positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        blocks = np.empty((len(positions), 2), ">u8")
+        blocks[:, 0] = lane
+        blocks[:, 1] = positions
+        return np.frombuffer(encryptor.update(blocks.tobytes()), "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
+
+    return at
 
 
 @dataclass(frozen=True)
@@ -127,6 +174,8 @@ class GeneratorWords:
         return self.generator.integers(0, 1 << 64, size=len(positions), dtype=np.uint64)
 
 
+WordStream: TypeAlias = "Callable[[int], NDArray[Any]]"
+WordsAt: TypeAlias = "Callable[[NDArray[np.int64]], NDArray[np.uint64]]"
 Randomness: TypeAlias = "RandomWords | np.random.Generator | np.random.RandomState | int | np.integer | bytes | None"
 
 

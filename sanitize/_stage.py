@@ -9,31 +9,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from sanitize._guide import GuideTable, guide_bits
-from sanitize._sampler import AliasTable
+from sanitize._alias_table import AliasTable
+from sanitize._dense_table import DenseTable, is_dense
+from sanitize._keep import KeepTable, RedrawTable, UniformTable
 from sanitize.errors import InvalidChannel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize._random import RandomWords
+    from sanitize._sampler import Sampler
 
 SCALE_BITS = 62
 SCALE = 1 << SCALE_BITS
 ROW_TOLERANCE = 1e-9
-
-
-class Sampler(Protocol):
-    """Draws outputs of a stage."""
-
-    def draw(self, rows: NDArray[Any], source: RandomWords, lane: int, start: int) -> NDArray[np.int32]:
-        """One output for each row, decided by the words of a lane from ``start`` on."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +123,16 @@ class Stage:
 
     @cached_property
     def sampler(self) -> Sampler:
-        """Table for drawing outputs, built once: by guide for small channels, by alias for the others."""
-        largest = int(np.diff(self.indptr).max())
-        bits = guide_bits(self.n_inputs, self.n_outputs, largest)
-        if bits is not None:
-            return GuideTable.build(self.indptr, self.indices, self.weights, SCALE_BITS, bits)
+        """Table for drawing outputs, built once, of the kind that is fastest for the form of the stage."""
+        n, form = self.n_inputs, (self.indptr, self.indices, self.weights)
+        if UniformTable.fits(*form, self.n_outputs):
+            return UniformTable(self.n_outputs, SCALE_BITS)
+        if KeepTable.fits(*form):
+            return KeepTable(int(self.weights[0]), int(self.indices[1]), self.n_outputs, SCALE_BITS)
+        if RedrawTable.fits(self.indptr, self.indices):
+            return RedrawTable(self.take(np.array([n - 1])).sampler, n - 1, self.n_outputs)
+        if is_dense(n, self.n_outputs, len(self.indices)):
+            return DenseTable.build(self.indptr, self.weights, SCALE_BITS)
         return AliasTable.build(self.indptr, self.indices, self.weights, SCALE_BITS)
 
     def take(self, inputs: NDArray[Any]) -> Stage:

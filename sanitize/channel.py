@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from sanitize._random import Randomness, random_words
+from sanitize._sampler import draw_all, receiving
 from sanitize._stage import SCALE_BITS, Stage
 from sanitize.alphabet import Alphabet
 from sanitize.errors import InvalidChannel
@@ -22,8 +23,6 @@ _FORMAT = "sanitize/channel"
 _VERSION = 1
 # Larger dense matrices are a mistake: every measure works on the stages.
 _DENSE_CELLS = 1 << 25
-# Rows that pass all stages together: what they become on the way stays in the cache.
-_SAMPLED_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -173,7 +172,9 @@ class Channel:
         )
         return Channel((stage,), self.outputs, self.inputs)
 
-    def sample(self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0) -> NDArray[np.int32]:
+    def sample(
+        self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0, out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
         """Released symbol of each row, drawn from exactly the law that reports measure.
 
         Parameters
@@ -185,10 +186,18 @@ class Channel:
             tests; bytes are a key.
         start : int
             Number of the first row. With a key or seed, row ``i`` draws the same symbol in any batch.
+        out : ndarray of int, shape (n_rows,), optional
+            Array to draw into, of any integer type that holds the symbols: a narrow one saves time.
 
         Returns
         -------
-        ndarray of int32, shape (n_rows,)
+        ndarray of shape (n_rows,)
+            ``out``, or a new array of int32.
+
+        Raises
+        ------
+        InvalidChannel
+            If codes are not the numbers of input symbols, or do not fit ``out``.
         """
         rows = np.asarray(codes)
         if rows.ndim != 1 or (rows.size and not np.issubdtype(rows.dtype, np.integer)):
@@ -196,16 +205,14 @@ class Channel:
         if rows.size and (rows.min() < 0 or rows.max() >= self.n_inputs):
             raise InvalidChannel(f"codes must lie between 0 and {self.n_inputs - 1}")
         source = random_words(rng)
-        released = np.empty(len(rows), np.int32)
-        for begin in range(0, len(rows), _SAMPLED_ROWS):
-            drawn = rows[begin : begin + _SAMPLED_ROWS]
-            for lane, stage in enumerate(self.stages):
-                if stage.is_deterministic:
-                    drawn = stage.indices.take(drawn)
-                else:
-                    drawn = stage.sampler.draw(drawn, source, lane, start + begin)
-            released[begin : begin + len(drawn)] = drawn
-        return released
+        return draw_all(
+            [
+                stage.indices.take if stage.is_deterministic else stage.sampler.drawing(source, lane, start)
+                for lane, stage in enumerate(self.stages)
+            ],
+            rows,
+            receiving(out, len(rows), self.n_outputs),
+        )
 
     def to_json(self) -> str:
         """The kernel and its symbols as text; P_SX is not part of it, but in-group resampling tells P_X."""

@@ -26,6 +26,7 @@ import sanitize as sz
 from sanitize._given import given as given_law
 from sanitize._parts import PartStage, Tuples, numbered, parts_of, tuple_channel
 from sanitize._random import NoiseKey
+from sanitize._sampler import draw_all
 from sanitize._stage import SCALE
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, UnknownSymbol
 from sanitize.parquet import plan_parquet
@@ -331,7 +332,8 @@ def test_each_part_is_drawn_like_its_own_channel_and_kept_columns_pass_through()
             state = kernels.pop(0).indices[state]
         lanes = [(lane, stage) for lane, stage in drawing if stage.part == part]
         for (lane, _), kernel in zip(lanes, [k for k in kernels if not k.is_deterministic], strict=True):
-            state = kernel.sampler.draw(state, NoiseKey(KEY), lane, 0)
+            step = kernel.sampler.drawing(NoiseKey(KEY), lane, 0)
+            state = draw_all([step], state, np.empty(len(state), np.int32))
         columns = own.outputs.decode(state)
         for column, values in columns.items():
             assert released[column].astype(object).where(released[column].notna(), None).tolist() == values.to_pylist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,15 +15,17 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 import sanitize as sz
-from sanitize._guide import GuideTable
+from sanitize._alias import _alias_by_row, _alias_in_step
+from sanitize._alias_table import AliasTable
+from sanitize._dense_table import DenseTable
+from sanitize._keep import KeepTable, RedrawTable, UniformTable
 from sanitize._random import GeneratorWords, NoiseKey, is_secure, random_words
-from sanitize._sampler import AliasTable, _alias_by_row, _alias_in_step
+from sanitize._sampler import draw_all
 from sanitize._stage import SCALE, SCALE_BITS, Stage
 from sanitize.channel import Channel
 from sanitize.errors import InvalidChannel, InvalidParameter
 
 BUILDERS = [_alias_by_row, _alias_in_step]
-TAIL_BITS = SCALE_BITS - 32
 
 
 class GivenWords:
@@ -53,8 +54,18 @@ def alias_table(stage: Stage) -> AliasTable:
     return AliasTable.build(stage.indptr, stage.indices, stage.weights, SCALE_BITS)
 
 
-def guide_table(stage: Stage, bits: int) -> GuideTable:
-    return GuideTable.build(stage.indptr, stage.indices, stage.weights, SCALE_BITS, bits)
+def dense_table(stage: Stage) -> DenseTable:
+    return DenseTable.build(stage.indptr, stage.weights, SCALE_BITS)
+
+
+def tables_of(stage: Stage) -> list[AliasTable | DenseTable]:
+    """All tables that can draw from a stage with rows of any form."""
+    is_dense = len(stage.indices) == stage.n_inputs * stage.n_outputs > stage.n_inputs
+    return [alias_table(stage), *([dense_table(stage)] if is_dense else [])]
+
+
+def draws(table, rows, source, lane=0, start=0) -> np.ndarray:
+    return draw_all([table.drawing(source, lane, start)], np.asarray(rows), np.empty(len(rows), np.int32))
 
 
 def two_outputs(weight: int) -> Stage:
@@ -102,46 +113,103 @@ def test_both_builders_share_out_exactly_the_integer_weights(case):
 @pytest.mark.parametrize("n_rows", [1, 3, 40])  # few rows are built one by one, many in step
 def test_the_table_of_a_stage_gives_each_output_its_integer_weight(n_rows):
     rng = np.random.default_rng(8)
-    for n_outputs in (1, 2, 3, 5, 8, 33):
+    for n_outputs in (1, 2, 3, 5, 8, 33, 300):
         rows = rng.random((n_rows, n_outputs)) ** 8
         rows[:, 0] += 0.01
+        full = rows.copy()
         rows[:, 1:][rng.random((n_rows, n_outputs - 1)) < 0.3] = 0
-        (stage,) = Channel.from_matrix(rows / rows.sum(axis=1, keepdims=True)).stages
-        assert drawn_law(alias_table(stage), n_rows, stage.n_outputs) == oracles.stage_matrix(stage)
+        for matrix in (rows, full):
+            (stage,) = Channel.from_matrix(matrix / matrix.sum(axis=1, keepdims=True)).stages
+            for table in tables_of(stage):
+                assert drawn_law(table, n_rows, stage.n_outputs) == oracles.stage_matrix(stage)
 
 
-def drawn_law(table: AliasTable, n_rows: int, n_outputs: int) -> list[list[Fraction]]:
-    """Law that the thresholds of a table draw: intervals of words and tails, added up."""
+def buckets_of(table: AliasTable | DenseTable, row: int) -> list[tuple[int, int, int, int, int]]:
+    """Numbers of 62 bits at which each bucket of a row begins, is cut and ends, and its two outputs."""
+    if isinstance(table, DenseTable):
+        m, first = table.bits, row << table.bits
+        width = SCALE >> m
+        second = (table.packed & table.packed.dtype.type((1 << m) - 1)).tolist()
+        cuts = table.threshold.tolist()
+        return [(j * width, j * width + cuts[first + j], (j + 1) * width, j, second[first + j]) for j in range(1 << m)]
+    extra = SCALE_BITS - 8 * table.lead.dtype.itemsize
+    first = int(table.offset[row])
+    width = 1 << int(table.shift[row]) << extra
+    found = []
+    for j in range(SCALE // width):
+        cut = (int(table.lead[first + j]) << extra) + int(table.tail[first + j])
+        if table.pair is None:
+            outputs = int(table.first[first + j]), int(table.second[first + j])
+        else:
+            outputs = divmod(int(table.pair[first + j]), 1 << 16)
+        found.append((j * width, min(max(cut, j * width), (j + 1) * width), (j + 1) * width, *outputs))
+    return found
+
+
+def drawn_law(table: AliasTable | DenseTable, n_rows: int, n_outputs: int) -> list[list[Fraction]]:
+    """Law that the buckets of a table draw: intervals of numbers of 62 bits, added up."""
     law = [[Fraction(0)] * n_outputs for _ in range(n_rows)]
-    ends = [*table.offset[1:].tolist(), len(table.lead)]
     for row in range(n_rows):
-        start, width = int(table.offset[row]), 1 << int(table.shift[row])
-        for bucket in range(start, ends[row]):
-            words = range((bucket - start) * width, (bucket - start + 1) * width)
-            lead, tail = int(table.lead[bucket]), int(table.tail[bucket])
-            below = Fraction(min(max(lead - words.start, 0), width))
-            if lead in words:
-                below += Fraction(tail, 1 << TAIL_BITS)
-            law[row][table.outputs[2 * bucket + 1]] += below / 2**32
-            law[row][table.outputs[2 * bucket]] += (width - below) / 2**32
+        for begin, cut, end, first, second in buckets_of(table, row):
+            if cut > begin:  # buckets that fill up a power of two have no output of their own
+                law[row][first] += Fraction(cut - begin, SCALE)
+            law[row][second] += Fraction(end - cut, SCALE)
     return law
 
 
+def given_numbers(numbers, word_bits: int, junk: int) -> GivenWords:
+    """Words whose bits, one after another, are these numbers of 62 bits; bits beyond them are junk."""
+    more_bits = SCALE_BITS - word_bits
+    words = [n >> more_bits << (32 - word_bits) for n in numbers]
+    second = [(n & ((1 << more_bits) - 1)) << (64 - more_bits) | junk & ((1 << (64 - more_bits)) - 1) for n in numbers]
+    return GivenWords(words, np.array(second, np.uint64))
+
+
+def beside(borders, *, random: int = 20) -> list[int]:
+    """Numbers of 62 bits at some borders, just beside them and anywhere."""
+    rng = np.random.default_rng(len(borders))
+    numbers = {border + step for border in borders for step in (-1, 0, 1)}
+    numbers |= {0, SCALE - 1, *rng.integers(0, SCALE, random).tolist()}
+    return sorted(n for n in numbers if 0 <= n < SCALE)
+
+
+@pytest.mark.parametrize("junk", [0, 2**64 - 1])
+@given(st.integers(1, 6).flatmap(strategies.stages), st.data())
+def test_a_draw_is_decided_by_a_number_of_62_bits(junk, matrix, data):
+    (stage,) = Channel.from_matrix(matrix).stages
+    row = data.draw(st.integers(0, stage.n_inputs - 1))
+    for table in tables_of(stage):
+        check_draws_by_number(table, row, junk)
+
+
+@pytest.mark.parametrize("n_outputs", [2, 17, 129, 256, 257, 1000])  # short words, long ones, all ends of both
+def test_a_draw_of_long_rows_is_decided_by_a_number_of_62_bits(n_outputs):
+    rng = np.random.default_rng(n_outputs)
+    (stage,) = Channel.from_matrix(rng.dirichlet(np.full(n_outputs, 0.5), 3)).stages
+    for table in tables_of(stage):
+        for row in range(3):
+            assert check_draws_by_number(table, row, 2**64 - 1) > 0
+
+
+def check_draws_by_number(table: AliasTable | DenseTable, row: int, junk: int) -> int:
+    """The slow twin: each number's bucket, and which side of its cut the number lies on; how many words tied."""
+    buckets = buckets_of(table, row)
+    numbers = beside([border for begin, cut, _, _, _ in buckets for border in (begin, cut)])
+    width = SCALE // len(buckets)
+    expected = [first if n < cut else second for n in numbers for _, cut, _, first, second in [buckets[n // width]]]
+    word_bits = 8 * (table.packed if isinstance(table, DenseTable) else table.lead).dtype.itemsize
+    source = given_numbers(numbers, word_bits, junk)
+    assert draws(table, np.full(len(numbers), row), source).tolist() == expected
+    return source.ties
+
+
 HALF_WORDS = np.arange(1 << 16, dtype=np.uint32) << 16
-GUIDES = [8, 11, 16]
 
 
 def counted(table, row: int, n_outputs: int, low_bits: int) -> np.ndarray:
     """Outputs drawn over all values of the leading half of the word."""
-    second = None
-    if isinstance(table, GuideTable):
-        # Bits of the half-word below the cell are not used; the second word has to bring them.
-        second = np.arange(1 << 16, dtype=np.uint64) << np.uint64(min(48 + table.bits, 63))
-        second = second * np.uint64(table.bits < 16) | np.uint64(low_bits)
-    else:
-        second = np.full(1 << 16, low_bits, np.uint64)
-    drawn = table.draw(np.full(1 << 16, row), GivenWords(HALF_WORDS | low_bits, second), 0, 0)
-    return np.bincount(drawn, minlength=n_outputs)
+    source = GivenWords(HALF_WORDS | low_bits, np.full(1 << 16, low_bits, np.uint64))
+    return np.bincount(draws(table, np.full(1 << 16, row), source), minlength=n_outputs)
 
 
 @pytest.mark.parametrize("low_bits", [0, 0xFFFF])
@@ -153,67 +221,98 @@ def test_every_leading_half_word_is_counted_exactly(low_bits, data):
     cuts = data.draw(st.lists(st.integers(0, 1 << 16), min_size=n_outputs - 1, max_size=n_outputs - 1).map(sorted))
     counts = np.diff([0, *cuts, 1 << 16])
     (stage,) = Channel.from_matrix(counts[None, :] / 65536).stages
-    for table in (alias_table(stage), *(guide_table(stage, bits) for bits in GUIDES)):
+    for table in tables_of(stage):
         assert_array_equal(counted(table, 0, n_outputs, low_bits), counts)
 
 
-@pytest.mark.parametrize("n_outputs", [2, 3, 4, 7, 16, 100, 255, 1024])
+@pytest.mark.parametrize("n_outputs", [2, 3, 4, 7, 16, 100, 256, 1024])
 def test_every_leading_half_word_is_counted_exactly_for_many_rows(n_outputs):
     rng = np.random.default_rng(n_outputs)
     counts = rng.multinomial(1 << 16, rng.dirichlet(np.full(n_outputs, 0.3)), size=24)
-    (stage,) = Channel.from_matrix(counts / 65536).stages
-    tables = [alias_table(stage), stage.sampler]
-    if n_outputs <= 255:
-        tables += [guide_table(stage, bits) for bits in GUIDES]
-    for table in tables:
-        for row in (0, 11, 23):
-            assert_array_equal(counted(table, row, n_outputs, 0), counts[row])
+    spread = 1 + rng.multinomial((1 << 16) - n_outputs, rng.dirichlet(np.full(n_outputs, 0.3)), size=24)
+    for each in (counts, spread):
+        (stage,) = Channel.from_matrix(each / 65536).stages
+        for table in (*tables_of(stage), stage.sampler):
+            for row in (0, 11, 23):
+                assert_array_equal(counted(table, row, n_outputs, 0), each[row])
 
 
-@given(st.integers(1, 6).flatmap(strategies.stages), st.sampled_from(GUIDES), st.data())
-def test_a_guide_draws_the_output_whose_share_holds_the_number(matrix, bits, data):
-    # A draw is a number of 62 bits; shares are intervals in the order of the outputs. Their ends, the ends of
-    # cells and some numbers between decide.
-    (stage,) = Channel.from_matrix(matrix).stages
-    row = data.draw(st.integers(0, stage.n_inputs - 1))
-    entries = range(int(stage.indptr[row]), int(stage.indptr[row + 1]))
-    borders = np.cumsum([int(stage.weights[e]) for e in entries], dtype=object)
-    cell = SCALE >> bits
-    numbers = {0, SCALE - 1, *data.draw(st.lists(st.integers(0, SCALE - 1), max_size=5))}
-    for border in borders:
-        numbers |= {border - 1, border, border // cell * cell - 1, border // cell * cell, (border // cell + 1) * cell}
-    numbers = sorted(n for n in numbers if 0 <= n < SCALE)
-    expected = [int(stage.indices[entries[bisect_right(borders, n)]]) for n in numbers]
-    words = [n >> (SCALE_BITS - 16) << 16 for n in numbers]
-    second = [n << (64 - SCALE_BITS + bits) & (2**64 - 1) for n in numbers]
-    source = GivenWords(words, np.array(second, np.uint64))
-    assert guide_table(stage, bits).draw(np.full(len(numbers), row), source, 0, 0).tolist() == expected
+@pytest.mark.parametrize("n", [2, 3, 255, 256, 257, 1000, 40_000, 65_535, 65_536])
+def test_a_product_draws_uniformly_and_exactly(n):
+    table = Stage(np.array([0, n]), np.arange(n), uniform_weights(n), n).sampler
+    assert isinstance(table, UniformTable)
+    starts = np.concatenate([[0], np.cumsum(uniform_weights(n))[:-1]])
+    rng = np.random.default_rng(n)
+    some = np.unique(np.concatenate([[0, 1, n // 2, n - 2, n - 1], rng.integers(0, n, 300), [SCALE % n]])) % n
+    numbers = beside(starts[some].tolist(), random=500)
+    # Whole words beside the borders, where the product has to see its doubt by itself.
+    numbers += [n & -(1 << 30) | low for n in numbers for low in (0, (1 << 30) - 1)]
+    source = given_numbers(numbers, 32, 2**64 - 1)
+    expected = np.searchsorted(starts, numbers, side="right") - 1
+    assert_array_equal(draws(table, np.zeros(len(numbers), np.uint8), source), expected)
+    assert source.ties > 0
 
 
-@pytest.mark.parametrize("tail", [1, 2, 1000, (1 << TAIL_BITS) - 1])
-def test_a_tie_is_decided_by_thirty_more_bits(tail):
-    # Output 0 has 2**20 words and `tail` of 2**30 tails: bucket 0 is cut inside word 2**20.
-    table = alias_table(two_outputs((1 << 20 << TAIL_BITS) + tail))
-    last = (1 << TAIL_BITS) - 1
-    tails = np.unique(np.clip([0, 1, tail - 2, tail - 1, tail, tail + 1, last], 0, last)).astype(np.uint64)
-    rows = np.zeros(len(tails), int)
-    for low_bits in (0, (1 << 34) - 1):  # only the upper 30 bits of the second word count
-        source = GivenWords(np.full(len(tails), 1 << 20), second=tails << np.uint64(34) | np.uint64(low_bits))
-        drawn = table.draw(rows, source, 0, 0)
-        assert source.ties == len(tails)
-        assert_array_equal(drawn == 0, tails < tail)
-    beside = GivenWords([(1 << 20) - 1, (1 << 20) + 1])
-    assert table.draw(np.zeros(2, int), beside, 0, 0).tolist() == [0, 1]
+def uniform_weights(n: int) -> np.ndarray:
+    return np.full(n, SCALE // n) + (np.arange(n) < SCALE % n)
 
 
-def test_the_number_of_winning_tails_is_exactly_the_threshold():
-    # All 4,096 values of the top 12 bits of the tail, for a threshold that is a multiple of 2**18.
-    table = alias_table(two_outputs((5 << TAIL_BITS) + (1234 << (TAIL_BITS - 12))))
-    for low_bits in (0, (1 << 52) - 1):
-        second = np.arange(4096, dtype=np.uint64) << np.uint64(52) | np.uint64(low_bits)
-        source = GivenWords(np.full(4096, 5), second)
-        assert np.count_nonzero(table.draw(np.zeros(4096, int), source, 0, 0) == 0) == 1234
-        assert source.ties == 4096
+@pytest.mark.parametrize("weight", [1, (1 << 46) - 1, 1 << 46, (5 << 46) + 12345, SCALE // 3, SCALE - 1])
+def test_one_threshold_keeps_or_replaces(weight):
+    n = 300
+    table = keeping(np.full(n, weight)).sampler
+    assert isinstance(table, KeepTable)
+    numbers = beside([weight])
+    for junk in (0, 2**64 - 1):
+        drawn = draws(table, np.full(len(numbers), 7), given_numbers(numbers, 16, junk))
+        assert_array_equal(drawn, [7 if number < weight else n for number in numbers])
+
+
+def keeping(weights) -> Stage:
+    """Stage that keeps input i with a weight of its own, or gives the output after the last input."""
+    n = len(weights)
+    indices = np.stack([np.arange(n), np.full(n, n)], axis=1).ravel()
+    both = np.stack([weights, SCALE - np.asarray(weights)], axis=1).ravel()
+    return Stage(np.arange(0, 2 * n + 1, 2), indices, both, n + 1)
+
+
+def test_stages_that_only_look_like_randomized_response_get_tables_of_their_own():
+    weights = np.full(300, SCALE // 3)
+    weights[5] += 1
+    assert isinstance(keeping(weights).sampler, AliasTable)
+    good = keeping(np.full(300, SCALE // 3))
+    for place, output in ((10, 4), (11, 299)):
+        indices = good.indices.copy()
+        indices[place] = output
+        assert isinstance(Stage(good.indptr, indices, good.weights, 301).sampler, AliasTable)
+    uneven = uniform_weights(1000)
+    uneven[[1, 900]] += [1, -1]
+    assert isinstance(Stage(np.array([0, 1000]), np.arange(1000), uneven, 1000).sampler, DenseTable)
+    later = uniform_weights(1000)[::-1]  # the larger ones last
+    assert later[0] < later[-1]
+    assert isinstance(Stage(np.array([0, 1000]), np.arange(1000), later, 1000).sampler, DenseTable)
+    (first, second) = sz.randomized_response(1000, 1.0).stages
+    assert isinstance(first.sampler, KeepTable)
+    assert isinstance(second.sampler, RedrawTable)
+    assert isinstance(second.sampler.common, UniformTable)
+    swapped = second.indices.copy()
+    swapped[[3, 4]] = [4, 3]
+    assert not isinstance(Stage(second.indptr, swapped, second.weights, 1000).sampler, RedrawTable)
+
+
+@pytest.mark.parametrize("n", [300, 70_000])
+def test_only_the_last_input_draws_from_the_common_row(n):
+    # A common row of three small outputs, drawn in fewer bits than the symbols that pass through have.
+    indices = np.concatenate([np.arange(n), [0, 2, 9]])
+    weights = np.concatenate([np.full(n, SCALE), [SCALE // 2, SCALE // 4, SCALE // 4]])
+    stage = Stage(np.append(np.arange(n + 1), n + 3), indices, weights, n)
+    assert isinstance(stage.sampler, RedrawTable)
+    codes = np.array([0, 5, n - 1, n, n - 2] * 400)
+    drawn = draws(stage.sampler, codes, NoiseKey(bytes(32)))
+    assert_array_equal(drawn[codes < n], codes[codes < n])
+    # Chi-square at 1e-6, with a fixed key.
+    assert set(drawn[codes == n]) == {0, 2, 9}
+    assert chisquare(np.bincount(drawn[codes == n])[[0, 2, 9]], [200, 100, 100]).pvalue > 1e-6
 
 
 @given(st.integers(1, 5).flatmap(strategies.channels), st.integers(0, 2**32), st.integers(1, 60))
@@ -237,50 +336,65 @@ def test_draws_of_a_large_channel_do_not_depend_on_the_batches():
     assert_array_equal(alone, whole[:300])
 
 
-@pytest.mark.parametrize("make", [alias_table, lambda stage: guide_table(stage, 8)])
-def test_ties_do_not_depend_on_the_batches(make):
-    # Most words tie in a source of small words, and each takes its second word by position.
-    table = make(two_outputs((1 << TAIL_BITS) + (1 << (TAIL_BITS - 1))))
+def uneven_table() -> AliasTable:
+    """Rows of one, two and 300 outputs, each with as many buckets as it needs."""
+    weights = np.concatenate([[SCALE], [(1 << 30) + (1 << 29), SCALE - (1 << 30) - (1 << 29)], uniform_weights(300)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sanitize._alias_table._SMALL_BUCKETS", 0)
+        table = alias_table(Stage(np.array([0, 1, 3, 303]), np.r_[7, 0, 1, 0:300], weights, 300))
+    assert table.only is not None
+    return table
+
+
+TIED = (1 << 46) + (1 << 45)  # a threshold inside short word 1
+MAKERS = {
+    "alias": lambda: (alias_table(two_outputs(TIED)), [0], 1 << 16),
+    "dense": lambda: (dense_table(two_outputs(TIED)), [0], 1 << 16),
+    "keep": lambda: (keeping(np.full(3, TIED)).sampler, [2], 1 << 16),
+    # Output 1 of three begins inside the word of a third.
+    "uniform": lambda: (Stage(np.array([0, 3]), np.arange(3), uniform_weights(3), 3).sampler, [0], (1 << 32) // 3),
+    "uneven": lambda: (uneven_table(), [1], 1),
+    "uneven, mostly one output": lambda: (uneven_table(), [0, 0, 0, 0, 1], 1),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_ties_do_not_depend_on_the_batches(maker):
+    # Most words tie, and each takes its second word by the number of its row.
+    table, inputs, word = MAKERS[maker]()
     rng = np.random.default_rng(4)
-    words = rng.choice([0, 1, 1, 1], 1000)
-    # Half of the seconds decide either way for both tables.
-    second = rng.choice(np.array([0, 2**63 + 2**62], np.uint64), 1000)
-    whole = table.draw(np.zeros(1000, int), GivenWords(words, second), 0, 0)
-    assert 0 < np.count_nonzero(whole) < 1000
+    rows = np.resize(inputs, 1000)
+    words = rng.choice([0, word, word, word], 1000)
+    second = rng.choice(np.array([0, 2**63 + 2**62], np.uint64), 1000)  # either side of every threshold
+    source = GivenWords(words, second)
+    whole = draws(table, rows, source)
+    assert source.ties > 100
+    assert len(set(whole[rows == inputs[-1]])) > 1
+    assert len(set(whole[(rows == inputs[-1]) & (words == word)])) > 1
     for size in (1, 7):
-        parts = [
-            table.draw(np.zeros(min(size, 1000 - i), int), GivenWords(words, second), 0, i)
-            for i in range(0, 1000, size)
-        ]
+        parts = [draws(table, rows[i : i + size], GivenWords(words, second), 0, i) for i in range(0, 1000, size)]
         assert_array_equal(np.concatenate(parts), whole)
 
 
 @pytest.mark.parametrize("n_rows", [1, 40])
-def test_a_packed_table_draws_what_the_plain_one_draws(n_rows):
+def test_paired_outputs_draw_what_separate_ones_draw(n_rows):
     rng = np.random.default_rng(n_rows)
-    (stage,) = Channel.from_matrix(rng.dirichlet(np.full(300, 0.2), n_rows)).stages
-    packed = alias_table(stage)
-    plain = replace(packed, packed=None, _lead=packed.lead, _outputs=packed.outputs.astype(np.int32))
+    matrix = rng.dirichlet(np.full(300, 0.2), n_rows)
+    matrix[:, 5] = 0
+    (stage,) = Channel.from_matrix(matrix / matrix.sum(axis=1, keepdims=True)).stages
+    paired = alias_table(stage)
+    first, second = np.divmod(paired.pair.astype(np.int64), 1 << 16)
+    plain = replace(paired, pair=None, first=first.astype(np.int32), second=second.astype(np.int32))
     codes = rng.integers(0, n_rows, 50_000)
-    assert packed.packed is not None
-    assert_array_equal(packed.draw(codes, NoiseKey(bytes(32)), 0, 5), plain.draw(codes, NoiseKey(bytes(32)), 0, 5))
-    # Where all words tie, second words decide in both.
-    tied = two_outputs((1 << 20 << TAIL_BITS) + (1 << 29))
-    one = alias_table(tied)
-    other = replace(one, packed=None, _lead=one.lead, _outputs=one.outputs.astype(np.int32))
-    second = rng.integers(0, 1 << 63, 1000).astype(np.uint64) << np.uint64(1)
-    words = GivenWords(np.full(1000, 1 << 20), second)
-    drawn = one.draw(np.zeros(1000, int), words, 0, 0)
-    assert 0 < drawn.sum() < 1000
-    assert_array_equal(drawn, other.draw(np.zeros(1000, int), words, 0, 0))
+    assert_array_equal(draws(paired, codes, NoiseKey(bytes(32)), 0, 5), draws(plain, codes, NoiseKey(bytes(32)), 0, 5))
 
 
 def test_outputs_beyond_sixteen_bits_are_drawn_whole():
     indices = np.array([3, 65_535, 65_536, 70_001])
     stage = Stage(np.array([0, 2, 4]), indices, np.full(4, SCALE // 2), 70_002)
     table = alias_table(stage)
-    assert table.packed is None
-    drawn = table.draw(np.repeat([0, 1], 500), NoiseKey(bytes(32)), 0, 0)
+    assert table.pair is None
+    drawn = draws(table, np.repeat([0, 1], 500), NoiseKey(bytes(32)))
     assert set(drawn[:500]) == {3, 65_535}
     assert set(drawn[500:]) == {65_536, 70_001}
 
@@ -296,7 +410,7 @@ def test_rows_of_any_sizes_get_their_integer_weights(sizes):
     expected = oracles.stage_matrix(stage)
     for most in (0, 1 << 16):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sanitize._sampler._SMALL_BUCKETS", most)
+            patch.setattr("sanitize._alias_table._SMALL_BUCKETS", most)
             table = alias_table(stage)
         assert drawn_law(table, len(sizes), stage.n_outputs) == expected
         assert len(set(sizes)) == 1 or most or table.bits is None or max(sizes) < 10
@@ -459,6 +573,31 @@ def test_codes_of_every_integer_type_draw_the_same(dtype):
     before = codes.astype(dtype)
     assert_array_equal(channel.sample(before, 3), channel.sample(codes, 3))
     assert_array_equal(before, codes)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint16, np.int64])
+def test_symbols_are_drawn_into_a_given_array(dtype):
+    channel, codes = sz.randomized_response(100, 1.0), np.arange(100)
+    out = np.full(100, 101, dtype)
+    assert channel.sample(codes, 3, out=out) is out
+    assert_array_equal(out, channel.sample(codes, 3))
+
+
+def test_symbols_may_be_drawn_over_the_codes():
+    channel = sz.randomized_response(100, 5.0)
+    codes = np.arange(200_000) % 100
+    expected = channel.sample(codes, 3)
+    longer = np.append(codes, np.zeros(70_000, int))
+    assert_array_equal(channel.sample(longer[:-70_000], 3, out=longer[70_000:]), expected)
+    assert_array_equal(channel.sample(codes, 3, out=codes), expected)
+
+
+@pytest.mark.parametrize(
+    "out", [np.empty(3, np.int32), np.empty(4, np.int8), np.empty(4), np.empty((4, 1), int), [0] * 4]
+)
+def test_arrays_that_do_not_hold_the_symbols_are_refused(out):
+    with pytest.raises(InvalidChannel, match="4 integers of a type that holds 0 to 299"):
+        sz.randomized_response(300, 1.0).sample(np.zeros(4, int), out=out)
 
 
 def test_no_rows_draw_nothing():

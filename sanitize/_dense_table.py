@@ -1,0 +1,122 @@
+"""Draws from dense rows: alias buckets as wide as the word that decides, so that they stay in the cache.
+
+Where every input has every output, the first output of bucket j is j, which need not be stored. A bucket is one
+number: leading bits of its threshold, then m bits for its second output. A word brings m bits for the bucket, and
+the bits after them are compared with the threshold's; where these tie, more bits decide by the integers over 2**62.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._alias import Buckets, bits_of
+from sanitize._random import words_here_and_there, words_in_turn
+from sanitize._sampler import Scratch, choose, place_type, where_small, word_type
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize._random import RandomWords
+    from sanitize._sampler import Drawing
+
+_MOST_OUTPUTS = 1 << 16
+
+
+def is_dense(n_rows: int, n_outputs: int, n_entries: int) -> bool:
+    """Whether every input has every output, and the second output leaves half of a word to the threshold."""
+    return n_entries == n_rows * n_outputs and 1 < n_outputs <= _MOST_OUTPUTS
+
+
+@dataclass(frozen=True, eq=False)
+class DenseTable:
+    """Buckets of all rows, 2**m a row.
+
+    Attributes
+    ----------
+    bits : int
+        m.
+    packed : ndarray of uint16 or uint32, shape (n_rows << m,)
+        Leading bits of the threshold, and m bits of the second output.
+    threshold : ndarray of int64, shape (n_rows << m,)
+        Mass of the first output in units of 2**-scale_bits; 0 where the bucket has one output only.
+    scale_bits : int
+    """
+
+    bits: int
+    packed: NDArray[Any]
+    threshold: NDArray[np.int64]
+    scale_bits: int
+
+    @classmethod
+    def build(cls, indptr: NDArray[np.int64], weights: NDArray[np.int64], scale_bits: int) -> DenseTable:
+        """Table for dense rows of integers that sum to 2**scale_bits each."""
+        n_rows = len(indptr) - 1
+        m = int(bits_of(np.diff(indptr[:2]))[0])
+        buckets = Buckets.of(indptr, weights, scale_bits, np.full(n_rows, m))
+        # A full bucket names one output twice, and as the second one it needs no threshold of one past the end.
+        threshold = np.where(buckets.threshold >> (scale_bits - m), 0, buckets.threshold)
+        dtype = word_type(m)
+        packed = (threshold >> (scale_bits - 8 * dtype.itemsize)).astype(dtype)
+        packed <<= dtype.type(m)
+        packed |= buckets.second.astype(dtype)
+        return cls(m, packed, threshold, scale_bits)
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of the words that decide."""
+        return 8 * self.packed.dtype.itemsize
+
+    def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
+        """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
+        following, first = words_in_turn(source, 2 * lane, start, self.packed.dtype), start
+        words_at, scratch = words_here_and_there(source, 2 * lane + 1), Scratch()
+
+        def draw(rows: NDArray[Any]) -> NDArray[Any]:
+            nonlocal first
+            words = following(len(rows))
+            number, first = first, first + len(rows)
+            outputs, ties = self._draw(rows, words, scratch)
+            if len(ties):
+                outputs[ties] = self._exact(rows[ties], words[ties], words_at(number + ties))
+            return outputs
+
+        return draw
+
+    def _draw(self, rows: NDArray[Any], words: NDArray[Any], scratch: Scratch) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Outputs of a block of rows, and which of them are not decided."""
+        size, dtype = len(rows), self.packed.dtype
+        own = np.right_shift(words, dtype.type(self.word_bits - self.bits), out=scratch("own", dtype, size))
+        place = own
+        if len(self.packed) > 1 << self.bits:
+            place = scratch.copy("place", place_type(len(self.packed)), rows)
+            place <<= place.dtype.type(self.bits)
+            np.bitwise_or(place, own, out=place, casting="unsafe")
+        bucket = self.packed.take(
+            scratch.copy("index", np.intp, place), out=scratch("bucket", dtype, size), mode="clip"
+        )
+        rest = np.left_shift(words, dtype.type(self.bits), out=scratch("rest", dtype, size))
+        # The upper bits decide unless they are equal, whatever the lower ones are.
+        is_own = np.less(rest, bucket, out=scratch("is_own", np.bool_, size))
+        rest ^= bucket
+        lower = dtype.type((1 << self.bits) - 1)
+        ties = where_small(rest, lower, scratch)
+        # Outputs fit 16 bits, where arithmetic is twice as fast.
+        narrow = own if dtype == np.uint16 else scratch.copy("narrow", np.uint16, own)
+        second = bucket if dtype == np.uint16 else scratch.copy("second", np.uint16, bucket)
+        outputs = choose(is_own, narrow, second, scratch("outputs", np.uint16, size))
+        outputs &= np.uint16(lower)
+        return outputs, ties
+
+    def _exact(self, rows: NDArray[Any], words: NDArray[Any], more: NDArray[np.uint64]) -> NDArray[Any]:
+        """Outputs by all bits: those of the word after the bucket's number, then those of another word."""
+        rest_bits, more_bits = self.word_bits - self.bits, self.scale_bits - self.word_bits
+        wide = words.astype(np.int64)
+        own = wide >> rest_bits
+        place = rows.astype(np.int64) << self.bits | own
+        number = (wide & ((1 << rest_bits) - 1)) << more_bits
+        number |= (more >> np.uint64(64 - more_bits)).astype(np.int64)
+        second = self.packed[place] & self.packed.dtype.type((1 << self.bits) - 1)
+        return np.where(number < self.threshold[place], own, second)
