@@ -10,11 +10,11 @@ import hashlib
 import hmac
 import os
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from sanitize.errors import InvalidParameter
 
@@ -143,14 +143,18 @@ def words_here_and_there(source: RandomWords, lane: int) -> WordsAt:
     """Function that gives a 64-bit word of a lane for each of some positions, to be called many times."""
     if not isinstance(source, NoiseKey):
         return partial(source.words_at, lane)
-    # One block at a time is what counter mode does too, but it cannot leap.
-    encryptor = Cipher(algorithms.AES(source.key), modes.ECB()).encryptor()
+    key = source.key
+
+    @cache
+    def encryptor() -> CipherContext:  # few draws ask for it
+        # One block at a time is what counter mode does too, but it cannot leap.
+        return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
 
     def at(positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         blocks = np.empty((len(positions), 2), ">u8")
         blocks[:, 0] = lane
         blocks[:, 1] = positions
-        return np.frombuffer(encryptor.update(blocks.tobytes()), "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
+        return np.frombuffer(encryptor().update(blocks.tobytes()), "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
 
     return at
 
