@@ -16,9 +16,10 @@ from sanitize._facts import ReleaseFacts
 from sanitize._files import opened
 from sanitize._frame import Table
 from sanitize._ledger_file import Book, Entry, keyed_digest
-from sanitize._parts import Tuples, tuple_channel
+from sanitize._parts import Tuples
 from sanitize._rows import ReducedChannel
 from sanitize._source import Source
+from sanitize._tuple_channel import tuple_channel
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Channel
