@@ -19,7 +19,9 @@ from scipy import stats
 import sanitize as sz
 from sanitize import _verify_law as law
 from sanitize import _verify_noise as noise
+from sanitize._verify_checks import RowChecks
 from sanitize._verify_pages import Pages
+from sanitize._verify_rows import Observed, Streams
 from sanitize._verify_scan import Scanner, in_base64, spellings
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, VerificationFailed
@@ -79,6 +81,17 @@ def merging(**settings) -> SubsetMerging:
 
 def response() -> RandomizedResponse:
     return RandomizedResponse(1.5, **ROLES)
+
+
+def observed(channel, n_s, s, x, y, rows, blocks=(1, 1)) -> Observed:
+    """Rows that are there already, read in so many blocks of the source and of the release."""
+    inputs = np.zeros((n_s, channel.n_inputs), np.int64)
+    np.add.at(inputs, (s, x), 1)
+    streams = Streams(
+        lambda: zip(np.array_split(s, blocks[0]), np.array_split(x, blocks[0]), strict=True),
+        lambda: iter(np.array_split(y, blocks[1])),
+    )
+    return Observed.of(channel, inputs, streams, rows)
 
 
 def failed(verification) -> list[str]:
@@ -765,16 +778,13 @@ def test_repeats_are_found_at_the_distance_they_have():
 
 def test_false_alarms_are_as_rare_as_stated_when_the_rate_is_large():
     """With false_alarm=0.5, honest rows fail at most half the time: 200 seeds, binomial tail below 1e-9 beyond 140."""
-    from sanitize._verify_checks import RowChecks
-    from sanitize._verify_rows import Observed
-
     channel = sz.randomized_response(5, 1.0)
     alarms = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
         x = rng.integers(0, 5, 300).astype(np.int32)
         y = channel.sample(x, seed)
-        seen = Observed(channel, 2, rng.integers(0, 2, 300).astype(np.int32), x, y)
+        seen = observed(channel, 2, rng.integers(0, 2, 300).astype(np.int32), x, y, "keep")
         judged = RowChecks(seen, "keep", 0.5)
         judged.possible()
         judged.frequencies()
