@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from sanitize._frame import Table
+from sanitize._ledger_law import CountedElsewhere
 from sanitize._parquet_fit import fit
 from sanitize._parquet_source import ParquetSource
 from sanitize._parquet_target import summary
@@ -24,6 +25,7 @@ from sanitize._release import bare_design, no_mechanism
 from sanitize._source import BATCH_ROWS
 from sanitize._target import Target
 from sanitize._tasks import (
+    CountReleases,
     CountRows,
     RewriteRows,
     WriteShuffled,
@@ -32,16 +34,20 @@ from sanitize._tasks import (
     without_files,
 )
 from sanitize.errors import InvalidParameter, SourceChanged, TargetError, TargetExists, UnseenSymbolWarning
+from sanitize.ledger import as_ledger, recorded
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
+    from sanitize._ledger_file import Entry
+    from sanitize._ledger_law import Tally
     from sanitize._order import OrderAudit
     from sanitize._parquet_passes import Rows
     from sanitize._release import Layout, Release
     from sanitize._source import Source
     from sanitize.joint import ContingencyTable
+    from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
@@ -79,6 +85,7 @@ def release_by_tasks(
     key: bytes | None,
     force: bool,
     task_rows: int,
+    ledger: Ledger | str | os.PathLike[str] | None,
 ) -> LeakageReport:
     """The release of `sanitize.privatize_parquet`, its two passes run by an engine, as a folder of parts."""
     if rows not in ("shuffle", "keep"):
@@ -88,6 +95,7 @@ def release_by_tasks(
     words = keyed(sanitizer, key)
     opened = ParquetSource.open(Path(source).absolute())
     place = _folder(Path(target).absolute(), opened.root, force=force)
+    book = as_ledger(ledger)
     tasks = tasks_of(opened, task_rows)
     shared = without_files(opened)
 
@@ -101,6 +109,12 @@ def release_by_tasks(
             order.table.add(counted.order)
         return counted.table, counted.clipped
 
+    def tally(entries: tuple[Entry, ...]) -> Tally:
+        opened.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.public))))
+        counted = engine.run(CountReleases(shared, entries), tasks, "ledger")
+        opened.unchanged()
+        return counted
+
     fitted, counts = fit(opened, sanitizer, BATCH_ROWS, rows, counting)
     if key is not None:
         sanitizer.report_ = sanitizer.report_.with_key()
@@ -108,17 +122,19 @@ def release_by_tasks(
     # An unseen symbol in the second pass means a changed source, whatever the sanitizer does with it elsewhere.
     release = replace(for_workers(fitted), handle_unknown="high_risk")
     footer = summary(sanitizer.report_, rows)
-    if rows == "keep":
-        with _parts(place, len(tasks)) as folder:
-            drawn = engine.run(RewriteRows(shared, release, words, folder, footer), tasks, "rewrite")
+    # Recorded here, where there is one asking machine, and not by workers, who may do a task twice.
+    with recorded(book, CountedElsewhere(tally), sanitizer, key=key, target=place.path):
+        if rows == "keep":
+            with _parts(place, len(tasks)) as folder:
+                drawn = engine.run(RewriteRows(shared, release, words, folder, footer), tasks, "rewrite")
+                _check_same(opened, drawn.seen, expected)
+        else:
+            drawn = engine.run(RewriteRows(shared, release, words, None, footer), tasks, "draw")
             _check_same(opened, drawn.seen, expected)
-    else:
-        drawn = engine.run(RewriteRows(shared, release, words, None, footer), tasks, "draw")
-        _check_same(opened, drawn.seen, expected)
-        parts = shuffled_parts(drawn.released, words, len(opened.files), task_rows)
-        with _parts(place, len(parts)) as folder:
-            engine.run(WriteShuffled(shared, release, words.derive("shuffled"), folder, footer), parts, "write")
-            opened.unchanged()
+            parts = shuffled_parts(drawn.released, words, len(opened.files), task_rows)
+            with _parts(place, len(parts)) as folder:
+                engine.run(WriteShuffled(shared, release, words.derive("shuffled"), folder, footer), parts, "write")
+                opened.unchanged()
     return sanitizer.report_
 
 

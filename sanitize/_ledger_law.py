@@ -16,9 +16,10 @@ from sanitize._facts import ReleaseFacts
 from sanitize._files import opened
 from sanitize._frame import Table
 from sanitize._ledger_file import Book, Entry, keyed_digest
-from sanitize._parts import Tuples, tuple_channel
+from sanitize._parts import Tuples
 from sanitize._rows import ReducedChannel
 from sanitize._source import Source
+from sanitize._tuple_channel import tuple_channel
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Channel
@@ -27,7 +28,7 @@ from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.report import VERDICT_TOLERANCE, LeakageReport
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sanitize.budgets import Budget
 
@@ -119,28 +120,77 @@ class _Run:
         return [Channel(stages, states, Alphabet.of_size(self.column, stages[-1].n_outputs))]
 
 
+@dataclass(frozen=True)
+class Tally:
+    """Counts of S and each of some releases, and of S and all of them together.
+
+    Attributes
+    ----------
+    singles : tuple of ContingencyTable
+        S and the public symbol that each release gets.
+    whole : ContingencyTable or None
+        S and what all releases tell apart; None where that is too many to count.
+    """
+
+    singles: tuple[ContingencyTable, ...]
+    whole: ContingencyTable | None
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry], rows: Any) -> Tally:
+        """Counts of the rows of a frame, of files, or of whoever counts them."""
+        if isinstance(rows, CountedElsewhere):
+            return rows.tally(tuple(entries))
+        runs = [_Run.of(number, entry) for number, entry in enumerate(entries, 1)]
+        sensitive = entries[0].layout.sensitive
+        orders = [{n: b.labels for n, b in run.entry.layout.bins.items() if n in sensitive} for run in runs]
+        singles = [
+            ContingencyTable.empty(sensitive, [run.column], order) for run, order in zip(runs, orders, strict=True)
+        ]
+        whole: ContingencyTable | None = ContingencyTable.empty(sensitive, [run.column for run in runs], orders[0])
+        layouts = [entry.layout for entry in entries]
+        names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.public))
+        numeric = {name for layout in layouts for name in layout.bins}
+        for batch in _batches(rows, list(names), numeric):
+            codes = {run.column: run.entry.encode(batch) for run in runs}
+            for run, single in zip(runs, singles, strict=True):
+                single.count(_beside(run, batch, {run.column: codes[run.column]}))
+            if whole is not None:
+                states = {run.column: run.reduced.states[codes[run.column]].astype(np.int32) for run in runs}
+                try:
+                    whole.count(_beside(runs[0], batch, states))
+                except ColumnError:
+                    whole = None
+        return cls(tuple(singles), whole)
+
+    def merged(self, other: Tally) -> Tally:
+        """Counts of the rows of both; the same, however the rows were cut."""
+        singles = tuple(one.merged(two) for one, two in zip(self.singles, other.singles, strict=True))
+        try:
+            whole = None if self.whole is None or other.whole is None else self.whole.merged(other.whole)
+        except ColumnError:
+            whole = None
+        return Tally(singles, whole)
+
+
+@dataclass(frozen=True)
+class CountedElsewhere:
+    """Rows that are counted by others: by the workers of an engine.
+
+    Attributes
+    ----------
+    tally : callable
+        From releases to the counts of all rows, as `Tally.of` has them.
+    """
+
+    tally: Callable[[tuple[Entry, ...]], Tally]
+
+
 def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], int, ContingencyTable | None]:
     """Digest of the counts of each release, the number of rows, and the counts of all together unless too many."""
-    sensitive = runs[0].entry.layout.sensitive
-    orders = [{n: b.labels for n, b in run.entry.layout.bins.items() if n in sensitive} for run in runs]
-    singles = [ContingencyTable.empty(sensitive, [run.column], order) for run, order in zip(runs, orders, strict=True)]
-    counts: ContingencyTable | None = ContingencyTable.empty(sensitive, [run.column for run in runs], orders[0])
-    layouts = [run.entry.layout for run in runs]
-    names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.public))
-    numeric = {name for layout in layouts for name in layout.bins}
-    for batch in _batches(rows, list(names), numeric):
-        codes = {run.column: run.entry.encode(batch) for run in runs}
-        for run, single in zip(runs, singles, strict=True):
-            single.count(_beside(run, batch, {run.column: codes[run.column]}))
-        if counts is not None:
-            states = {run.column: run.reduced.states[codes[run.column]].astype(np.int32) for run in runs}
-            try:
-                counts.count(_beside(runs[0], batch, states))
-            except ColumnError:
-                counts = None
-    if singles[0].n == 0:
+    tally = Tally.of([run.entry for run in runs], rows)
+    if tally.singles[0].n == 0:
         raise ColumnError("the table has no rows, so nothing is known of what a release of it tells")
-    return [keyed_digest(book, *_packed(single)) for single in singles], singles[0].n, counts
+    return [keyed_digest(book, *_packed(single)) for single in tally.singles], tally.singles[0].n, tally.whole
 
 
 def _beside(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> dict[str, Any]:

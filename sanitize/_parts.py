@@ -1,7 +1,6 @@
-"""Channels of the parts of a tuple, one after another, as one channel on the whole tuple.
+"""Stages that draw one part of a tuple, given its own symbol only, while the others pass through.
 
-Each part is drawn on its own, given its own symbol only, and what is kept passes through. A stage of the chain
-replaces one part of the tuple and has the integers of that part's own stage, so the law of the whole tuple is exact.
+A stage has the integers of that part's own stage, so the law of the whole tuple is exact.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import numpy as np
 from sanitize._keys import position_of
 from sanitize._stage import Stage
 from sanitize.alphabet import Alphabet
-from sanitize.channel import Channel
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -42,13 +40,18 @@ class PartStage(Stage):
         The part's own stage.
     part : int
         Number of the part.
-    component : ndarray of int32, shape (n_inputs,)
-        Symbol of the part in each input tuple.
+    tuples : Tuples
+        The input tuples.
     """
 
     kernel: Stage
     part: int
-    component: NDArray[np.int32]
+    tuples: Tuples
+
+    @cached_property
+    def component(self) -> NDArray[np.int32]:
+        """Symbol of the part in each input tuple, shape (n_inputs,)."""
+        return np.ascontiguousarray(self.tuples.codes[:, self.part])
 
     @cached_property
     def sampler(self) -> Sampler:
@@ -58,13 +61,12 @@ class PartStage(Stage):
     def take(self, inputs: NDArray[Any]) -> PartStage:
         """Stage with some of the input tuples, in the order given."""
         rows = super().take(inputs)
-        return PartStage(
-            rows.indptr, rows.indices, rows.weights, rows.n_outputs, self.kernel, self.part, self.component[inputs]
-        )
+        tuples = Tuples(self.tuples.codes[inputs], self.tuples.sizes)
+        return PartStage(rows.indptr, rows.indices, rows.weights, rows.n_outputs, self.kernel, self.part, tuples)
 
     def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
         rows = (self.indptr, self.indices, self.weights, self.n_outputs)
-        return PartStage, (*rows, self.kernel, self.part, self.component)
+        return PartStage, (*rows, self.kernel, self.part, self.tuples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +165,7 @@ class Tuples:
         ColumnError
             If they are too many.
         """
-        component = np.ascontiguousarray(self.codes[:, part])
+        component = self.codes[:, part]
         lengths = np.diff(kernel.indptr)[component]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         if indptr[-1] > _MOST_ENTRIES:
@@ -184,7 +186,7 @@ class Tuples:
         sizes = tuple(kernel.n_outputs if i == part else size for i, size in enumerate(self.sizes))
         ordered, rank = numbered(rows, sizes)
         indices = rank[position_of(keys, found, n_cells)]
-        stage = PartStage(indptr, indices, kernel.weights[entries], len(ordered), kernel, part, component)
+        stage = PartStage(indptr, indices, kernel.weights[entries], len(ordered), kernel, part, self)
         return stage, Tuples(ordered, sizes)
 
 
@@ -208,44 +210,3 @@ def _distinct(keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
     seen = np.zeros(n_cells, bool)
     seen[keys] = True
     return np.flatnonzero(seen)
-
-
-def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: Sequence[Sequence[Channel]]) -> Channel:
-    """Channel on tuples whose groups of columns pass through channels of their own; groups without one are kept.
-
-    Parameters
-    ----------
-    inputs : Alphabet
-        The tuples; its columns are those of the groups, in order.
-    groups : sequence of sequence of str
-    channels : sequence of sequence of Channel
-        Channels of each group, to be applied in turn. The first ones of all groups come first: what merges symbols
-        before anything is drawn keeps the tuples few.
-
-    Raises
-    ------
-    ColumnError
-        If the tuples would be too many.
-    """
-    tuples, alphabets = Tuples.split(inputs, groups)
-    ends = [given[-1].outputs if given else alphabet for given, alphabet in zip(channels, alphabets, strict=True)]
-    stages: list[Stage] = []
-    for part, kernel in _steps(channels):
-        stage, tuples = tuples.through(part, kernel)
-        stages.append(stage)
-    if not stages:
-        stages = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
-    return Channel(tuple(stages), inputs, tuples.alphabet(ends))
-
-
-def _steps(channels: Sequence[Sequence[Channel]]) -> list[tuple[int, Stage]]:
-    """Stages of all parts: what merges first, then the first channel of each part, then the second, and so on."""
-    merging: list[tuple[int, Stage]] = []
-    others: list[tuple[int, Stage]] = []
-    for turn in range(max((len(given) for given in channels), default=0)):
-        for part, given in enumerate(channels):
-            drawn = turn > 0
-            for stage in given[turn].stages if turn < len(given) else ():
-                drawn = drawn or not stage.is_deterministic
-                (others if drawn else merging).append((part, stage))
-    return merging + others

@@ -93,6 +93,10 @@ class Layout:
             if len(set(names)) < len(names):
                 raise ColumnError(f"a {kind} column is listed twice")
 
+    def bare(self) -> Layout:
+        """Roles and symbols alone: all that rows need once a channel is designed."""
+        return Layout(self.sensitive, self.public, self.bins, self.missing, self.labelled)
+
     def empty_table(self) -> ContingencyTable:
         """Contingency table without rows."""
         orders = {name: bins.labels for name, bins in self.bins.items()}

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from sanitize._columns import check_type
 from sanitize._measurement import Measure
-from sanitize.binning import Bins
+from sanitize.binning import Bins, Grid
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
-from sanitize.channel import Channel
+from sanitize.channel import CHANNEL_VERSION, Channel
 from sanitize.errors import InvalidParameter, SanitizeError
 from sanitize.mechanisms import CapacityBudget
 
@@ -133,17 +133,44 @@ def budget_from(state: Any) -> Budget:
     return made
 
 
+def bins_to(bins: Bins) -> dict[str, Any]:
+    """Bins of one column, or its grid, as edges and points."""
+    if type(bins) not in (Bins, Grid):
+        raise InvalidParameter(f"the bins of column {bins.column!r} are not the library's own and cannot be saved")
+    grid = list(bins.values) if isinstance(bins, Grid) else None
+    return {
+        "column": bins.column,
+        "edges": list(bins.edges),
+        "learned": bins.learned,
+        "whole": bins.whole,
+        "grid": grid,
+    }
+
+
 def bins_from(state: Any) -> Bins:
-    """Bins of one column."""
-    fields(state, ("column", "edges", "learned", "whole"), "the bins of a column")
+    """Inverse of `bins_to`."""
+    fields(state, ("column", "edges", "learned", "whole", "grid"), "the bins of a column")
+    column = text_of(state["column"], "the column of bins")
     edges = listed(state["edges"], lambda edge: number_of(edge, "an edge"), "the edges of bins")
-    ascending = len(edges) >= 2 and all(a < b for a, b in pairwise(edges))
     single = len(edges) == 2 and edges[0] == edges[1]  # quantiles of a column of one value
-    if not (ascending or single) or not all(map(math.isfinite, edges)):
+    if not (single or _ascending(edges, 2)) or not all(map(math.isfinite, edges)):
         raise Damaged("the edges of bins must be finite and ascending")
-    if not isinstance(state["learned"], bool) or not isinstance(state["whole"], bool):
+    learned, whole = state["learned"], state["whole"]
+    if not isinstance(learned, bool) or not isinstance(whole, bool):
         raise Damaged("bins say with true or false whether they were learned and are whole")
-    return Bins(text_of(state["column"], "the column of bins"), edges, state["learned"], state["whole"])
+    if state["grid"] is None:
+        return Bins(column, edges, learned, whole)
+    points = listed(state["grid"], lambda point: number_of(point, "a point of a grid"), "a grid")
+    inside = len(points) == len(edges) - 1 and all(
+        a <= x <= b for x, (a, b) in zip(points, pairwise(edges), strict=True)
+    )
+    if learned or not inside or not _ascending(points, 1) or (whole and not all(x.is_integer() for x in points)):
+        raise Damaged("the points of a grid must be ascending, one in each bin")
+    return Grid(column, edges, whole=whole, values=points)
+
+
+def _ascending(numbers: tuple[float, ...], fewest: int) -> bool:
+    return len(numbers) >= fewest and all(a < b for a, b in pairwise(numbers))
 
 
 def measure_from(state: Any) -> Measure:
@@ -165,15 +192,23 @@ def measure_to(measure: Mapping[str, Any]) -> dict[str, Any]:
 def channel_from(state: Any) -> Channel:
     """A kernel and its alphabets; whole numbers must be whole and symbols distinct and in order."""
     fields(state, _CHANNEL, "the channel")
+    if type(state["version"]) is not int or state["version"] != CHANNEL_VERSION:
+        raise Damaged("its channel has another version of the format")
     for name in ("inputs", "outputs"):
         fields(state[name], ("columns", "levels", "codes"), "an alphabet")
         listed(state[name]["columns"], lambda column: text_of(column, "a column"), "the columns of an alphabet")
         listed(state[name]["codes"], lambda row: _whole(row, "the codes of an alphabet"), "the codes of an alphabet")
     for stage in listed(state["stages"], lambda stage: stage, "the stages of a channel"):
-        fields(stage, ("indptr", "indices", "weights", "n_outputs"), "a stage")
-        for name in ("indptr", "indices", "weights"):
-            _whole(stage[name], f"the {name} of a stage")
-        _whole([stage["n_outputs"]], "the outputs of a stage")
+        if not isinstance(stage, dict) or "kernel" not in stage:
+            _check_rows(stage)
+            continue
+        fields(stage, ("part", "kernel", "tuples"), "a stage of a part")
+        _whole([stage["part"]], "the part of a stage")
+        _check_rows(stage["kernel"])
+        if stage["tuples"] is not None:
+            fields(stage["tuples"], ("codes", "sizes"), "the tuples of a stage")
+            _whole(stage["tuples"]["sizes"], "the sizes of tuples")
+            listed(stage["tuples"]["codes"], lambda row: _whole(row, "the codes of tuples"), "the codes of tuples")
     try:
         channel = Channel.from_json(json.dumps(state))
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
@@ -181,6 +216,13 @@ def channel_from(state: Any) -> Channel:
     for alphabet in (channel.inputs, channel.outputs):
         _check(alphabet)
     return channel
+
+
+def _check_rows(state: Any) -> None:
+    fields(state, ("indptr", "indices", "weights", "n_outputs"), "a stage")
+    for name in ("indptr", "indices", "weights"):
+        _whole(state[name], f"the {name} of a stage")
+    _whole([state["n_outputs"]], "the outputs of a stage")
 
 
 def _whole(state: Any, where: str) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._ledger_law import Tally
 from sanitize._order import OrderAudit
 from sanitize._parquet_fit import count_rows
 from sanitize._parquet_passes import Block, SecondPass, _sizes, write_blocks
@@ -28,10 +29,11 @@ from sanitize._target import new_file
 from sanitize.errors import SourceChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from sanitize._ledger_file import Entry
     from sanitize._release import Layout, Release
     from sanitize.joint import ContingencyTable
 
@@ -112,7 +114,7 @@ class _Slice(ParquetSource):
 
     def batches(
         self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any], None, None]:
         return super().batches(file, columns, batch_rows, self.row_groups if row_groups is None else row_groups)
 
     def unchanged(self) -> None:
@@ -134,16 +136,10 @@ class Counted:
 
     def merged(self, other: Counted) -> Counted:
         """Counts of the rows of both."""
-        order = None if self.order is None or other.order is None else _sum(self.order, other.order)
+        order = None if self.order is None or other.order is None else self.order.merged(other.order)
         clipped = Counter(self.clipped)
         clipped.update(other.clipped)
-        return Counted(_sum(self.table, other.table), order, dict(clipped))
-
-
-def _sum(one: ContingencyTable, other: ContingencyTable) -> ContingencyTable:
-    both = replace(one)  # `add` sets new arrays and leaves the old ones alone
-    both.add(other)
-    return both
+        return Counted(self.table.merged(other.table), order, dict(clipped))
 
 
 @dataclass(frozen=True)
@@ -175,6 +171,20 @@ class CountRows:
         table, clipped = count_rows(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order)
         task.check(table.n)
         return Counted(table, order.table if order else None, clipped)
+
+
+@dataclass(frozen=True)
+class CountReleases:
+    """Pass for a ledger over one task: what the rows are to each of some releases, and to all together."""
+
+    source: ParquetSource
+    entries: tuple[Entry, ...]
+
+    def __call__(self, task: Task) -> Tally:
+        """Counts of the rows of a task."""
+        tally = Tally.of(self.entries, _Slice.of(self.source, task))
+        task.check(tally.singles[0].n)
+        return tally
 
 
 @dataclass(frozen=True)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize import _verify_law as law
 from sanitize import _verify_noise as noise
+from sanitize._verify_order import log_chance_of_same_order
+from sanitize._verify_rows import equal_draws, printed_of
 from sanitize.joint import JointDistribution
 from sanitize.lift import max_log_lift
 from sanitize.measures import mutual_information
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterable, Sequence
 
     from sanitize._parquet_passes import Rows
     from sanitize._verify_rows import Observed
 
 # Checks that may raise a false alarm share the stated rate equally.
 _CHANCES = 6
-_GROUPED_CELLS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -80,24 +79,18 @@ class RowChecks:
     def possible(self) -> None:
         """Every printed symbol can come from a row of the source, and groups that no row leaves keep their rows."""
         seen = self.seen
-        unknown = int((seen.y < 0).sum())
-        inputs, outputs = law.closed_groups(seen.channel, seen.x_counts > 0)
+        inputs, outputs = seen.groups
         unreached = int(seen.y_counts[outputs < 0].sum())
         n_groups = int(max(inputs.max(), outputs.max())) + 1
         rows_in = np.bincount(inputs, weights=seen.x_counts, minlength=n_groups)
         rows_out = np.bincount(outputs[outputs >= 0], weights=seen.y_counts[outputs >= 0], minlength=n_groups)
-        wrong = int((rows_in != rows_out).sum()) if not unknown else 0
-        if self.rows == "keep":
-            sure = seen.y >= 0
-            if seen.dense is not None:
-                impossible = int((seen.dense[seen.x[sure], seen.y[sure]] == 0).sum())
-            else:
-                impossible = int((inputs[seen.x[sure]] != outputs[seen.y[sure]]).sum())
-        else:
-            impossible = 0
+        wrong = int((rows_in != rows_out).sum()) if not seen.unknown else 0
+        impossible = seen.outside
+        if seen.dense is not None and seen.pairs is not None:
+            impossible = int(seen.pairs[seen.dense == 0].sum())
         groups = len(np.unique(inputs[seen.x_counts > 0]))
         faults = [
-            f"{unknown} rows hold a symbol that the channel never prints" if unknown else "",
+            f"{seen.unknown} rows hold a symbol that the channel never prints" if seen.unknown else "",
             f"{unreached} rows hold a symbol that no row of the source leads to" if unreached else "",
             f"{impossible} rows hold a symbol that their own row of the source cannot lead to" if impossible else "",
             f"{wrong} of {groups} groups of symbols that no row leaves gained or lost rows" if wrong else "",
@@ -109,16 +102,13 @@ class RowChecks:
 
     def frequencies(self) -> None:
         """Symbols are as frequent as the channel makes them, given the symbols of the source."""
-        seen, n = self.seen, max(len(self.seen.x), 1)
+        seen, n = self.seen, max(int(self.seen.x_counts.sum()), 1)
         mean, variance = law.expected_counts(seen.channel, seen.x_counts, seen.dense)
         evidence = law.log_evidence(seen.y_counts[None, :], mean / n)
         worst = float(law.log_bennett(seen.y_counts - mean[0], variance[0]).min()) + math.log(len(mean[0]))
         logs = [-evidence, worst]
-        if self.rows == "keep" and seen.dense is not None and seen.dense.size <= _GROUPED_CELLS:
-            sure = seen.y >= 0
-            cells = seen.x[sure].astype(np.int64) * seen.channel.n_outputs + seen.y[sure]
-            table = np.bincount(cells, minlength=seen.dense.size).reshape(seen.dense.shape)
-            logs.append(-law.log_evidence(np.where(seen.dense > 0, table, 0), seen.dense))
+        if seen.dense is not None and seen.pairs is not None:
+            logs.append(-law.log_evidence(np.where(seen.dense > 0, seen.pairs, 0), seen.dense))
         what = "pairs of source and released symbols" if len(logs) == 3 else "released symbols"
         bad = f"{what} do not follow the channel"
         if seen.dense is not None:
@@ -132,17 +122,14 @@ class RowChecks:
     def tells(self) -> None:
         """Released rows tell S no more than the channel lets them; measured where rows are aligned."""
         seen = self.seen
-        if self.rows != "keep":
+        if seen.told is None:
             self.checks.append(
                 Check.passed("leakage", "rows are shuffled, so none can be laid beside its sensitive one")
             )
             return
-        sure = seen.y >= 0
-        pairs = self._table(seen.s[sure], seen.n_s, seen.y[sure], seen.channel.n_outputs)
-        inputs = self._table(seen.s, seen.n_s, seen.x, seen.channel.n_inputs)
-        mean, variance = law.expected_counts(seen.channel, inputs, seen.dense)
-        log_chance = float(law.log_bennett(pairs - mean, variance).min()) + math.log(pairs.size)
-        used = pairs[:, pairs.sum(axis=0) > 0]
+        mean, variance = law.expected_counts(seen.channel, seen.inputs, seen.dense)
+        log_chance = float(law.log_bennett(seen.told - mean, variance).min()) + math.log(seen.told.size)
+        used = seen.told[:, seen.told.sum(axis=0) > 0]
         released = JointDistribution.from_matrix(used[used.sum(axis=1) > 0] / max(used.sum(), 1))
         figures = (
             f"the released rows tell {mutual_information(released):.4g} nats of the sensitive columns, log-lift at "
@@ -158,9 +145,8 @@ class RowChecks:
             why = "rows are shuffled" if self.rows != "keep" else "the channel is too large to write out"
             self.checks.append(Check.passed("noise", f"not looked at row by row: {why}"))
             return
-        draws = noise.residuals(seen.dense, seen.x, seen.y)
-        log_chance, distance = noise.log_chance_of_repeats(draws)
-        between = noise.log_chance_of_parts(noise.draws_of_parts(seen, groups)) if len(groups) > 1 else 0.0
+        log_chance, distance = noise.log_chance_of_repeats(noise.residuals(seen.dense, *seen.first))
+        between = noise.log_chance_of_parts(seen, groups) if len(groups) > 1 else 0.0
         bad = f"noise repeats itself {distance} rows later" if log_chance <= between else "parts share their noise"
         log_chance = min(0.0, min(log_chance, between) + math.log(2))
         self._chance("noise", log_chance, "each row has noise of its own", bad)
@@ -168,14 +154,13 @@ class RowChecks:
     def order(self) -> None:
         """Shuffled rows stand in an order that tells nothing."""
         seen = self.seen
-        if self.rows == "keep":
+        if seen.order is None:
             self.checks.append(Check.passed("order", "rows keep their order, which the design measures"))
             return
-        beside: list[tuple[NDArray[Any], int]] = [(seen.s, seen.n_s), (seen.x, seen.channel.n_inputs)]
-        log_chance, how = noise.log_chance_of_order(seen.y, seen.channel.n_outputs, beside)
+        log_chance, how = seen.order.log_chance()
         self._chance("order", min(0.0, log_chance), "the order of rows tells nothing", f"not shuffled: {how}")
 
-    def against(self, others: Sequence[tuple[Observed, bool]]) -> None:
+    def against(self, others: Iterable[tuple[Observed, bool]]) -> None:
         """The noise is not that of another release; ``others`` come with whether their bytes are the same."""
         logs = []
         for other, same_bytes in others:
@@ -195,17 +180,17 @@ class RowChecks:
     def _shared(self, other: Observed) -> float:
         seen = self.seen
         if self.rows != "keep":
-            return noise.log_chance_of_same_order(seen.y, other.y)
+            return log_chance_of_same_order(
+                lambda: printed_of(seen.streams, other.streams), (seen.channel.n_outputs, other.channel.n_outputs)
+            )
         if seen.dense is None or other.dense is None:
             return 0.0
         logs = []
-        if seen.channel == other.channel and np.array_equal(seen.x, other.x):
-            same = np.square(seen.dense).sum(axis=1)[seen.x]
-            logs.append(float(law.log_bennett((seen.y == other.y).sum() - same.sum(), (same * (1 - same)).sum())))
-        one, two = (noise.residuals(o.dense, o.x, o.y) for o in (seen, other) if o.dense is not None)
+        equal = equal_draws(seen, other) if seen.channel == other.channel else None
+        if equal is not None:
+            same = np.square(seen.dense).sum(axis=1)
+            expected, variance = seen.x_counts @ same, seen.x_counts @ (same * (1 - same))
+            logs.append(float(law.log_bennett(equal - expected, variance)))
+        one, two = (noise.residuals(o.dense, *o.first) for o in (seen, other) if o.dense is not None)
         logs.append(noise.log_chance_of_repeats(one, two)[0])
         return min(logs) + math.log(len(logs))
-
-    @staticmethod
-    def _table(a: NDArray[Any], n_a: int, b: NDArray[Any], n_b: int) -> NDArray[np.int64]:
-        return np.bincount(a.astype(np.int64) * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)

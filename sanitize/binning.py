@@ -1,7 +1,8 @@
-"""Numeric columns as intervals, and intervals printed as values again."""
+"""Numeric columns as intervals or points of a grid, and intervals printed as values again."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -109,6 +111,58 @@ class Bins:
             return pa.array(low[codes] + np.floor(unit * span[codes]).astype(np.int64), mask=missing)
         low, high = edges[:-1][codes], edges[1:][codes]
         return pa.array(low + unit * (high - low), mask=missing)
+
+
+@dataclass(frozen=True)
+class Grid(Bins):
+    """Nearest point of a declared grid, for values clipped to declared bounds."""
+
+    values: tuple[float, ...] = ()
+
+    @classmethod
+    def declared_on(
+        cls, column: str, bounds: Sequence[float], step: float | None, points: int, values: ArrowColumn
+    ) -> Grid:
+        """Grid of a column from its bounds and a step, or from the number of points."""
+        try:
+            low, high = (float(bound) for bound in bounds)
+        except (TypeError, ValueError):
+            raise InvalidParameter(f"bounds of {column!r} must be a pair (low, high), got {bounds!r}") from None
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise InvalidParameter(f"bounds of {column!r} must be finite with low < high, got {bounds!r}")
+        whole = Bins.declared(column, (low, high), values.type).whole  # refuses what is not numeric
+        if step is None:
+            if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
+                raise InvalidParameter(f"points must be a whole number >= 2, got {points!r}")
+            step = (high - low) / (points - 1)
+            step = math.ceil(step - 1e-9) if whole else step
+        elif isinstance(step, bool) or not isinstance(step, (int, float, np.floating, np.integer)):
+            raise InvalidParameter(f"step of {column!r} must be a number > 0, got {step!r}")
+        if not 0 < step <= high - low:
+            raise InvalidParameter(f"step of {column!r} must be > 0 and at most high - low, got {step}")
+        if whole and not (low.is_integer() and float(step).is_integer()):
+            raise InvalidParameter(
+                f"{column!r} holds integers: its lower bound and step must be whole, got {low}, {step}"
+            )
+        n = math.floor((high - low) / step + 1e-9) + 1
+        grid = low + step * np.arange(n) + 0.0
+        middles = (grid[:-1] + grid[1:]) / 2
+        return cls(column, (low, *middles.tolist(), high), whole=whole, values=tuple(grid.tolist()))
+
+    @property
+    def labels(self) -> Any:
+        """The grid itself: its points are the symbols."""
+        return as_arrow(np.array(self.values, dtype=np.int64 if self.whole else np.float64), self.column)
+
+    def assign(self, values: ArrowColumn) -> Any:
+        """Nearest grid point of each row, and how many rows were clipped."""
+        if not np.isfinite(as_numbers(values)).all():
+            raise ColumnError(
+                f"column {self.column!r} has missing, NaN or infinite values, which no noise can hide; "
+                "impute or drop them first",
+                self.column,
+            )
+        return super().assign(values)
 
 
 def as_numbers(values: ArrowColumn) -> NDArray[np.float64]:

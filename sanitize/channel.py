@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from sanitize._channel_json import stages_from, stages_to
 from sanitize._random import Randomness, random_words
 from sanitize._sampler import draw_all, receiving
 from sanitize._stage import SCALE_BITS, Stage
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _FORMAT = "sanitize/channel"
-_VERSION = 1
+CHANNEL_VERSION = 2
+# Version 1 had no stages of parts; its channels are read as they are.
+_READ = (1, CHANNEL_VERSION)
 # Larger dense matrices are a mistake: every measure works on the stages.
 _DENSE_CELLS = 1 << 25
 
@@ -215,23 +218,18 @@ class Channel:
         )
 
     def to_json(self) -> str:
-        """The kernel and its symbols as text; P_SX is not part of it, but in-group resampling tells P_X."""
+        """The kernel and its symbols as text; P_SX is not part of it, but in-group resampling tells P_X.
+
+        What is read back draws the same symbols from the same key.
+        """
         return json.dumps(
             {
                 "format": _FORMAT,
-                "version": _VERSION,
+                "version": CHANNEL_VERSION,
                 "scale_bits": SCALE_BITS,
                 "inputs": self.inputs.to_dict(),
                 "outputs": self.outputs.to_dict(),
-                "stages": [
-                    {
-                        "indptr": stage.indptr.tolist(),
-                        "indices": stage.indices.tolist(),
-                        "weights": stage.weights.tolist(),
-                        "n_outputs": stage.n_outputs,
-                    }
-                    for stage in self.stages
-                ],
+                "stages": stages_to(self.stages),
             }
         )
 
@@ -244,13 +242,10 @@ class Channel:
             raise InvalidChannel("this is not a channel: the text is not JSON") from None
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
             raise InvalidChannel(f"this is not a channel: expected the format {_FORMAT!r}")
-        if state.get("version") != _VERSION or state.get("scale_bits") != SCALE_BITS:
+        if state.get("version") not in _READ or state.get("scale_bits") != SCALE_BITS:
             raise InvalidChannel("this channel was written by an incompatible version; design it again")
         try:
-            stages = tuple(
-                Stage(np.array(s["indptr"]), np.array(s["indices"]), np.array(s["weights"]), s["n_outputs"])
-                for s in state["stages"]
-            )
+            stages = stages_from(state["stages"])
             return cls(stages, Alphabet.from_dict(state["inputs"]), Alphabet.from_dict(state["outputs"]))
         except (KeyError, TypeError, IndexError, ValueError) as error:
             if isinstance(error, InvalidChannel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +97,12 @@ class ContingencyTable:
         self.counts = self.counts.astype(dtype)
         self.counts[np.ix_(rows, columns)] += other.counts
         self.n += other.n
+
+    def merged(self, other: ContingencyTable) -> ContingencyTable:
+        """Counts of both tables; neither is changed."""
+        both = replace(self)  # `add` sets new arrays and leaves the old ones alone
+        both.add(other)
+        return both
 
     def _extend(self, sensitive: Alphabet, public: Alphabet) -> None:
         self.sensitive, rows, _ = self.sensitive.union(sensitive)

@@ -186,6 +186,20 @@ class Ledger:
                     return entry.number, report
 
 
+def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
+    """The ledger that a release was given, or that is in the file it was given."""
+    return ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger)
+
+
+def recorded(
+    ledger: Ledger | None, rows: Any, sanitizer: Sanitizer, *, key: bytes | None, target: Path | None
+) -> contextlib.AbstractContextManager[object]:
+    """The release in its ledger, if there is one, while a block writes it; see `Ledger.spending`."""
+    if ledger is None:
+        return contextlib.nullcontext()
+    return ledger.spending(rows, sanitizer, key=key, target=target)
+
+
 def _fitted(sanitizer: Sanitizer) -> Release:
     release: Release | None = getattr(sanitizer, "_release", None)
     if release is None:

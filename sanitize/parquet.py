@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, BinaryIO, overload
+from typing import TYPE_CHECKING, overload
 
 from sanitize._appended import AppendedReport, release_saved
 from sanitize._csv_target import formula_note
@@ -16,7 +15,7 @@ from sanitize._release import Layout
 from sanitize._source import BATCH_ROWS
 from sanitize._target import Target
 from sanitize.errors import InvalidParameter
-from sanitize.ledger import Ledger
+from sanitize.ledger import as_ledger, recorded
 from sanitize.report import LeakageReport
 from sanitize.saved import SavedRelease
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._files import From, To
-    from sanitize._source import Source
+    from sanitize.ledger import Ledger
     from sanitize.transformers import Sanitizer
 
 
@@ -137,6 +136,7 @@ def privatize_parquet(
             )
         return release_saved(source, target, sanitizer, rows=rows, key=key, force=force, batch_rows=batch_rows)
     place = place_of(target, source, force=force)
+    book = as_ledger(ledger)
     with opened(source, numeric(sanitizer)) as table:
         release, counts = fit(table, sanitizer, batch_rows, rows)
         words = random_words(sanitizer.random_state if key is None else key)
@@ -145,23 +145,10 @@ def privatize_parquet(
         if not isinstance(place, Target) or place.is_csv:
             sanitizer.report_ = sanitizer.report_.with_notes(formula_note(release.design.channel.outputs))
         passed = SecondPass(table, release, counts.counts.sum(axis=0), words, batch_rows)
-        with _recorded(ledger, table, sanitizer, key, place):
+        written = place.path if isinstance(place, Target) else None
+        with recorded(book, table, sanitizer, key=key, target=written):
             passed.write(place, rows, summary(sanitizer.report_, rows))
     return sanitizer.report_
-
-
-def _recorded(
-    ledger: Ledger | str | os.PathLike[str] | None,
-    table: Source,
-    sanitizer: Sanitizer,
-    key: bytes | None,
-    place: Target | BinaryIO,
-) -> contextlib.AbstractContextManager[object]:
-    """The release in its ledger, if there is one, while it is being written."""
-    if ledger is None:
-        return contextlib.nullcontext()
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return book.spending(table, sanitizer, key=key, target=place.path if isinstance(place, Target) else None)
 
 
 def plan_parquet(

@@ -9,7 +9,7 @@ what is released by it, so keep it like code.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from sanitize._release import Layout, Release, bare_design, no_mechanism
 from sanitize._saved_json import (
     Damaged,
     bins_from,
+    bins_to,
     budget_from,
     budget_to,
     channel_from,
@@ -33,7 +34,6 @@ from sanitize._saved_json import (
 from sanitize._source import check_regular, reading
 from sanitize._target import new_file, writing
 from sanitize._version import __version__
-from sanitize.binning import Bins
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from sanitize.transformers import Sanitizer
 
 _FORMAT = "sanitize/release"
-_VERSION = 1
+# Version 1, of no released library, redrew joint releases by other tables than the fitted one.
+_VERSION = 2
 _FIELDS = (
     "format",
     "version",
@@ -56,6 +57,7 @@ _FIELDS = (
     "public",
     "missing",
     "bins",
+    "labelled",
     "budget",
     "channel",
     "figures",
@@ -112,7 +114,7 @@ class SavedRelease:
         Raises
         ------
         InvalidParameter
-            If it is not fitted, keeps the sensitive columns, or has a budget that is not the library's own.
+            If it is not fitted, keeps the sensitive columns, or has a budget or bins that are not the library's own.
         BudgetExceeded
             If its report is over the budget.
         """
@@ -121,14 +123,11 @@ class SavedRelease:
             raise InvalidParameter(f"this {type(sanitizer).__name__} is not fitted yet; call fit first")
         if sanitizer.keep_sensitive:
             raise InvalidParameter("keep_sensitive=True cannot be saved for release; drop it")
-        if type(release.layout) is not Layout or any(type(bins) is not Bins for bins in release.layout.bins.values()):
-            raise InvalidParameter(
-                f"{type(sanitizer).__name__} releases on a grid of its own, which is not saved; its channel needs no "
-                "law, so fit it to the new rows"
-            )
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
         report = sanitizer.report_.require().with_key()
         public = report.to_dict(audience="public")
+        layout = release.layout.bare()
+        known = {name: bins_from(bins_to(bins)) for name, bins in layout.bins.items()}
         return cls(
             release.recipe.name,
             release.recipe.release,
@@ -136,7 +135,7 @@ class SavedRelease:
             release.design.channel,
             tuple(measure_from(measure_to(line)) for line in public["measures"]),
             tuple(public["warnings"]),
-            release.layout,
+            replace(layout, bins=known),
         )
 
     @property
@@ -208,10 +207,8 @@ class SavedRelease:
             "sensitive": list(layout.sensitive),
             "public": list(layout.public),
             "missing": layout.missing,
-            "bins": [
-                {"column": name, "edges": list(bins.edges), "learned": bins.learned, "whole": bins.whole}
-                for name, bins in sorted(layout.bins.items())
-            ],
+            "bins": [bins_to(bins) for _, bins in sorted(layout.bins.items())],
+            "labelled": sorted(layout.labelled),
             "budget": budget_to(self.budget),
             "channel": json.loads(self.channel.to_json()),
             "figures": [measure_to(vars(measure)) for measure in self.figures],
@@ -223,16 +220,21 @@ class SavedRelease:
         if state.get("format") != _FORMAT:
             raise Damaged(f"expected the format {_FORMAT!r}")
         if state.get("version") != _VERSION:
-            raise Damaged("it was written by an incompatible version")
+            raise Damaged(f"it has another version of the format than {_VERSION}, which this library writes and reads")
         fields(state, _FIELDS, "it")
         if state["sha256"] != digest(state):
             raise Damaged("its SHA-256 does not fit, so it was changed or damaged")
         text_of(state["library_version"], "library_version")
         bins = {made.column: made for made in listed(state["bins"], bins_from, "bins")}
-        names = [listed(state[kind], lambda name: text_of(name, "a column"), kind) for kind in ("sensitive", "public")]
+        sensitive, public, labelled = (
+            listed(state[kind], lambda name: text_of(name, "a column"), kind)
+            for kind in ("sensitive", "public", "labelled")
+        )
+        if list(labelled) != sorted(set(labelled)) or not set(labelled) <= set(public):
+            raise Damaged("its labelled columns are not public, or one is listed twice")
         missing = text_of(state["missing"], "missing", ("category", "error"))
         try:
-            layout = Layout(names[0], names[1], bins, missing)  # type: ignore[arg-type]
+            layout = Layout(sensitive, public, bins, missing, frozenset(labelled))  # type: ignore[arg-type]
         except ColumnError as error:
             raise Damaged(str(error)) from None
         release = text_of(state["release"], "release", ("resample", "label"))
@@ -255,10 +257,16 @@ def _check_fit(layout: Layout, channel: Channel, release: str, n_bins: int) -> N
         raise Damaged("its channel is for other columns")
     if len(layout.bins) < n_bins or not set(layout.bins) <= {*layout.sensitive, *layout.public}:
         raise Damaged("its bins are for other columns, or a column has two")
-    if release == "resample" and channel.outputs.columns != layout.public:
+    # Labels of merged tuples have columns of their own; all others are printed under the names they had.
+    printed = [name for name in layout.public if name not in layout.labelled] if release == "resample" else []
+    others = [name for name in channel.outputs.columns if name not in printed]
+    if release == "resample" and (
+        [name for name in channel.outputs.columns if name in printed] != printed
+        or (others and not layout.labelled)
+        or set(others) & set(layout.sensitive)
+    ):
         raise Damaged("its channel prints other columns")
-    alphabets = [channel.inputs, *([channel.outputs] if release == "resample" else [])]
-    for alphabet in alphabets:
+    for alphabet, names in ((channel.inputs, layout.public), (channel.outputs, printed)):
         for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
-            if name in layout.bins and not level.equals(layout.bins[name].labels):
+            if name in names and name in layout.bins and not level.equals(layout.bins[name].labels):
                 raise Damaged("its bins are not those of its channel")

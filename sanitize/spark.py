@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from sanitize._parquet_passes import Rows
+    from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
@@ -67,6 +68,7 @@ def privatize_parquet(
     force: bool = False,
     spark: SparkSession | None = None,
     task_rows: int = TASK_ROWS,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
     """Release a Parquet file or data set with Spark: `sanitize.privatize_parquet`, its two passes run by workers.
 
@@ -96,6 +98,10 @@ def privatize_parquet(
         same noise and replaces its file.
     task_rows : int
         Most rows of a task, unless a single row group has more.
+    ledger : Ledger or path, optional
+        Book of the releases of this table, in a file that the asking machine alone reads and writes: the release is
+        refused where it exceeds the ledger's budget together with all that are recorded there, and recorded once
+        otherwise, before any row is drawn. Workers count what all releases tell together in one more pass.
 
     Returns
     -------
@@ -104,12 +110,14 @@ def privatize_parquet(
     Raises
     ------
     BudgetExceeded
-        If the channel exceeds the budget; nothing is written.
+        If the channel exceeds the budget, or the ledger's; nothing is written.
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
     """
     engine = _Tasks(SparkSession.active() if spark is None else spark)
-    return release_by_tasks(engine, source, target, sanitizer, rows=rows, key=key, force=force, task_rows=task_rows)
+    return release_by_tasks(
+        engine, source, target, sanitizer, rows=rows, key=key, force=force, task_rows=task_rows, ledger=ledger
+    )
 
 
 def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) -> DataFrame:

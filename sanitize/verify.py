@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import filecmp
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sanitize._columns import check_type
 from sanitize._csv_source import CsvSource
 from sanitize._files import opened
+from sanitize._parquet_fit import fit, numeric
 from sanitize._parquet_target import summary
+from sanitize._source import BATCH_ROWS
 from sanitize._verify_checks import Check, RowChecks
 from sanitize._verify_file import Findings, summary_fault
-from sanitize._verify_rows import Observed, printed_types
-from sanitize._verify_scan import Scanner, spellings
+from sanitize._verify_printed import printed_types
+from sanitize._verify_rows import Observed
+from sanitize._verify_scan import MOST_VALUES, Scanner, Spellings, spellings
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, RowOrderLeak, VerificationFailed
-from sanitize.parquet import plan_parquet
 from sanitize.policy import Policy
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sanitize._parquet_passes import Rows
     from sanitize._release import Release
     from sanitize._source import Source
+    from sanitize.joint import ContingencyTable
     from sanitize.transformers import Sanitizer
 
     File = str | os.PathLike[str]
 
 FALSE_ALARM = 1e-6
 SCHEMA, VERSION = "sanitize/verification", 1
-_MOST_VALUES = 200_000
 
 
 @dataclass(frozen=True)
@@ -164,51 +167,47 @@ def verify_parquet(
     kept_order: Rows = rows or (policy.rows if policy else "shuffle")
     with opened(released) as written:
         try:
-            again = _design(source, sanitizer, kept_order)
+            again, counts = _design(source, sanitizer, kept_order)
         except (BudgetExceeded, RowOrderLeak) as error:
             return Verification((Check.failed("design", str(error)),), false_alarm)
-        with opened(source, _binned(again)) as table:
+        with opened(source, numeric(again)) as table:
             checks = _contents(table, written, again, kept_order)
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
-                judged = RowChecks(Observed.read(table, written, again._release), kept_order, false_alarm)
+                seen = Observed.read(table, written, again._release, counts, kept_order)
+                judged = RowChecks(seen, kept_order, false_alarm)
                 judged.possible()
                 judged.frequencies()
                 judged.tells()
                 judged.afresh(getattr(again._release.layout, "groups", ()))
                 judged.order()
-                judged.against([_other(pair, written, sanitizer, kept_order) for pair in against])
+                judged.against(_others(against, written, sanitizer, kept_order))
                 checks += judged.checks
     return Verification(tuple(checks), false_alarm)
 
 
-def _design(source: File, sanitizer: Sanitizer | Policy, rows: Rows) -> Sanitizer:
-    """Design the release again."""
+def _design(source: File, sanitizer: Sanitizer | Policy, rows: Rows) -> tuple[Sanitizer, ContingencyTable]:
+    """Design the release again, from the counts of its source."""
     if isinstance(sanitizer, Policy):
         with opened(source) as table:
             sanitizer.check(table.schema.names)
         again = sanitizer.sanitizer()
     else:
         again = copy.deepcopy(sanitizer)
-    plan_parquet(source, again, rows=rows)
-    return again
+    with opened(source, numeric(again)) as table:
+        return again, fit(table, again, BATCH_ROWS, rows)[1]
 
 
-def _binned(sanitizer: Sanitizer) -> tuple[str, ...]:
-    """Columns with bins, which are numbers."""
-    return tuple(sanitizer.bins) if isinstance(sanitizer.bins, Mapping) else ()
-
-
-def _other(
-    files: tuple[File, File], written: Source, sanitizer: Sanitizer | Policy, rows: Rows
-) -> tuple[Observed, bool]:
-    """Another release as rows, and whether it is byte for byte the one that is verified."""
-    released, source = files
-    again = _design(source, sanitizer, rows)
-    with opened(released) as other, opened(source, _binned(again)) as table:
-        same = len(other.files) == len(written.files) and all(
-            a.read_bytes() == b.read_bytes() for a, b in zip(other.files, written.files, strict=True)
-        )
-        return Observed.read(table, other, again._release), same
+def _others(
+    pairs: Sequence[tuple[File, File]], written: Source, sanitizer: Sanitizer | Policy, rows: Rows
+) -> Iterator[tuple[Observed, bool]]:
+    """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
+    for released, source in pairs:
+        again, counts = _design(source, sanitizer, rows)
+        with opened(released) as other, opened(source, numeric(again)) as table:
+            same = len(other.files) == len(written.files) and all(
+                filecmp.cmp(a, b, shallow=False) for a, b in zip(other.files, written.files, strict=True)
+            )
+            yield Observed.read(table, other, again._release, counts, rows), same
 
 
 def _contents(table: Source, written: Source, again: Sanitizer, rows: Rows) -> list[Check]:
@@ -217,20 +216,14 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: Rows) -> l
     expected = json.loads(summary(again.report_, rows))
     names = [name for name in dict.fromkeys(table.schema.names) if name not in outputs.columns]
     searched = [name for name in names if _searchable(table, name)]
-    values: dict[str, set[bytes]] = {name: set() for name in searched}
-    for file in table.files if searched else ():
-        for batch in table.batches(file, searched):
-            for name in searched:
-                if len(values[name]) < _MOST_VALUES:
-                    values[name] |= spellings(batch[name])
     legitimate = [*(spelling for level in outputs.levels for spelling in sorted(spellings(level)))]
     legitimate += [name.encode() for name in outputs.columns] + [json.dumps(expected).encode()]
     n_bytes = 4 * sum(file.stat().st_size for file in written.files)
-    scanner = Scanner.of(values.items(), n_bytes, b"\0".join(legitimate))
+    scanner = Scanner.of(_spelt(table, searched), n_bytes, b"\0".join(legitimate))
     findings = Findings()
     for file in written.files:
         if isinstance(written, CsvSource):
-            scanner.scan(file.read_bytes())
+            scanner.scan_file(file)
         else:
             findings.inspect(file, scanner)
     fault = summary_fault(findings.summaries, expected)
@@ -252,6 +245,23 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: Rows) -> l
         _judged("structure", findings.structure, "every byte belongs to a page or the footer"),
         Check("leftovers", ok=not leftovers, detail=leftovers or nothing),
     ]
+
+
+def _spelt(table: Source, columns: Sequence[str]) -> Iterator[tuple[str, Spellings]]:
+    """Spellings of the values of columns; a column is read until there are enough."""
+    # Text is parsed as a whole, so all its columns are read together.
+    for group in [columns] if isinstance(table, CsvSource) else [[name] for name in columns]:
+        values: dict[str, set[bytes]] = {name: set() for name in group}
+        for file in table.files:
+            with contextlib.closing(table.batches(file, group)) as batches:
+                while wanted := [name for name in group if len(values[name]) < MOST_VALUES]:
+                    batch = next(batches, None)
+                    if batch is None:
+                        break
+                    for name in wanted:
+                        values[name] |= spellings(batch[name])
+        for name in group:
+            yield name, Spellings.of(values.pop(name))
 
 
 def _columns(table: Source, written: Source, release: Release) -> Check:

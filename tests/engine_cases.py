@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import shutil
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+import sanitize.parquet
 from sanitize.channel import Channel
 from sanitize.transformers import SubsetMerging
 
@@ -71,6 +74,27 @@ def assert_same(target: Path, sanitizer: SubsetMerging, single: Single) -> None:
     assert sanitizer.channel_ == single.sanitizer.channel_
     assert sanitizer.report_.to_json() == single.sanitizer.report_.to_json()
     assert rows_of(target).equals(single.rows)
+
+
+WIDE = sz.LiftBudget(math.inf, math.inf)
+
+
+def two_ledgers(folder: Path, source: Path) -> tuple[Path, Path]:
+    """A ledger with one release of the source, and a copy of it: their digests have the same salt."""
+    ledger, copy = folder / "alone.ledger", folder / "engine.ledger"
+    first = SubsetMerging(sz.LiftBudget(math.inf, 0.3), sensitive="income", public="education", release="label")
+    sz.parquet.plan_parquet(source, first)
+    sz.Ledger(ledger, WIDE).record(source, first)
+    shutil.copy(ledger, copy)
+    return ledger, copy
+
+
+def book_of(ledger: Path) -> dict[str, Any]:
+    """What the file of a ledger says, but for the random numbers of its entries."""
+    state: dict[str, Any] = json.loads(ledger.read_text())
+    for entry in state["releases"]:
+        del entry["number"]
+    return state
 
 
 def left_in(folder: Path) -> list[str]:

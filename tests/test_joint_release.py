@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import pickle
 from collections import Counter
@@ -24,11 +25,20 @@ from strategies import budgets
 
 import sanitize as sz
 from sanitize._given import given as given_law
-from sanitize._parts import PartStage, Tuples, numbered, parts_of, tuple_channel
+from sanitize._parts import PartStage, Tuples, numbered, parts_of
 from sanitize._random import NoiseKey
 from sanitize._sampler import draw_all
-from sanitize._stage import SCALE
-from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, UnknownSymbol
+from sanitize._stage import SCALE, Stage
+from sanitize._tuple_channel import tuple_channel
+from sanitize.channel import Channel
+from sanitize.errors import (
+    BudgetExceeded,
+    ColumnError,
+    InvalidBudget,
+    InvalidChannel,
+    InvalidParameter,
+    UnknownSymbol,
+)
 from sanitize.parquet import plan_parquet
 from sanitize.transformers import (
     ExponentialChannel,
@@ -430,6 +440,118 @@ def test_fitted_releases_are_pickled_and_channels_saved_as_text():
     again = pickle.loads(pickle.dumps(sanitizer))
     assert again.transform(df).equals(sanitizer.transform(df))
     assert sz.Channel.from_json(sanitizer.channel_.to_json()) == sanitizer.channel_
+    assert again.channel_.to_json() == sanitizer.channel_.to_json()
+
+
+SAVED = {
+    **{name: (parts, {}) for name, parts in PARTS.items()},
+    "kept only": ([], {}),
+    "nothing kept": (PARTS["merged"], {"keep": None}),
+    # The merged symbols of one are drawn, then printed; those of the others are printed without a draw.
+    "printed for sure": (
+        [
+            ("p", OptimalRandomResponse(0.3, public="a")),
+            ("q", SubsetMerging(9.0, public="b")),
+            ("r", SubsetMerging(9.0, public="c")),
+        ],
+        {"budget": sz.LiftBudget(math.inf, 9.0)},
+    ),
+    "labels only": ([("p", SubsetMerging(0.4, public=["a", "b"], release="label"))], {"keep": None}),
+}
+
+
+@pytest.mark.parametrize("case", SAVED)
+def test_a_saved_joint_release_draws_what_the_fitted_one_draws(case, source, tmp_path):
+    parts, settings = SAVED[case]
+    sanitizer = joint_release(parts, random_state=None, **settings)
+    sz.privatize_parquet(source, tmp_path / "fitted.parquet", sanitizer, rows="keep", key=KEY)
+    fitted = sz.SavedRelease.of(sanitizer)
+    loaded = sz.SavedRelease.from_json(fitted.to_json(tmp_path / "saved.json"))
+    assert loaded.to_json() == fitted.to_json()
+    # The same rows and noise: what the fitted sanitizer wrote.
+    bound, df = loaded.bound(), table(5000)
+    codes = bound.encode(df)[0]
+    drawn = bound.design.channel.sample(codes, NoiseKey(KEY))
+    assert np.array_equal(drawn, sanitizer.channel_.sample(codes, NoiseKey(KEY)))
+    printed = pa.table(bound.decode(drawn, NoiseKey(KEY)))
+    assert printed.to_pylist() == pq.read_table(tmp_path / "fitted.parquet").to_pylist()
+    # A file released by either: the same bytes.
+    for rows in ("keep", "shuffle"):
+        released = {}
+        for name, saved in (("fitted", fitted), ("loaded", loaded)):
+            target = tmp_path / f"{name}-{rows}.parquet"
+            report = sz.privatize_parquet(source, target, saved, rows=rows, key=KEY)
+            assert report.held_out.ok
+            released[name] = target.read_bytes()
+        assert released["fitted"] == released["loaded"]
+
+
+def chain_of_parts(rng: np.random.Generator) -> Channel:
+    """Two parts that merge, draw and draw again, and a kept one."""
+    groups, sizes = [("a",), ("b", "c"), ("d",)], (4, 3, 2, 3)
+    rows = np.unique(np.stack([rng.integers(0, size, 40) for size in sizes], axis=1), axis=0)
+    inputs = sz.Alphabet(("a", "b", "c", "d"), [tuple(row) for row in rows.tolist()])
+    alphabets = Tuples.split(inputs, groups)[1]
+    channels = []
+    for name, alphabet in zip("ab", alphabets, strict=False):
+        merged = Channel.merge(np.sort(np.unique(rng.integers(0, 3, len(alphabet)), return_inverse=True)[1]), alphabet)
+        noise = rng.dirichlet(np.full(4, 0.5), merged.n_outputs)
+        noisy = Channel.from_matrix(noise, merged.outputs, sz.Alphabet.of_size(name, 4))
+        channels.append(
+            [
+                merged.then(noisy),
+                Channel.from_matrix(rng.dirichlet(np.ones(5), 4)).renamed(noisy.outputs, sz.Alphabet.of_size(name, 5)),
+            ]
+        )
+    return tuple_channel(inputs, groups, [*channels, []])
+
+
+def test_chains_of_parts_come_back_from_text_with_their_draws():
+    other_draws = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        channel = chain_of_parts(rng)
+        back = Channel.from_json(channel.to_json())
+        assert back == channel
+        assert back.to_json() == channel.to_json()
+        codes = rng.integers(0, channel.n_inputs, 3000)
+        assert np.array_equal(back.sample(codes, KEY), channel.sample(codes, KEY))
+        rows = tuple(Stage(stage.indptr, stage.indices, stage.weights, stage.n_outputs) for stage in channel.stages)
+        plain = Channel(rows, channel.inputs, channel.outputs)
+        other_draws += not np.array_equal(plain.sample(codes, KEY), channel.sample(codes, KEY))
+        # Rows taken from a chain are written as rows: the same law.
+        some = np.flatnonzero(rng.random(channel.n_inputs) < 0.7)
+        stages = (channel.stages[0].take(some), *channel.stages[1:])
+        taken = Channel(stages, channel.inputs.take(some), channel.outputs)
+        assert Channel.from_json(taken.to_json()) == taken
+    assert other_draws > 10  # a chain of rows has the same law and draws otherwise
+
+
+PART_STAGE_FAULTS = {
+    "no tuples": lambda stage: stage.update(tuples=None),
+    "a part that is not there": lambda stage: stage.update(part=7),
+    "a part that is no number": lambda stage: stage.update(part=True),
+    "a kernel of another part": lambda stage: stage.update(
+        kernel={"indptr": [0, 1], "indices": [0], "weights": [SCALE], "n_outputs": 1}
+    ),
+    "tuples out of order": lambda stage: stage["tuples"]["codes"].reverse(),
+    "tuples twice": lambda stage: stage["tuples"]["codes"].__setitem__(1, stage["tuples"]["codes"][0]),
+    "a symbol too far": lambda stage: stage["tuples"]["codes"][-1].__setitem__(0, 9),
+    "a negative symbol": lambda stage: stage["tuples"]["codes"][0].__setitem__(1, -1),
+    "half a symbol": lambda stage: stage["tuples"]["codes"][0].__setitem__(1, 0.5),
+    "a huge size": lambda stage: stage["tuples"]["sizes"].__setitem__(0, 1 << 40),
+    "a tuple less": lambda stage: stage["tuples"]["codes"].pop(),
+    "a kernel that misses 1": lambda stage: stage["kernel"]["weights"].__setitem__(0, 1),
+}
+
+
+@pytest.mark.parametrize("fault", PART_STAGE_FAULTS)
+def test_damaged_stages_of_parts_are_refused(fault):
+    state = json.loads(joint_release(PARTS["response"], keep=None).fit(table()).channel_.to_json())
+    stage = next(stage for stage in state["stages"] if "kernel" in stage)
+    PART_STAGE_FAULTS[fault](stage)
+    with pytest.raises(InvalidChannel):
+        Channel.from_json(json.dumps(state))
 
 
 def test_a_joint_release_is_a_step_of_a_pipeline():

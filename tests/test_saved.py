@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 
 import sanitize as sz
 from sanitize import _saved_json
 from sanitize._saved_json import digest
+from sanitize.binning import Bins
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -32,9 +35,11 @@ from sanitize.saved import SavedRelease
 from sanitize.transformers import (
     ExponentialChannel,
     GaussianChannel,
+    JointRelease,
     OptimalRandomResponse,
     RandomizedResponse,
     SubsetMerging,
+    SubsetRandomResponse,
     Watchdog,
 )
 
@@ -53,6 +58,7 @@ def table(n: int = 2000, seed: int = 0) -> pa.Table:
             "s": names[s],
             "x": pa.array(np.array(["red", "green", "blue", "teal"])[x], mask=rng.random(n) < 0.1),
             "age": rng.integers(0, 90, n) + s,
+            "height": 1 + rng.random(n),
         }
     )
 
@@ -82,23 +88,25 @@ def saved() -> SavedRelease:
 # ------------------------------------------------------------------------------------------------- the text
 
 
-@pytest.mark.parametrize(
-    "sanitizer",
-    [
-        SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": [0, 30, 100]}),
-        SubsetMerging(BUDGET, sensitive="s", public=["x"], release="label"),
-        SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": 3}),
-        Watchdog(sz.LDPBudget(2.0), sensitive=["s"], public="x"),
-        Watchdog(sz.L1LiftBudget(3.0, 1.0), sensitive="s", public="x"),
-        Watchdog(sz.Chi2LiftBudget(math.inf, 1.0), sensitive="s", public="x"),
-        Watchdog(sz.AlphaLiftBudget(2.0, math.inf, 1.0), sensitive="s", public="x"),
-        RandomizedResponse(1.0, public=["x"]),
-        RandomizedResponse(1.0, sensitive="s", public=["x"], min_count=400),
-        OptimalRandomResponse(1.0, sensitive="s", public=["x"]),
-        ExponentialChannel(0.3, sensitive="s", public=["x"]),
-    ],
-    ids=lambda made: type(made).__name__,
-)
+EVERY = [
+    SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": [0, 30, 100]}),
+    SubsetMerging(BUDGET, sensitive="s", public=["x"], release="label"),
+    SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": 3}),
+    Watchdog(sz.LDPBudget(2.0), sensitive=["s"], public="x"),
+    Watchdog(sz.L1LiftBudget(3.0, 1.0), sensitive="s", public="x"),
+    Watchdog(sz.Chi2LiftBudget(math.inf, 1.0), sensitive="s", public="x"),
+    Watchdog(sz.AlphaLiftBudget(2.0, math.inf, 1.0), sensitive="s", public="x"),
+    RandomizedResponse(1.0, public=["x"]),
+    RandomizedResponse(1.0, sensitive="s", public=["x"], min_count=400),
+    OptimalRandomResponse(1.0, sensitive="s", public=["x"]),
+    SubsetRandomResponse(1.0, sensitive="s", public=["x"]),
+    ExponentialChannel(0.3, sensitive="s", public=["x"]),
+    GaussianChannel(0.3, sensitive="s", public=["age"], bounds=(0, 100), points=9),
+    GaussianChannel(0.3, sensitive="s", public=["age", "height"], bounds={"age": (0, 100), "height": (1, 2)}, points=5),
+]
+
+
+@pytest.mark.parametrize("sanitizer", EVERY, ids=lambda made: type(made).__name__)
 def test_a_saved_release_is_read_back_whole(sanitizer, raw, tmp_path):
     privatize_or_fit = sanitizer.fit(table().to_pandas())
     before = SavedRelease.of(privatize_or_fit)
@@ -122,6 +130,27 @@ def test_a_saved_release_is_read_back_whole(sanitizer, raw, tmp_path):
     assert report.n_rows == 2000
 
 
+@pytest.mark.parametrize("rows", ["keep", "shuffle"])
+@pytest.mark.parametrize("sanitizer", EVERY, ids=lambda made: type(made).__name__)
+def test_what_is_read_back_draws_what_the_fitted_one_draws(sanitizer, rows, raw, tmp_path):
+    sanitizer = clone(sanitizer).fit(pq.read_table(raw))
+    fitted = SavedRelease.of(sanitizer)
+    loaded = SavedRelease.from_json(fitted.to_json())
+    # The same rows and the same noise, printed too.
+    (own, bound), rows_in = (sanitizer._release, loaded.bound()), pq.read_table(raw).to_pandas()
+    codes = own.encode(rows_in)[0]
+    assert np.array_equal(bound.encode(rows_in)[0], codes)
+    drawn = [one.design.channel.sample(codes, sz.NoiseKey(KEY), start=5) for one in (own, bound)]
+    assert np.array_equal(*drawn)
+    printed = [pa.table(one.decode(drawn[0], sz.NoiseKey(KEY), 5)) for one in (own, bound)]
+    assert printed[0].equals(printed[1])
+    # The same file and key: the same bytes.
+    files = [tmp_path / "fitted.parquet", tmp_path / "loaded.parquet"]
+    for saved, target in zip((fitted, loaded), files, strict=True):
+        privatize_parquet(raw, target, saved, rows=rows, key=KEY)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
 def test_neither_sensitive_values_nor_keys_nor_counts_are_saved():
     key = sz.NoiseKey(b"SECRETSECRETSECRETSECRETSECRETSE")
     text = SavedRelease.of(fitted(random_state=key)).to_json()
@@ -132,7 +161,7 @@ def test_neither_sensitive_values_nor_keys_nor_counts_are_saved():
     levels = {tuple(state["channel"][end]["columns"]) for end in ("inputs", "outputs")}
     assert levels == {("x", "age")}
     assert set(state) == {*("format", "version", "library_version", "mechanism", "release", "sensitive", "public")} | {
-        *("missing", "bins", "budget", "channel", "figures", "warnings", "sha256")
+        *("missing", "bins", "labelled", "budget", "channel", "figures", "warnings", "sha256")
     }
 
 
@@ -145,6 +174,18 @@ class OwnBudget(sz.LiftBudget):
     """A budget that nobody else knows."""
 
 
+class OwnBins(Bins):
+    """Bins that nobody else knows."""
+
+
+def with_bins_of_its_own() -> SubsetMerging:
+    sanitizer = fitted()
+    bins = OwnBins("age", (0.0, 30.0, 60.0, 100.0), whole=True)
+    layout = replace(sanitizer._release.layout, bins={"age": bins})
+    sanitizer._release = replace(sanitizer._release, layout=layout)
+    return sanitizer
+
+
 @pytest.mark.parametrize(
     ("sanitizer", "error", "message"),
     [
@@ -155,11 +196,7 @@ class OwnBudget(sz.LiftBudget):
             InvalidParameter,
             "OwnBudget",
         ),
-        (
-            GaussianChannel(0.3, sensitive="s", public=["age"], bounds=(0, 100), points=9).fit(table()),
-            InvalidParameter,
-            "grid of its own",
-        ),
+        (with_bins_of_its_own(), InvalidParameter, "bins of column 'age' are not the library's own"),
     ],
 )
 def test_what_cannot_be_saved_is_refused(sanitizer, error, message):
@@ -204,9 +241,18 @@ DROP = object()
 OTHERS = [None, True, -1, 7, 0.5, "inf", "odd", [], [[1]], {}, {"a": 1}, DROP]
 
 
-def test_every_field_is_checked_when_a_saved_release_is_read(saved):
+def joint() -> JointRelease:
+    parts = [
+        ("x", SubsetMerging(BUDGET, public="x", release="label")),
+        ("age", GaussianChannel(0.2, public="age", bounds=(0, 100), points=4)),
+    ]
+    return JointRelease(parts, sz.LiftBudget(math.inf, 2.0), sensitive="s").fit(table())
+
+
+@pytest.mark.parametrize("sanitizer", [fitted, joint])
+def test_every_field_is_checked_when_a_saved_release_is_read(sanitizer):
     """Whatever is put in whatever place, with a SHA-256 that fits: refused, or a release that can be saved again."""
-    state = json.loads(saved.to_json())
+    state = json.loads(SavedRelease.of(sanitizer()).to_json())
     refused = accepted = 0
     said = set()
     for path in paths(state):
@@ -248,8 +294,8 @@ def test_a_change_of_any_kind_is_noticed_without_the_digest(saved):
         ('{"format": 1, "format": 2}', "occurs twice"),
         ('{"format": NaN}', "not finite"),
         ('{"format": "sanitize/channel"}', "expected the format"),
-        ('{"format": "sanitize/release", "version": 2}', "incompatible version"),
-        ('{"format": "sanitize/release", "version": 1}', "must have the fields"),
+        ('{"format": "sanitize/release", "version": 1}', "another version of the format than 2"),
+        ('{"format": "sanitize/release", "version": 2}', "must have the fields"),
         ("{" * 100_000, "not JSON"),
     ],
 )

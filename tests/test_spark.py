@@ -17,6 +17,7 @@ from engine_cases import (
     KEY,
     TASK_ROWS,
     assert_same,
+    book_of,
     interrupted_after,
     left_in,
     make_leaky,
@@ -24,12 +25,14 @@ from engine_cases import (
     merging,
     release_alone,
     rows_of,
+    two_ledgers,
     with_faults,
 )
 
+import sanitize as sz
 from sanitize._engine import partition_words
 from sanitize._random import NoiseKey
-from sanitize.errors import BudgetExceeded, InvalidParameter, SourceError, TargetError
+from sanitize.errors import BudgetExceeded, InvalidParameter, LedgerExceeded, SourceError, TargetError
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'sanitize-tabular[spark]'")
 
@@ -136,6 +139,26 @@ def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(small, sp
     with pytest.raises(TargetError):
         work(item)
     assert left_in(tmp_path) == []
+
+
+def test_the_ledger_gets_the_entry_of_one_machine_once_though_tasks_fail(small, spark, tmp_path, monkeypatch):
+    alone, engine = two_ledgers(tmp_path, small)
+    with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"ledger", "draw"})
+    sanitizer = merging(1.0)
+    privatize_parquet(small, tmp_path / "out", sanitizer, key=KEY, spark=spark, task_rows=1, ledger=engine)
+    assert {"failed-ledger", "failed-draw"} <= set(left_in(tmp_path))
+    sz.privatize_parquet(small, tmp_path / "single.parquet", merging(1.0), key=KEY, ledger=alone)
+    assert book_of(engine) == book_of(alone)
+    assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
+
+
+def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were(small, spark, tmp_path):
+    ledger = sz.Ledger(tmp_path / "ledger", 0.01)
+    book = (tmp_path / "ledger").read_bytes()
+    with pytest.raises(LedgerExceeded, match="nothing was released"):
+        privatize_parquet(small, tmp_path / "out", merging(), spark=spark, ledger=ledger)
+    assert left_in(tmp_path) == [".ledger.lock", "ledger"]
+    assert (tmp_path / "ledger").read_bytes() == book
 
 
 def test_errors_of_workers_come_back_as_they_are(small, spark, tmp_path):

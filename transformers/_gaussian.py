@@ -14,7 +14,7 @@ from sanitize._columns import as_arrow
 from sanitize._design import Recipe
 from sanitize._release import Layout
 from sanitize.alphabet import Alphabet
-from sanitize.binning import Bins, as_numbers
+from sanitize.binning import Grid
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.mechanisms._calibration import as_capacity_budget
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sanitize._columns import ArrowColumn
     from sanitize._frame import Table
     from sanitize._random import Randomness
+    from sanitize.binning import Bins
     from sanitize.joint import ContingencyTable, JointDistribution
     from sanitize.mechanisms._calibration import CapacityBudget
     from sanitize.mechanisms._gaussian import Method
@@ -154,7 +155,7 @@ class GaussianChannel(Sanitizer):
         grids: dict[str, Bins] = {name: self._grid(name, column) for name, column in columns.items()}
         return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids}), source
 
-    def _grid(self, name: str, column: ArrowColumn) -> _Grid:
+    def _grid(self, name: str, column: ArrowColumn) -> Grid:
         """Grid of a public column."""
         pair = self.bounds.get(name) if isinstance(self.bounds, Mapping) else self.bounds
         if pair is None:
@@ -165,7 +166,7 @@ class GaussianChannel(Sanitizer):
                 name,
             )
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
-        return _Grid.declared_on(name, pair, step, self.points, column)
+        return Grid.declared_on(name, pair, step, self.points, column)
 
     def _fit_counts(
         self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
@@ -183,56 +184,6 @@ class GaussianChannel(Sanitizer):
         tags.input_tags.categorical = False
         tags.input_tags.allow_nan = False
         return tags
-
-
-@dataclass(frozen=True)
-class _Grid(Bins):
-    """Nearest point of a declared grid, for values clipped to declared bounds."""
-
-    values: tuple[float, ...] = ()
-
-    @classmethod
-    def declared_on(cls, column: str, bounds: Pair, step: float | None, points: int, values: ArrowColumn) -> _Grid:
-        """Grid of a column from its bounds and a step, or from the number of points."""
-        try:
-            low, high = (float(bound) for bound in bounds)
-        except (TypeError, ValueError):
-            raise InvalidParameter(f"bounds of {column!r} must be a pair (low, high), got {bounds!r}") from None
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise InvalidParameter(f"bounds of {column!r} must be finite with low < high, got {bounds!r}")
-        whole = Bins.declared(column, (low, high), values.type).whole  # refuses what is not numeric
-        if step is None:
-            if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
-                raise InvalidParameter(f"points must be a whole number >= 2, got {points!r}")
-            step = (high - low) / (points - 1)
-            step = math.ceil(step - 1e-9) if whole else step
-        elif isinstance(step, bool) or not isinstance(step, (int, float, np.floating, np.integer)):
-            raise InvalidParameter(f"step of {column!r} must be a number > 0, got {step!r}")
-        if not 0 < step <= high - low:
-            raise InvalidParameter(f"step of {column!r} must be > 0 and at most high - low, got {step}")
-        if whole and not (low.is_integer() and float(step).is_integer()):
-            raise InvalidParameter(
-                f"{column!r} holds integers: its lower bound and step must be whole, got {low}, {step}"
-            )
-        n = math.floor((high - low) / step + 1e-9) + 1
-        grid = low + step * np.arange(n) + 0.0
-        middles = (grid[:-1] + grid[1:]) / 2
-        return cls(column, (low, *middles.tolist(), high), whole=whole, values=tuple(grid.tolist()))
-
-    @property
-    def labels(self) -> Any:
-        """The grid itself: its points are the symbols."""
-        return as_arrow(np.array(self.values, dtype=np.int64 if self.whole else np.float64), self.column)
-
-    def assign(self, values: ArrowColumn) -> Any:
-        """Nearest grid point of each row, and how many rows were clipped."""
-        if not np.isfinite(as_numbers(values)).all():
-            raise ColumnError(
-                f"column {self.column!r} has missing, NaN or infinite values, which no noise can hide; "
-                "impute or drop them first",
-                self.column,
-            )
-        return super().assign(values)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from sanitize._design import channels_of
 from sanitize._facts import ReleaseFacts
 from sanitize._given import given
 from sanitize._measurement import PartLeakage
-from sanitize._parts import Tuples, tuple_channel
+from sanitize._parts import Tuples
 from sanitize._release import Layout
+from sanitize._tuple_channel import tuple_channel
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
