@@ -50,9 +50,10 @@ class ReducedChannel:
         states: NDArray[np.intp] = np.arange(channel.n_inputs)
         while stages and stages[0].is_deterministic:
             states = stages.pop(0).indices[states].astype(np.intp)
-        used, states = np.unique(states, return_inverse=True)
-        if stages and len(used) < stages[0].n_inputs:
-            stages[0] = stages[0].take(used)
+        if len(stages) < len(channel.stages):
+            used, states = np.unique(states, return_inverse=True)
+            if stages and len(used) < stages[0].n_inputs:
+                stages[0] = stages[0].take(used)
         while stages and not _overlaps(stages[-1]):
             stages.pop()
         return cls(states, tuple(stages))
@@ -68,7 +69,7 @@ class ReducedChannel:
             return np.zeros(self.n_states)
         if len(self.stages) == 1:
             stage = self.stages[0]
-            p = stage.probabilities.data
+            p = stage.shares
             return -np.add.reduceat(xlogy(p, p), stage.indptr[:-1])
         if self.n_states * self.stages[-1].n_outputs <= _DENSE_CELLS:
             matrix = self._dense()
@@ -163,4 +164,4 @@ def _mixture_entropies(
 
 def _overlaps(stage: Stage) -> bool:
     """Whether two inputs of a stage share an output."""
-    return len(np.unique(stage.indices)) < len(stage.indices)
+    return len(stage.indices) > stage.n_outputs or len(np.unique(stage.indices)) < len(stage.indices)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 SCALE_BITS = 62
 SCALE = 1 << SCALE_BITS
 ROW_TOLERANCE = 1e-9
+# Up to here, adding terms up one by one takes less than making a sparse matrix, in the same order.
+_FEW_TERMS = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +51,7 @@ class Stage:
     n_outputs: int
 
     def __post_init__(self) -> None:
-        if len(self.indices) and not 0 <= self.indices.min() <= self.indices.max() < min(self.n_outputs, 1 << 31):
-            raise InvalidChannel(f"a channel names outputs outside 0 to {self.n_outputs - 1}")
-        for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("weights", np.int64)):
-            array = np.ascontiguousarray(getattr(self, name), dtype=dtype)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        if len(self.indptr) < 2 or (np.diff(self.indptr) < 1).any() or self.indptr[0] != 0:
-            raise InvalidChannel("every input symbol of a channel needs at least one output")
-        if self.indptr[-1] != len(self.indices) or len(self.indices) != len(self.weights):
-            raise InvalidChannel("a channel's entries do not fit its rows")
+        self._set(self.indptr, self.indices, self.weights, self.n_outputs)
         starts = self.indptr[:-1]
         # Sums of integers wrap around at 2**64, which the sums of doubles exclude.
         exact = (np.add.reduceat(self.weights, starts) == SCALE) & (
@@ -66,7 +59,25 @@ class Stage:
         )
         if (self.weights <= 0).any() or not exact.all():
             raise InvalidChannel("a channel's rows must be positive integers that sum to 2**62")
-        ascending = np.diff(self.indices) > 0
+
+    def _set(self, indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[Any], n_outputs: int) -> None:
+        """Take the entries in, frozen; what the integers sum to is for the caller to prove."""
+        if len(indices) and not 0 <= indices.min() <= indices.max() < min(n_outputs, 1 << 31):
+            raise InvalidChannel(f"a channel names outputs outside 0 to {n_outputs - 1}")
+        entries: dict[str, NDArray[Any]] = {
+            "indptr": np.ascontiguousarray(indptr, np.int64),
+            "indices": np.ascontiguousarray(indices, np.int32),
+            "weights": np.ascontiguousarray(weights, np.int64),
+        }
+        for array in entries.values():
+            array.flags.writeable = False
+        vars(self).update(entries, n_outputs=n_outputs)
+        starts, ends = self.indptr[:-1], self.indptr[1:]
+        if not len(starts) or not (starts < ends).all() or starts[0] != 0:
+            raise InvalidChannel("every input symbol of a channel needs at least one output")
+        if ends[-1] != len(self.indices) or len(self.indices) != len(self.weights):
+            raise InvalidChannel("a channel's entries do not fit its rows")
+        ascending = self.indices[1:] > self.indices[:-1]
         ascending[starts[1:] - 1] = True
         if not ascending.all():
             raise InvalidChannel("the outputs of a channel's row must be in ascending order, each once")
@@ -76,26 +87,43 @@ class Stage:
         cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: NDArray[np.float64], n_outputs: int
     ) -> Stage:
         """Stage from float rows: each entry rounded to the grid, the rest given to the row's largest entry."""
-        if not np.isfinite(probabilities).all() or (probabilities < 0).any():
-            raise InvalidChannel("a channel's probabilities must be finite and non-negative")
         positive = probabilities > 0
         if not positive.all():
+            if not np.isfinite(probabilities).all() or (probabilities < 0).any():
+                raise InvalidChannel("a channel's probabilities must be finite and non-negative")
             indptr = np.concatenate([[0], np.cumsum(positive)])[indptr]
             indices, probabilities = indices[positive], probabilities[positive]
-        sizes = np.diff(indptr)
-        if (sizes < 1).any():
-            raise InvalidChannel(f"row {int(np.argmin(sizes))} of the channel sums to 0, expected 1")
-        starts = indptr[:-1]
-        sums = np.add.reduceat(probabilities, starts)
-        worst = int(np.argmax(np.abs(sums - 1)))
+        empty = indptr[1:] <= indptr[:-1]
+        if empty.any():
+            raise InvalidChannel(f"row {int(empty.argmax())} of the channel sums to 0, expected 1")
+        sums = np.add.reduceat(probabilities, indptr[:-1])
+        worst = int(np.abs(sums - 1).argmax())
         if abs(sums[worst] - 1) > ROW_TOLERANCE:
             raise InvalidChannel(f"row {worst} of the channel sums to {sums[worst]:.12g}, expected 1")
-        weights = np.maximum(np.rint(probabilities / np.repeat(sums, sizes) * SCALE), 1).astype(np.int64)
-        rest = SCALE - np.add.reduceat(weights, starts)
-        rows = np.repeat(np.arange(len(sizes)), sizes)
-        order = np.lexsort((-weights, rows))  # the first of each row is its largest entry
-        weights[order[starts]] += rest
-        return cls(indptr, indices, weights, n_outputs)
+        return cls.from_masses(indptr, indices, probabilities, sums, n_outputs)
+
+    @classmethod
+    def from_masses(
+        cls,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        masses: NDArray[np.float64],
+        sums: NDArray[np.float64],
+        n_outputs: int,
+    ) -> Stage:
+        """The same from rows of positive masses and their sums, which are divided by; every row has entries."""
+        starts = indptr[:-1]
+        rows = np.arange(len(starts)).repeat(indptr[1:] - starts)
+        weights = np.maximum(np.rint(masses / sums[rows] * SCALE), 1).astype(np.int64)
+        largest = np.flatnonzero(weights == np.maximum.reduceat(weights, starts)[rows])
+        if len(largest) > len(starts):
+            largest = largest[np.unique(rows[largest], return_index=True)[1]]  # the first of several
+        weights[largest] += SCALE - np.add.reduceat(weights, starts)
+        # Rows of positive integers that sum to 2**62 by now: what is left to prove is where they stand.
+        made = cls.__new__(cls)
+        made._set(indptr, indices, weights, n_outputs)
+        vars(made)["_rows"] = rows
+        return made
 
     @classmethod
     def deterministic(cls, outputs: NDArray[Any], n_outputs: int) -> Stage:
@@ -115,11 +143,30 @@ class Stage:
         return len(self.indices) == self.n_inputs
 
     @cached_property
+    def _rows(self) -> NDArray[np.intp]:
+        """Input of each entry."""
+        return np.arange(self.n_inputs).repeat(self.indptr[1:] - self.indptr[:-1])
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Probability of each entry."""
+        return self.weights / SCALE
+
+    def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Law of (anything, output) from the law of (anything, input), shape (k, n_inputs) to (k, n_outputs)."""
+        k = len(pmf)
+        if self.is_deterministic:
+            terms, outputs = pmf, self.indices
+        elif k * len(self.indices) <= _FEW_TERMS:
+            terms, outputs = pmf[:, self._rows] * self.shares, self.indices
+        else:
+            return pmf @ self.probabilities
+        return np.array([np.bincount(outputs, row, self.n_outputs) for row in terms])
+
+    @cached_property
     def probabilities(self) -> sparse.csr_array:
         """The stage as a float matrix (n_inputs, n_outputs)."""
-        return sparse.csr_array(
-            (self.weights / SCALE, self.indices, self.indptr), shape=(self.n_inputs, self.n_outputs)
-        )
+        return sparse.csr_array((self.shares, self.indices, self.indptr), shape=(self.n_inputs, self.n_outputs))
 
     @cached_property
     def sampler(self) -> Sampler:

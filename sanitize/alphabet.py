@@ -14,7 +14,7 @@ from sanitize._keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,7 +42,6 @@ class Alphabet:
     """
 
     columns: tuple[str, ...]
-    levels: tuple[pa.Array, ...]
     codes: NDArray[np.int32]
 
     def __init__(self, columns: Sequence[str], symbols: Sequence[Any]) -> None:
@@ -116,13 +115,28 @@ class Alphabet:
     @classmethod
     def of_labels(cls, column: str, labels: Sequence[str]) -> Alphabet:
         """Alphabet of texts in the order given; a label met before gets its position added."""
+        return cls.of_n_labels(column, len(labels), lambda: labels)
+
+    @classmethod
+    def of_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
+        """Alphabet of n texts that are asked for when they are first needed; otherwise like `of_labels`."""
+        made = cls.__new__(cls)
+        codes = np.arange(n, dtype=np.int32)[:, None]
+        codes.flags.writeable = False
+        vars(made).update(columns=(column,), codes=codes, _labels=labels)
+        return made
+
+    @cached_property
+    def levels(self) -> tuple[pa.Array, ...]:
+        """Values of each column, without missing; a code points to one, and the last code is missing."""
         seen: set[str] = set()
         names = []
-        for i, label in enumerate(labels):
+        for i, label in enumerate(vars(self)["_labels"]()):
             name = label if label not in seen else f"{label} #{i}"
             seen.add(name)
             names.append(name)
-        return cls._of((column,), (pa.array(names, pa.string()),), np.arange(len(names), dtype=np.int32)[:, None])
+        vars(self)["_labels"] = lambda: names  # what they were made from may go
+        return (pa.array(names, pa.string()),)
 
     def __len__(self) -> int:
         return len(self.codes)

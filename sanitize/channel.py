@@ -136,13 +136,7 @@ class Channel:
     def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
         """Law of (anything, Y) from the law of (anything, X), shape (..., n_x) to (..., n_y)."""
         for stage in self.stages:
-            if stage.is_deterministic:
-                merged = np.zeros((len(pmf), stage.n_outputs))
-                for row, total in zip(pmf, merged, strict=True):
-                    total += np.bincount(stage.indices, weights=row, minlength=stage.n_outputs)
-                pmf = merged
-            else:
-                pmf = pmf @ stage.probabilities
+            pmf = stage.push(pmf)
         return pmf
 
     def then(self, other: Channel) -> Channel:

@@ -173,15 +173,19 @@ class JointDistribution:
         total = pmf.sum()
         if abs(total - 1) > SUM_TOLERANCE:
             raise InvalidDistribution(f"pmf must sum to 1, got {total:.12g}; for counts use ContingencyTable")
+        self._set(pmf, total)
+
+    def _set(self, pmf: NDArray[np.float64], total: np.float64) -> None:
+        """Take in a matrix of this sum, finite and non-negative, as it is."""
         pmf /= total
-        for axis, name in ((1, "sensitive"), (0, "public")):
-            empty = np.flatnonzero(pmf.sum(axis=axis) == 0)
-            if len(empty):
+        p_s, p_x = pmf.sum(axis=1), pmf.sum(axis=0)
+        for margin, name in ((p_s, "sensitive"), (p_x, "public")):
+            if not margin.all():
+                empty = np.flatnonzero(margin == 0)
                 raise InvalidDistribution(
                     f"{len(empty)} {name} symbol(s) have probability 0 (the first at position {empty[0]}); drop them"
                 )
-        pmf.flags.writeable = False
-        object.__setattr__(self, "pmf", pmf)
+        vars(self).update(pmf=_frozen(pmf), p_s=_frozen(p_s), p_x=_frozen(p_x))
 
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
@@ -269,9 +273,16 @@ class JointDistribution:
             raise InvalidChannel(
                 f"the channel takes {channel.n_inputs} symbols, the law has {len(self.public)} public symbols"
             )
-        pmf = channel.push(self.pmf)
-        kept = np.flatnonzero(pmf.sum(axis=0) > 0)
-        return JointDistribution(pmf[:, kept], self.sensitive, channel.outputs.take(kept), self.n)
+        pmf, outputs = channel.push(self.pmf), channel.outputs
+        occurs = pmf.sum(axis=0)
+        if not occurs.all():
+            kept = np.flatnonzero(occurs)
+            pmf, outputs = pmf[:, kept], outputs.take(kept)
+        # Both laws are proved, and so is that one passes through the other.
+        released = object.__new__(JointDistribution)
+        vars(released).update(sensitive=self.sensitive, public=outputs, n=self.n)
+        released._set(pmf, pmf.sum())
+        return released
 
     def __repr__(self) -> str:
         rows = "" if self.n is None else f", n={self.n}"

@@ -215,7 +215,7 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
     p_state = np.bincount(reduced.states, weights=joint.p_x)
     p_y: NDArray[np.float64] = p_state[None, :].astype(np.float64)
     for stage in reduced.stages:
-        p_y = p_y @ stage.probabilities
+        p_y = stage.push(p_y)
     return max(0.0, entropy(p_y.ravel()) - float(p_state @ reduced.entropies()))
 
 

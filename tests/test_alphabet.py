@@ -473,6 +473,24 @@ def test_labels_are_text_in_the_order_given():
     assert Alphabet(("a", "b"), [("x", None)]).label(0) == "x | (missing)"
 
 
+def test_labels_are_made_when_they_are_first_needed_and_once():
+    asked = []
+
+    def labels():
+        asked.append(len(asked))
+        return ["z", "a", "z"]
+
+    later, now = Alphabet.of_n_labels("g", 3, labels), Alphabet.of_labels("g", ["z", "a", "z"])
+    assert len(later) == 3
+    assert later.columns == ("g",)
+    assert not asked
+    assert later == now
+    assert later.symbols == now.symbols == ("z", "a", "z #2")
+    assert asked == [0]
+    for copied in (copy.deepcopy(later), pickle.loads(pickle.dumps(Alphabet.of_n_labels("g", 3, labels)))):
+        assert copied == now
+
+
 def test_absent_columns_are_named_with_the_nearest():
     for table in (
         {"income": [1]},

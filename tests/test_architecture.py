@@ -94,7 +94,10 @@ DOORS = {
     "jinja2": ("sanitize/_render/",),
     "matplotlib": ("sanitize/_render/",),
     "cryptography": ("sanitize/_random.py",),
-    "numba": ("sanitize/mechanisms/_vertex_loops.py",),
+    "numba": (
+        "sanitize/mechanisms/_mixture_loops.py",
+        "sanitize/mechanisms/_vertex_loops.py",
+    ),
     "scipy": (
         "sanitize/_stage.py",
         "sanitize/channel.py",

@@ -117,6 +117,36 @@ def test_stages_that_break_an_invariant_are_refused(kind):
         Stage(np.array(indptr), np.array(indices), np.array(weights), n_outputs)
 
 
+def test_the_first_of_the_largest_entries_of_a_row_takes_what_rounding_left():
+    rng = np.random.default_rng(21)
+    for _ in range(50):
+        sizes = rng.integers(1, 9, 6)
+        indptr = np.append(0, np.cumsum(sizes))
+        masses = rng.integers(1, 4, indptr[-1]) / rng.integers(1, 9)
+        sums = np.add.reduceat(masses, indptr[:-1])
+        outputs = np.concatenate([np.sort(rng.choice(9, size, replace=False)) for size in sizes])
+        made = Stage.from_masses(indptr, outputs, masses, sums, 9)
+        assert_array_equal(Stage(made.indptr, made.indices, made.weights, 9).weights, made.weights)
+        for first, end, total in zip(indptr, indptr[1:], sums, strict=False):
+            row = [max(round(mass / total * SCALE), 1) for mass in masses[first:end].tolist()]
+            row[row.index(max(row))] += SCALE - sum(row)
+            assert made.weights[first:end].tolist() == row
+
+
+def test_adding_up_few_terms_and_a_sparse_product_are_one_to_the_last_bit(monkeypatch):
+    rng = np.random.default_rng(22)
+    for density in (0.2, 0.7, 1.0):
+        matrix = rng.random((12, 9)) * (rng.random((12, 9)) < density)
+        matrix[:, 4] += 0.1
+        (stage,) = Channel.from_matrix(matrix / matrix.sum(axis=1, keepdims=True)).stages
+        pmf = rng.random((5, 12))
+        few = stage.push(pmf)
+        monkeypatch.setattr("sanitize._stage._FEW_TERMS", 0)
+        assert_array_equal(few, stage.push(pmf))
+        monkeypatch.undo()
+        assert_allclose(few, pmf @ stage.probabilities.toarray(), atol=1e-15)
+
+
 @pytest.mark.parametrize(
     "labels",
     [[0.5, 1.5], [-1, 0], [], [[0, 1]], ["a", "b"]],

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # A vertex is on a cut below the first and clear of it above the second; in between, rounding would decide.
-_ON, _CLEAR = 1e-13, 1e-10
+ON, CLEAR = 1e-13, 1e-10
 
 
 def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[np.float64] | None:
@@ -38,17 +38,17 @@ def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[n
     is_simple = True
     for _ in range(k):
         value = v @ cuts.T
-        n_below = (value < -_ON).sum(axis=0)
+        n_below = (value < -ON).sum(axis=0)
         i = int(n_below.argmax())  # the cut that removes most keeps the lists short
         if not n_below[i]:
             break
         value = value[:, i]
         distance = np.abs(value)
-        on = distance < _ON
-        if ((distance < _CLEAR) & ~on).any():
+        on = distance < ON
+        if ((distance < CLEAR) & ~on).any():
             return None
         on_facet[on, n + i] = 1
-        above, below = np.flatnonzero(value >= _ON), np.flatnonzero(value <= -_ON)
+        above, below = np.flatnonzero(value >= ON), np.flatnonzero(value <= -ON)
         if len(above) * len(below) > most_pairs:
             return None
         p, q = np.nonzero(on_facet[above] @ on_facet[below].T > n - 2.5)
@@ -62,7 +62,7 @@ def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[n
             p, q, shared = p[is_edge], q[is_edge], shared[is_edge]
         at = (value[p] / (value[p] - value[q]))[:, None]
         shared[:, n + i] = 1
-        kept = value > -_ON
+        kept = value > -ON
         v = np.concatenate([v[kept], (1 - at) * v[p] + at * v[q]])
         on_facet = np.concatenate([on_facet[kept], shared])
     return v

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from sanitize.alphabet import Alphabet
-from sanitize.budgets import Budget, LiftBudget
+from sanitize.budgets import Budget, LDPBudget, LiftBudget
 from sanitize.channel import Channel
 from sanitize.confidence import laws_of
 from sanitize.errors import InvalidBudget
@@ -34,7 +35,8 @@ def as_budget(budget: Budget | float | None) -> Budget:
         )
     if isinstance(budget, (int, float, np.floating, np.integer)) and not isinstance(budget, bool):
         return LiftBudget.symmetric(float(budget))
-    if not isinstance(budget, Budget):
+    # The kinds of this library first: to hold a value against a protocol takes ten times as long.
+    if not isinstance(budget, (LiftBudget, LDPBudget, Budget)):
         raise InvalidBudget(f"budget must be a Budget or a number of nats, got {type(budget).__name__}")
     return budget
 
@@ -136,6 +138,10 @@ def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int]]) -> 
 
 def group_alphabet(public: Alphabet, labels: NDArray[np.intp], n_groups: int) -> Alphabet:
     """Readable names of merged symbols: the symbol itself, or a few members in braces."""
+    return Alphabet.of_n_labels("+".join(public.columns), n_groups, partial(_group_names, public, labels, n_groups))
+
+
+def _group_names(public: Alphabet, labels: NDArray[np.intp], n_groups: int) -> list[str]:
     members: list[list[int]] = [[] for _ in range(n_groups)]
     sizes = np.bincount(labels, minlength=n_groups)
     for x, group in enumerate(labels):
@@ -147,4 +153,4 @@ def group_alphabet(public: Alphabet, labels: NDArray[np.intp], n_groups: int) ->
         if size > len(shown):
             name += f", +{size - len(shown)} more"
         names.append(name if size == 1 else "{" + name + "}")
-    return Alphabet.of_labels("+".join(public.columns), names)
+    return names

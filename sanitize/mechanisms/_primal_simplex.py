@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,33 @@ from sanitize.mechanisms._pool import Mixture
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_OPTIMAL = 1e-13
-_PIVOT = 1e-10
-_PRICE = 1e3  # of a letter that is not covered yet; far above any H(v)
-_RAISES, _RAISE = 3, 1e3
-_PIVOTS_A_LETTER = 50
-_POSITIVE, _EXACT = 1e-13, 1e-12
+
+class Rules(NamedTuple):
+    """When the simplex method stops, and what counts as nothing.
+
+    Attributes
+    ----------
+    optimal, pivot : float
+        Reduced costs above -optimal are 0; entries of a column up to pivot are not pivots.
+    price, rise, n_rises : float, float, int
+        Price of a letter that is not covered yet, far above any H(v), and how far it may rise.
+    pivots : int
+        Pivots a letter before it gives up.
+    positive, exact : float
+        Weights up to positive times P(x) are 0; the mixture is P_X up to exact times P(x).
+    """
+
+    optimal: float = 1e-13
+    pivot: float = 1e-10
+    price: float = 1e3
+    rise: float = 1e3
+    n_rises: int = 3
+    pivots: int = 50
+    positive: float = 1e-13
+    exact: float = 1e-12
+
+
+RULES = Rules()
 
 
 def best_mixture(points: NDArray[np.float64], cost: NDArray[np.float64], p_x: NDArray[np.float64]) -> Mixture | None:
@@ -35,24 +56,24 @@ def best_mixture(points: NDArray[np.float64], cost: NDArray[np.float64], p_x: ND
     n, n_points = len(p_x), len(points)
     free = np.flatnonzero(cost <= 0)
     letter = points[free].argmax(axis=1)
-    basis, price = n_points + np.arange(n), np.full(n, _PRICE)
+    basis, price = n_points + np.arange(n), np.full(n, RULES.price)
     basis[letter], price[letter] = free, 0.0
     inverse, weights = np.eye(n), p_x.copy()
     raises = 0
-    for _ in range(_PIVOTS_A_LETTER * n):
+    for _ in range(RULES.pivots * n):
         reduced = cost - points @ (price @ inverse)
         j = int(reduced.argmin())
-        if reduced[j] > -_OPTIMAL:
+        if reduced[j] > -RULES.optimal:
             bought = basis >= n_points
-            if not (bought & (weights > _POSITIVE * p_x)).any():
+            if not (bought & (weights > RULES.positive * p_x)).any():
                 return _polished(points, cost, p_x, basis, price)
             raises += 1
-            if raises > _RAISES:
+            if raises > RULES.n_rises:
                 return None
-            price[bought] *= _RAISE
+            price[bought] *= RULES.rise
             continue
         column = inverse @ points[j]
-        rises = np.flatnonzero(column > _PIVOT)
+        rises = np.flatnonzero(column > RULES.pivot)
         if not len(rises):
             return None
         ratio = weights[rises] / column[rises]
@@ -87,7 +108,7 @@ def _polished(
         return None
     weights = p_x @ inverse
     weights += (p_x - weights @ columns) @ inverse
-    if not (np.abs(weights @ columns / p_x - 1).max() < _EXACT and weights.min() > -_POSITIVE * p_x.min()):
+    if not (np.abs(weights @ columns / p_x - 1).max() < RULES.exact and weights.min() > -RULES.positive * p_x.min()):
         return None
-    kept = listed[weights[listed] > _POSITIVE * p_x.min()]
+    kept = listed[weights[listed] > RULES.positive * p_x.min()]
     return Mixture(float(weights[listed] @ price[listed]), inverse @ price, basis[kept], weights[kept])

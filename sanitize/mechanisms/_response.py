@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 from scipy.special import entr
 
 from sanitize.lift import lift
 from sanitize.measures import utility
+from sanitize.mechanisms._all_vertices import mix_all_vertices
 from sanitize.mechanisms._column_generation import lower_envelope
-from sanitize.mechanisms._double_description import vertices
 from sanitize.mechanisms._polytope import LiftBounds, ResponsePolytope
-from sanitize.mechanisms._primal_simplex import best_mixture
-from sanitize.mechanisms._response_channel import response_channel
+from sanitize.mechanisms._response_channel import Columns, response_channel
 from sanitize.mechanisms._subset_merging import subset_merging
 
 if TYPE_CHECKING:
@@ -26,11 +24,9 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
-    from sanitize.mechanisms._pool import Mixture
 
-# Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
-_MOST_LETTERS, _MOST_VERTICES, _MOST_PAIRS = 64, 20_000, 1 << 21
-_NOTHING, _ROUNDING = 1e-15, 1e-10
+_MOST_LETTERS = 64  # with more, there are too many vertices to list
+_NOTHING, _ROUNDING, _BESIDE = 1e-15, 1e-10, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +103,9 @@ class Response:
 
     def response(self, joint: JointDistribution, budget: Budget, gap: float) -> RandomResponse:
         """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
-        indptr = np.append(0, np.cumsum(self.sizes))
-        columns = sparse.csc_array((self.shares, self.letters, indptr), shape=(len(joint.p_x), len(self.sizes)))
+        indptr = np.zeros(len(self.sizes) + 1, np.intp)
+        self.sizes.cumsum(out=indptr[1:])
+        columns = Columns(self.shares, self.letters, indptr, (len(joint.p_x), len(self.sizes)))
         channel = response_channel(joint, budget, columns, self.weights)
         kept = utility(joint, channel)
         entropy = float(entr(joint.p_x).sum())
@@ -127,18 +124,25 @@ def respond(
     time_limit: float | None = None,
     atoms: Iterable[NDArray[np.intp]] | None = None,
 ) -> Response:
-    """Optimal response on some letters; ``atoms`` are safe sets of them that seed the search.
+    """Optimal response on some letters, ascending; ``atoms`` are safe sets of them that seed the search.
 
     Weights and the bound on Σ P(y) H(X|y) are in parts of the whole law.
     """
-    total = float(joint.p_x[letters].sum())
-    p_x = joint.p_x[letters] / total
-    lifts = lift(joint)[:, letters]
-    if not (budget.excess_of(lifts, joint.p_s) > 0).any():
-        one = np.ones(len(letters))
-        return Response(letters, one, one.astype(np.intp), joint.p_x[letters], 0.0, len(letters), "optimal")
+    p_x = joint.p_x[letters]
+    total = float(p_x.sum())
+    lifts = lift(joint) if len(letters) == len(joint.p_x) else lift(joint)[:, letters]
     inner, outer = LiftBounds.inner(lifts, budget), LiftBounds.outer(lifts, budget)
-    listed = _mix_all_vertices(lifts, inner, outer, p_x, gap / total) if len(letters) <= _MOST_LETTERS else None
+    cuts = outer.cuts(lifts) if len(letters) <= _MOST_LETTERS else None
+    # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
+    is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
+    if not is_over and not (budget.excess_of(lifts, joint.p_s) > 0).any():
+        one = np.ones(len(letters))
+        return Response(letters, one, one.astype(np.intp), p_x, 0.0, len(letters), "optimal")
+    p_x = p_x / total
+    listed = None
+    if cuts is not None:
+        within = cuts if inner.equal(outer) else inner.cuts(lifts)
+        listed = mix_all_vertices(cuts, within, p_x, gap / total)
     if listed is not None:
         chosen, mixture, bound, n_vertices = listed
         y, x = np.nonzero(chosen > _NOTHING)
@@ -170,28 +174,6 @@ def respond(
         len(pool),
         found.status,
     )
-
-
-def _mix_all_vertices(
-    lifts: NDArray[np.float64], inner: LiftBounds, outer: LiftBounds, p_x: NDArray[np.float64], gap: float
-) -> tuple[NDArray[np.float64], Mixture, float, int] | None:
-    """Posteriors chosen, shape (k, n), their mixture, its lower bound, and how many vertices there are.
-
-    None where there are too many vertices, or rounding leaves a doubt or a gap: the other route is for these.
-    """
-    around = vertices(outer.cuts(lifts), _MOST_VERTICES, _MOST_PAIRS)
-    points = around if inner.equal(outer) else vertices(inner.cuts(lifts), _MOST_VERTICES, _MOST_PAIRS)
-    if around is None or points is None:
-        return None
-    mixture = best_mixture(points, entr(points).sum(axis=1), p_x)
-    if mixture is None:
-        return None
-    # No mixture of posteriors within the budget has a lower value: they are mixtures of these vertices, H is concave.
-    worst = float((entr(around).sum(axis=1) - around @ mixture.mu).min())
-    bound = float(mixture.mu @ p_x) + min(worst, 0.0)
-    if mixture.value - bound > gap:
-        return None
-    return points[mixture.chosen], mixture, max(bound, 0.0), len(points)
 
 
 def _seeds(

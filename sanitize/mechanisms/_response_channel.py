@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,10 +29,27 @@ _CORRECTIONS, _BALANCED = 4, 1e-14
 _LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Sparse columns over the letters: the parts of a `scipy.sparse.csc_array` under its names, and no more.
+
+    SciPy looks at a matrix longer than it takes to make the channel of a small one, which needs nothing else.
+    """
+
+    data: NDArray[np.float64]
+    indices: NDArray[np.intp]
+    indptr: NDArray[np.intp]
+    shape: tuple[int, int]
+
+    def tocsc(self) -> sparse.csc_array:
+        """The matrix that repairs need."""
+        return sparse.csc_array((self.data, self.indices, self.indptr), shape=self.shape)
+
+
 def response_channel(
     joint: JointDistribution,
     budget: Budget,
-    columns: sparse.csc_array,
+    columns: Columns | sparse.csc_array,
     weights: NDArray[np.float64],
     laws: ConfidenceSet | None = None,
 ) -> Channel:
@@ -46,45 +65,52 @@ def response_channel(
     ----------
     joint : JointDistribution
     budget : Budget
-    columns : sparse array of shape (n_x, n_y)
+    columns : Columns or csc_array of shape (n_x, n_y)
         Posteriors v_y.
     weights : ndarray of shape (n_y,)
         P(y).
     laws : ConfidenceSet, optional
         Repair until the budget holds under all of these laws.
     """
-    weights = _balance(columns, weights, joint.p_x)
-    sizes = np.diff(columns.indptr)
-    mass = sparse.csc_array(
-        (columns.data * np.repeat(weights, sizes), columns.indices, columns.indptr), shape=columns.shape
-    )
+    balanced = _balance(columns, weights, joint.p_x)
+    mass: Columns | sparse.csc_array = Columns(balanced, columns.indices, columns.indptr, columns.shape)
     share = np.zeros(len(weights))
     while True:
         channel = _build(joint, mass)
         released = joint.release(channel)
         excess = budget.excess(released) if laws is None else laws.worst_case(channel).excess(budget)
-        over = np.flatnonzero(excess > TOLERANCE)
-        if not len(over):
+        is_over = excess > TOLERANCE
+        if not is_over.any():
             return channel
+        over = np.flatnonzero(is_over)
         if len(share) == 1:
             return Channel((Stage.deterministic(np.zeros(len(joint.public), np.int32), 1),), joint.public)
         share[over] = np.maximum(share[over] * _GROWTH, _LEAST_SHARE)
         hopeless = over[share[over] > _LARGEST_SHARE]
         if len(hopeless):
-            mass, share = _merge(mass, share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
+            mass, share = _merge(mass.tocsc(), share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
         else:
-            mass = _lend(mass, budget, released, over, share[over], None if laws is None else excess)
+            mass = _lend(mass.tocsc(), budget, released, over, share[over], None if laws is None else excess)
 
 
-def _balance(columns: sparse.csc_array, weights: NDArray[np.float64], p_x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights corrected so that the columns sum to P_X in every digit; the linear program leaves 1e-10.
+def _sizes(columns: Columns | sparse.csc_array) -> NDArray[np.intp]:
+    """Letters of each column."""
+    sizes: NDArray[np.intp] = columns.indptr[1:] - columns.indptr[:-1]
+    return sizes
+
+
+def _balance(
+    columns: Columns | sparse.csc_array, weights: NDArray[np.float64], p_x: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Masses weight(y) v_y(x), so corrected that they sum to P_X in every digit; the linear program leaves 1e-10.
 
     Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
     """
-    entries = columns.data * np.repeat(weights, np.diff(columns.indptr)) / p_x[columns.indices]
+    masses: NDArray[np.float64] = columns.data * weights.repeat(_sizes(columns))
+    entries = masses / p_x[columns.indices]
     error = 1 - np.bincount(columns.indices, entries, len(p_x))
     if np.abs(error).max() < _BALANCED:
-        return weights
+        return masses
     system = sparse.csc_array((entries, columns.indices, columns.indptr), shape=columns.shape)
     factor = np.ones(len(weights))
     for _ in range(_CORRECTIONS):
@@ -95,7 +121,7 @@ def _balance(columns: sparse.csc_array, weights: NDArray[np.float64], p_x: NDArr
         factor, error = trial, remains
         if np.abs(error).max() < _BALANCED:
             break
-    return weights * factor
+    return masses * factor.repeat(_sizes(columns))
 
 
 def _lend(
@@ -147,18 +173,20 @@ def _merge(
     return sparse.csc_array(mass @ merge), np.delete(share, rare)
 
 
-def _build(joint: JointDistribution, mass: sparse.csc_array) -> Channel:
+def _build(joint: JointDistribution, mass: Columns | sparse.csc_array) -> Channel:
     """Channel of masses P(x, y)."""
     n_x, n_y = mass.shape
-    order = np.argsort(mass.indices, kind="stable")  # by symbol of X, then by symbol of Y
-    outputs, entries = np.repeat(np.arange(n_y), np.diff(mass.indptr))[order], mass.data[order]
-    indptr = np.append(0, np.cumsum(np.bincount(mass.indices, minlength=n_x)))
+    order = mass.indices.argsort(kind="stable")  # by symbol of X, then by symbol of Y
+    outputs, entries = np.arange(n_y).repeat(_sizes(mass))[order], mass.data[order]
+    indptr = np.zeros(n_x + 1, np.int64)
+    np.bincount(mass.indices, minlength=n_x).cumsum(out=indptr[1:])
     sums = np.add.reduceat(entries, indptr[:-1])
-    stage = Stage.from_probabilities(indptr, outputs, entries / np.repeat(sums, np.diff(indptr)), n_y)
-    return Channel((stage,), joint.public, _names(joint.public, mass))
+    stage = Stage.from_masses(indptr, outputs, entries, sums, n_y)
+    names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(_names, joint.public, mass))
+    return Channel((stage,), joint.public, names)
 
 
-def _names(public: Alphabet, mass: sparse.csc_array) -> Alphabet:
+def _names(public: Alphabet, mass: Columns | sparse.csc_array) -> list[str]:
     """Released symbols named by what they mean: the likeliest public symbols and their probabilities."""
     names = []
     ends, letters, masses = mass.indptr.tolist(), mass.indices.tolist(), mass.data.tolist()
@@ -171,4 +199,4 @@ def _names(public: Alphabet, mass: sparse.csc_array) -> Alphabet:
         shown = [f"{public.label(letters[k])}: {masses[k] / total:.0%}" for k in order[:_SHOWN]]
         rest = f", +{end - first - _SHOWN} more" if end - first > _SHOWN else ""
         names.append("{" + ", ".join(shown) + rest + "}")
-    return Alphabet.of_labels("+".join(public.columns), names)
+    return names
