@@ -14,6 +14,7 @@ from sanitize.measures import utility
 from sanitize.mechanisms._column_generation import lower_envelope
 from sanitize.mechanisms._double_description import vertices
 from sanitize.mechanisms._polytope import LiftBounds, ResponsePolytope
+from sanitize.mechanisms._pool import RoundingStops
 from sanitize.mechanisms._primal_simplex import best_mixture
 from sanitize.mechanisms._response_channel import response_channel
 from sanitize.mechanisms._subset_merging import subset_merging
@@ -151,14 +152,18 @@ def respond(
             n_vertices,
             "optimal",
         )
-    found = lower_envelope(
-        ResponsePolytope.of(lifts, inner),
-        ResponsePolytope.of(lifts, outer),
-        p_x,
-        _seeds(joint, budget, letters, atoms),
-        gap=gap / total,
-        time_limit=time_limit,
-    )
+    seeds = _seeds(joint, budget, letters, atoms)
+    try:
+        found = lower_envelope(
+            ResponsePolytope.of(lifts, inner),
+            ResponsePolytope.of(lifts, outer),
+            p_x,
+            seeds,
+            gap=gap / total,
+            time_limit=time_limit,
+        )
+    except (np.linalg.LinAlgError, RoundingStops):
+        return _merged(seeds, letters, joint.p_x)
     pool, mixture = found.pool, found.mixture
     parts = [pool.letters[k] for k in mixture.chosen]
     return Response(
@@ -181,7 +186,7 @@ def _mix_all_vertices(
     """
     around = vertices(outer.cuts(lifts), _MOST_VERTICES, _MOST_PAIRS)
     points = around if inner.equal(outer) else vertices(inner.cuts(lifts), _MOST_VERTICES, _MOST_PAIRS)
-    if around is None or points is None:
+    if around is None or points is None or not len(points):
         return None
     mixture = best_mixture(points, entr(points).sum(axis=1), p_x)
     if mixture is None:
@@ -191,7 +196,24 @@ def _mix_all_vertices(
     bound = float(mixture.mu @ p_x) + min(worst, 0.0)
     if mixture.value - bound > gap:
         return None
-    return points[mixture.chosen], mixture, max(bound, 0.0), len(points)
+    chosen = points[mixture.chosen]
+    if not (chosen > _NOTHING).any(axis=0).all():  # a letter so rare that its share of every posterior is rounding
+        return None
+    return chosen, mixture, max(bound, 0.0), len(points)
+
+
+def _merged(seeds: list[NDArray[np.float64]], letters: NDArray[np.intp], p_x: NDArray[np.float64]) -> Response:
+    """The seeds alone as posteriors, with a bound that proves nothing: for laws beyond linear programs of doubles."""
+    parts = [np.flatnonzero(seed) for seed in seeds]
+    return Response(
+        letters[np.concatenate(parts)],
+        np.concatenate([seed[part] for seed, part in zip(seeds, parts, strict=True)]),
+        np.array([len(part) for part in parts]),
+        np.array([p_x[letters[part]].sum() for part in parts]),
+        0.0,
+        len(parts),
+        "stalled",
+    )
 
 
 def _seeds(
