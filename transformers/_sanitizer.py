@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sanitize._attached import attach_report
 from sanitize._design import Recipe, held_out
 from sanitize._facts import SEEDED_NOTE
-from sanitize._frame import Table
+from sanitize._frame import Table, two_dimensional
 from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
@@ -270,7 +270,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             elif not self._only_public(table):
                 validate_data(self, X, skip_check_array=True, reset=False)
             return table
-        return Table.of(validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset))
+        return Table.of(validate_data(self, two_dimensional(X), dtype=None, ensure_all_finite=False, reset=reset))
 
     def _only_public(self, table: Table) -> bool:
         """Whether a frame has the public columns but not the same columns as at fit: all transform needs."""
