@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, TypeVar
 
 from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+T = TypeVar("T")
 
 
 def number(name: str, value: object, low: float, high: float) -> float:
@@ -35,6 +41,20 @@ def whole_number(name: str, value: object, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
         raise InvalidParameter(f"{name} must be a whole number >= {low}, got {value!r}")
     return int(value)
+
+
+def listed(name: str, values: Iterable[T]) -> list[T]:
+    """The values as a list.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are no sequence, as when one value was passed where several are expected.
+    """
+    try:
+        return list(values)
+    except TypeError:
+        raise InvalidParameter(f"{name} must be a list, as [value] for one, got {type(values).__name__}") from None
 
 
 def exp(value: float) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._bounds_checks import listed
 from sanitize._composition_levels import count
 from sanitize._kernel import kernel_of
 from sanitize._selections import best_selection
@@ -273,7 +274,8 @@ def parallel_composition(
     >>> [round(value, 4) for value in (parts.claimed, float(both), parts.bound)]
     [0.3681, 0.5144, 0.7361]
     """
-    if not len(channels) or len(channels) != len(sizes):
+    channels, sizes = listed("channels", channels), listed("sizes", sizes)
+    if not channels or len(channels) != len(sizes):
         raise InvalidParameter(f"channels and sizes must have one entry a part, got {len(channels)} and {len(sizes)}")
     kernels = [kernel_of(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     individual = tuple(

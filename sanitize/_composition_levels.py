@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._bounds_checks import listed
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ def basic_composition(epsilons: Sequence[float], deltas: Sequence[float] | None 
     >>> basic_composition([0.5, 1.0], [0.0, 0.25])
     PrivacyLoss(epsilon=1.5, delta=0.25)
     """
-    levels = [nats(epsilon, "epsilons") for epsilon in epsilons]
-    chances = [0.0] * len(levels) if deltas is None else [probability(delta, "deltas") for delta in deltas]
+    levels = [nats(epsilon, "epsilons") for epsilon in listed("epsilons", epsilons)]
+    chances = (
+        [0.0] * len(levels) if deltas is None else [probability(delta, "deltas") for delta in listed("deltas", deltas)]
+    )
     if len(levels) != len(chances) or not levels:
         raise InvalidParameter(
             f"epsilons and deltas must have one entry a channel, got {len(levels)} and {len(chances)}"

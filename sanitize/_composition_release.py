@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._bounds_checks import listed
 from sanitize._kernel import kernel_of
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
@@ -98,7 +99,7 @@ def joint_release(
     >>> max_log_lift(joint_release(law, [np.eye(2), np.eye(2)])).round(4)
     array([0.6931, 0.6931, 0.6931, 0.6931])
     """
-    given = list(channels)
+    given = listed("channels", channels)
     columns: list[_Column]
     if isinstance(law, JointDistribution):
         pmf, sensitive, n = law.pmf, law.sensitive, law.n

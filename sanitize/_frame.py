@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
-    pass
+    from numpy.typing import NDArray
 
 Kind = Literal["pandas", "polars", "pyarrow", "array"]
 
@@ -110,9 +110,11 @@ class Table(Mapping[str, Any]):
                 for name, array in columns.items()
             }
             return pa.table({**arrays, **{name: self.native[name] for name in kept}})
-        parts = [_plain(array) for array in columns.values()] + [self.native[:, self.names.index(k)] for k in kept]
-        fits = self.native.dtype.kind in "US" or all(np.issubdtype(part.dtype, np.number) for part in parts)
-        dtype = self.native.dtype if fits and self.native.dtype != object else object
+        parts = [_array_like(array, self.native.dtype) for array in columns.values()]
+        parts += [self.native[:, self.names.index(name)] for name in kept]
+        kinds = {part.dtype.kind for part in parts}
+        # Labels may be longer than the texts of an array; other kinds side by side are objects.
+        dtype = np.result_type(*parts) if kinds <= {self.native.dtype.kind} else object
         return np.stack([part.astype(dtype) for part in parts], axis=1)
 
     def _native_type(self, name: str) -> Any:
@@ -168,6 +170,21 @@ def _kind(native: Any) -> Kind:
     if implementation.is_polars():
         return "polars"
     raise ColumnError(f"frames of {implementation} are not supported; convert to pandas, polars or pyarrow")
+
+
+def two_dimensional(native: Any) -> Any:
+    """Array of a matrix or nested list; scikit-learn's own errors about its shape would print the rows."""
+    if hasattr(native, "toarray"):  # sparse matrices are refused by name elsewhere
+        return native
+    array = np.asarray(native)
+    if array.ndim != 2:
+        raise ColumnError(
+            f"Expected 2D array, got {array.ndim}D array instead ({type(native).__name__}). Reshape your data to two "
+            "dimensions: a row a record, a column a feature; or pass a DataFrame"
+        )
+    if array.dtype.kind == "c":
+        raise ColumnError("Complex data not supported: give real and imaginary parts as two columns")
+    return array
 
 
 def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
@@ -256,15 +273,25 @@ def _holds_text(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
 
-def _plain(array: pa.Array) -> Any:
-    """NumPy column with NaN or None for missing."""
+def _array_like(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """NumPy column of an array's dtype where its values allow it, wider for longer texts, else objects."""
     dictionary, indices = _parts(array)
-    values = dictionary.to_numpy(zero_copy_only=False)
+    values: NDArray[Any] = dictionary.to_numpy(zero_copy_only=False)
+    text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)
+    if text is not None and text(dictionary.type):
+        values = np.asarray(dictionary.to_pylist(), dtype.kind)
+        values = values.astype(np.result_type(values, dtype))
+    elif any(dtype.kind in kinds and values.dtype.kind in kinds for kinds in ("iufb", "m", "M")):
+        values = values.astype(dtype)
+    elif values.dtype.kind in "iufb":
+        values = values.astype(object)
+    else:  # NumPy's own times have no zone, and its time spans become numbers
+        values = np.fromiter(dictionary.to_pylist(), object, len(dictionary))
     if indices is None:
         return values
     codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
     if indices.null_count:
-        numeric = np.issubdtype(values.dtype, np.number) or not len(values)
-        filler: Any = np.nan if numeric else None
-        values = np.append(values.astype(float if numeric else object), filler)
+        filler: Any = {"m": np.timedelta64("NaT"), "M": np.datetime64("NaT")}.get(values.dtype.kind)
+        filler = np.nan if pa.types.is_floating(dictionary.type) else filler
+        values = np.append(values, np.array([filler], object if filler is None else values.dtype))
     return values[codes]

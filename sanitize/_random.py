@@ -203,5 +203,6 @@ def random_words(source: Randomness) -> RandomWords:
 
 
 def is_secure(source: Randomness) -> bool:
-    """Whether a source is fit for release: keyed from the operating system or by the caller."""
+    """Whether a source is fit for release: keyed from the operating system or by the caller; no other source passes."""
+    random_words(source)
     return source is None or isinstance(source, (bytes, NoiseKey))

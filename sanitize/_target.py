@@ -46,7 +46,7 @@ class Target:
             if here == there or (source.is_dir() and here in there.parents):
                 raise TargetError(f"{path.name} is the source or lies inside it; the source is never modified")
             if there in here.parents:
-                raise TargetError(f"the source lies inside {path.name}; choose another target")
+                raise TargetError(f"the source lies inside {path.name or path}; choose another target")
         if not there.parent.is_dir():
             raise TargetError(f"the folder of {path} does not exist; make it first")
         if path.exists():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import entr
 
-from sanitize._bounds_checks import number, whole_number
+from sanitize._bounds_checks import listed, number, whole_number
 from sanitize._kernel import law_of
 from sanitize._tradeoff_hamming import (
     distortion_within,
@@ -204,7 +204,8 @@ def source_set_dp_tradeoff(distortion: float, priors: Sequence[ArrayLike], n: in
     >>> source_set_dp_tradeoff(0.2, [[0.5, 0.3, 0.2], [0.6, 0.2, 0.2]]).exact
     True
     """
-    if not len(priors):
+    priors = listed("priors", priors)
+    if not priors:
         raise InvalidDistribution("priors must hold at least one law")
     sizes = {_databases(prior, n)[1] for prior in priors}
     if len(sizes) > 1:

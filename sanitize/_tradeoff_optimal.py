@@ -161,7 +161,8 @@ def optimal_maximal_leakage_channel(
     """
     laws, d = problem_of(priors, distortion_matrix)
     program = Program(laws, d)
-    return program.least_leakage(number("distortion", distortion, 0, math.inf))
+    # More than the largest distortion is as good as that, and a linear program takes finite numbers.
+    return program.least_leakage(min(number("distortion", distortion, 0, math.inf), float(d.max())))
 
 
 def least_level(design: Callable[[float], OptimalChannel], distortion: float) -> OptimalChannel:

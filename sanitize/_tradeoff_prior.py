@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._bounds_checks import number, whole_number
+from sanitize._bounds_checks import listed, number, whole_number
 from sanitize._kernel import law_of
 from sanitize._tradeoff_hamming import distortion_within
 from sanitize._tradeoff_roots import level_of
@@ -217,7 +217,7 @@ def likeliest_first(prior: ArrayLike) -> tuple[NDArray[np.intp], Vector]:
 
 
 def _all_tails(priors: Sequence[ArrayLike]) -> list[Vector]:
-    tails = [likeliest_first(prior)[1] for prior in priors]
+    tails = [likeliest_first(prior)[1] for prior in listed("priors", priors)]
     if not tails:
         raise InvalidDistribution("priors must hold the law of at least one record")
     return tails

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from sanitize._balance import Balance, balance_function
+from sanitize._bounds_checks import listed
 from sanitize._composition import (
     GeneralComposition,
     ParallelComposition,
@@ -242,6 +243,6 @@ def private_mean_tail(half_range: float, epsilon: float, tau: float, balance: fl
 
 
 def _check_lift_budgets(budgets: Any) -> None:
-    given = list(budgets)
+    given = listed("budgets", budgets)
     if not given or not all(isinstance(budget, LiftBudget) for budget in given):
         raise InvalidParameter(f"budgets must be LiftBudget values, at least one, got {given!r}")

@@ -45,7 +45,10 @@ class Bins:
     @classmethod
     def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
         """Bins from edges that somebody chose without looking at the rows."""
-        given = np.asarray(edges, dtype=np.float64)
+        try:
+            given = np.asarray(edges, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.empty(0)
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
             raise InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
         _check_numeric(column, dtype)

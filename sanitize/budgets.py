@@ -73,8 +73,16 @@ def _check(owner: str, **bounds: float) -> None:
     for name, value in bounds.items():
         if not isinstance(value, (int, float, np.floating, np.integer)) or isinstance(value, bool):
             raise InvalidBudget(f"{owner}: {name} must be a number, got {type(value).__name__}")
-        if math.isnan(value) or value < 0:
+        if not value >= 0:
             raise InvalidBudget(f"{owner}: {name} must be >= 0 (inf for no bound), got {value}")
+
+
+def _settle(budget: _LiftBased) -> None:
+    """Check the bounds, and make plain numbers of NumPy's, which print as they were written."""
+    for name, value in list(vars(budget).items()):
+        _check(type(budget).__name__, **{name: value})
+        if isinstance(value, np.generic):
+            object.__setattr__(budget, name, value.item())
 
 
 def _minus(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
@@ -116,7 +124,7 @@ class LiftBudget(_LiftBased):
     upper: float
 
     def __post_init__(self) -> None:
-        _check(type(self).__name__, lower=self.lower, upper=self.upper)
+        _settle(self)
 
     @classmethod
     def symmetric(cls, eps: float) -> LiftBudget:
@@ -161,7 +169,7 @@ class LDPBudget(_LiftBased):
     eps: float
 
     def __post_init__(self) -> None:
-        _check(type(self).__name__, eps=self.eps)
+        _settle(self)
 
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return _minus(self.risk_of(lifts, p_s), self.eps)
@@ -220,7 +228,7 @@ class L1LiftBudget(_Averaged):
     upper: float
 
     def __post_init__(self) -> None:
-        _check(type(self).__name__, lower=self.lower, upper=self.upper)
+        _settle(self)
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return l1_of(lifts, p_s)
@@ -240,7 +248,7 @@ class Chi2LiftBudget(_Averaged):
     upper: float
 
     def __post_init__(self) -> None:
-        _check(type(self).__name__, lower=self.lower, upper=self.upper)
+        _settle(self)
 
     def _bounds(self) -> tuple[float, float]:
         return _expm1(self.upper) ** 2, _expm1(self.lower) ** 2
@@ -264,7 +272,7 @@ class AlphaLiftBudget(_Averaged):
     upper: float
 
     def __post_init__(self) -> None:
-        _check(type(self).__name__, alpha=self.alpha, lower=self.lower, upper=self.upper)
+        _settle(self)
         if not self.alpha > 1:
             raise InvalidBudget(f"AlphaLiftBudget: alpha must be greater than 1 (inf allowed), got {self.alpha}")
 

@@ -84,7 +84,10 @@ class Channel:
         InvalidChannel
             If the matrix is not two-dimensional, has negative or non-finite entries, or a row does not sum to 1.
         """
-        dense = np.asarray(matrix, dtype=np.float64)
+        try:
+            dense = np.asarray(matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidChannel("a channel matrix holds numbers (n_x, n_y), in rows of one length") from None
         if dense.ndim != 2 or not dense.size:
             raise InvalidChannel(f"a channel matrix has shape (n_x, n_y) with entries, got {dense.shape}")
         n_x, n_y = dense.shape
@@ -96,6 +99,8 @@ class Channel:
     @classmethod
     def identity(cls, n: int, symbols: Alphabet | None = None) -> Channel:
         """Channel that releases X as it is."""
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise InvalidChannel(f"the identity needs a whole number of symbols >= 1, got {n!r}")
         return cls((Stage.deterministic(np.arange(n), n),), symbols, symbols)
 
     @classmethod
@@ -232,7 +237,7 @@ class Channel:
         """Inverse of `to_json`; every invariant is checked again."""
         try:
             state = json.loads(text)
-        except ValueError:
+        except (TypeError, ValueError):
             raise InvalidChannel("this is not a channel: the text is not JSON") from None
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
             raise InvalidChannel(f"this is not a channel: expected the format {_FORMAT!r}")
@@ -268,6 +273,13 @@ class Channel:
     def __repr__(self) -> str:
         entries = sum(len(stage.indices) for stage in self.stages)
         return f"Channel({self.n_inputs} -> {self.n_outputs} symbols, {len(self.stages)} stage(s), {entries} entries)"
+
+
+def check_channel(channel: Channel) -> Channel:
+    """The channel itself, or an error that says what was passed instead."""
+    if not isinstance(channel, Channel):
+        raise InvalidChannel.no_channel(channel)
+    return channel
 
 
 def _fuse(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:

@@ -35,9 +35,25 @@ class SanitizeError(Exception):
 class InvalidDistribution(SanitizeError, ValueError):
     """A matrix is not a joint law: wrong shape, negative, not summing to one, or an empty margin."""
 
+    @classmethod
+    def no_law(cls, given: object) -> InvalidDistribution:
+        """Error for what was passed in place of a law."""
+        return cls(
+            f"expected a JointDistribution, got {type(given).__name__}; JointDistribution.from_matrix makes one of a "
+            "matrix of probabilities (n_s, n_x), from_frame of a table"
+        )
+
 
 class InvalidChannel(SanitizeError, ValueError):
     """A matrix is not a row-stochastic kernel, or two channels do not fit together."""
+
+    @classmethod
+    def no_channel(cls, given: object) -> InvalidChannel:
+        """Error for what was passed in place of a channel."""
+        return cls(
+            f"expected a Channel, got {type(given).__name__}; Channel.from_matrix makes one of a matrix (n_x, n_y), "
+            "and a fitted sanitizer has its own in channel_"
+        )
 
 
 class InvalidBudget(SanitizeError, ValueError):
@@ -107,7 +123,7 @@ class ColumnError(SanitizeError, ValueError):
             hint = "did you mean " + " or ".join(repr(name) for name in near) + "?"
         else:
             shown = ", ".join(repr(name) for name in names[:10])
-            hint = f"the table has {shown}{', ...' if len(names) > 10 else ''}."
+            hint = f"the table has {shown or 'no columns'}{', ...' if len(names) > 10 else ''}."
         return cls(f"no column {str(column)!r} in the table; {hint}", str(column))
 
 

@@ -118,8 +118,8 @@ class ContingencyTable:
 
     def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
         """Relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
-        if smoothing < 0 or not np.isfinite(smoothing):
-            raise InvalidParameter(f"smoothing must be a number >= 0, got {smoothing}")
+        if not isinstance(smoothing, (int, float, np.number)) or not 0 <= smoothing < np.inf:
+            raise InvalidParameter(f"smoothing must be a number >= 0, got {smoothing!r}")
         if self.n == 0 or not self.counts.sum() > 0:
             raise InvalidDistribution("the table has no rows (or only rows of weight 0), so there is no law to learn")
         counts = self.counts + smoothing
@@ -190,7 +190,10 @@ class JointDistribution:
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
         """Law from a matrix of probabilities (n_s, n_x); symbols are named by their positions."""
-        matrix = np.asarray(pmf, dtype=np.float64)
+        try:
+            matrix = np.asarray(pmf, dtype=np.float64)
+        except (TypeError, ValueError):  # whose message quotes an entry
+            raise InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), with rows of one length") from None
         if matrix.ndim != 2:
             raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), got {matrix.ndim} dimension(s)")
         return cls(matrix, Alphabet.of_size("s", matrix.shape[0]), Alphabet.of_size("x", matrix.shape[1]))
@@ -269,6 +272,8 @@ class JointDistribution:
 
     def release(self, channel: Channel) -> JointDistribution:
         """Law of (S, Y) when X passes through a channel; released symbols that cannot occur are dropped."""
+        if not hasattr(channel, "n_inputs"):
+            raise InvalidChannel.no_channel(channel)
         if channel.n_inputs != len(self.public):
             raise InvalidChannel(
                 f"the channel takes {channel.n_inputs} symbols, the law has {len(self.public)} public symbols"
@@ -287,6 +292,13 @@ class JointDistribution:
     def __repr__(self) -> str:
         rows = "" if self.n is None else f", n={self.n}"
         return f"JointDistribution({len(self.sensitive)} sensitive x {len(self.public)} public symbols{rows})"
+
+
+def check_law(joint: JointDistribution) -> JointDistribution:
+    """The law itself, or an error that says what was passed instead."""
+    if not isinstance(joint, JointDistribution):
+        raise InvalidDistribution.no_law(joint)
+    return joint
 
 
 def _names(columns: Sequence[str] | str) -> list[str]:

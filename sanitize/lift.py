@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.errors import InvalidParameter
+from sanitize.errors import InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,10 @@ def lift(joint: JointDistribution) -> NDArray[np.float64]:
     array([[2.        , 0.66666667],
            [0.        , 1.33333333]])
     """
-    return joint.pmf / joint.p_s[:, None] / joint.p_x
+    try:
+        return joint.pmf / joint.p_s[:, None] / joint.p_x
+    except AttributeError:
+        raise InvalidDistribution.no_law(joint) from None
 
 
 def log_lift(joint: JointDistribution) -> NDArray[np.float64]:
@@ -186,9 +189,13 @@ def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.flo
 
 def check_alpha(alpha: float) -> float:
     """Order of a Rényi-type measure, checked to be at least 1."""
-    if not alpha >= 1:
-        raise InvalidParameter(f"alpha must be at least 1 (inf is allowed), got {alpha}")
-    return float(alpha)
+    try:
+        order = float(alpha)
+    except (TypeError, ValueError):
+        order = float("nan")
+    if not order >= 1:
+        raise InvalidParameter(f"alpha must be at least 1 (inf is allowed), got {alpha!r}")
+    return order
 
 
 def l1_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:

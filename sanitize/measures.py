@@ -12,8 +12,9 @@ import numpy as np
 from scipy.special import entr, logsumexp, xlogy
 
 from sanitize._rows import ReducedChannel
+from sanitize.channel import check_channel
 from sanitize.errors import InvalidChannel
-from sanitize.joint import JointDistribution
+from sanitize.joint import JointDistribution, check_law
 from sanitize.lift import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def sibson_information(joint: JointDistribution, alpha: float) -> float:
     order = check_alpha(alpha)
     if math.isinf(order):
         return maximal_leakage(joint)
-    return _renyi_information(joint, order, np.zeros(len(joint.p_s)))
+    return _renyi_information(joint, order)
 
 
 def arimoto_information(joint: JointDistribution, alpha: float) -> float:
@@ -105,16 +106,18 @@ def arimoto_information(joint: JointDistribution, alpha: float) -> float:
     [0.0863, 0.1533, 0.3365]
     """
     order = check_alpha(alpha)
+    check_law(joint)
     if math.isinf(order):
         return float(np.log(joint.pmf.max(axis=0).sum() / joint.p_s.max()))
     return _renyi_information(joint, order, np.log(joint.p_s))
 
 
-def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.float64]) -> float:
-    """α/(α-1) log E_Y[(Σ_s w(s) l(s, Y)^α)^{1/α}] for the weights w ∝ P_S e^{(α-1) tilt}."""
+def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.float64] | None = None) -> float:
+    """α/(α-1) log E_Y[(Σ_s w(s) l(s, Y)^α)^{1/α}] for the weights w ∝ P_S e^{(α-1) tilt}; no tilt is 0."""
     if alpha == 1:
         return mutual_information(joint)
     lifts = lift(joint)
+    tilt = np.zeros(len(lifts)) if tilt is None else tilt
     order = alpha - 1
     with np.errstate(divide="ignore"):
         log_lifts = np.log(lifts)
@@ -174,7 +177,7 @@ def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
     """
     if isinstance(channel_or_joint, JointDistribution):
         return max(0.0, float(np.log(ldp_ratio(channel_or_joint).max())))
-    return ReducedChannel.of(channel_or_joint).log_ratio()
+    return ReducedChannel.of(check_channel(channel_or_joint)).log_ratio()
 
 
 def entropy(p: NDArray[np.float64]) -> float:
@@ -207,7 +210,8 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
     >>> round(utility(joint, Channel.merge([0, 0, 1])), 4)
     0.6109
     """
-    if channel.n_inputs != len(joint.public):
+    check_channel(channel)
+    if channel.n_inputs != len(check_law(joint).public):
         raise InvalidChannel(
             f"the channel takes {channel.n_inputs} symbols, the law has {len(joint.public)} public symbols"
         )
@@ -237,7 +241,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
     >>> normalized_utility(joint, Channel.identity(3))
     1.0
     """
-    available = entropy(joint.p_x)
+    available = entropy(check_law(joint).p_x)
     if available == 0:
         return 1.0
     return min(1.0, utility(joint, channel) / available)

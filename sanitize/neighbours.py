@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._bounds_checks import listed
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def hamming_neighbours(
 def database_sizes(n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
     """Letters of each record, from ``n`` and ``m`` or from ``sizes``."""
     if sizes is not None and n is None and m is None:
-        shape = tuple(_count(size, "every one of sizes") for size in sizes)
+        shape = tuple(_count(size, "every one of sizes") for size in listed("sizes", sizes))
     elif sizes is None and n is not None and m is not None:
         records = _count(n, "n")
         if records > _RECORDS:

@@ -17,6 +17,7 @@ from sanitize._finding import refuted
 from sanitize._measurement import Measure, Section, measure_all, measure_worst_case, worst_case_of
 from sanitize._views import ReportViews
 from sanitize.errors import BudgetExceeded, InvalidParameter
+from sanitize.joint import JointDistribution, check_law
 from sanitize.lift import lift, max_log_lift, min_log_lift
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet, WorstCase
     from sanitize.curve import TradeoffCurve
-    from sanitize.joint import JointDistribution
 
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
 # rounding in double precision and nothing else.
@@ -97,7 +97,7 @@ class LeakageReport(ReportViews):
         confidence : float or ConfidenceSet, optional
             Judge every law that the counts allow, not the frequencies alone; None claims the rows are everybody.
         """
-        after = joint.release(channel)
+        after = check_law(joint).release(channel)
         lines, over = measure_all(joint, after, channel, budget), -math.inf
         if isinstance(budget, ChannelBudget):
             whole = budget.measure_channel(channel)

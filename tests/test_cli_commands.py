@@ -113,6 +113,30 @@ def test_the_process_is_as_it_was_when_the_command_returns(place, run):
         warnings.showwarning = before[1]
 
 
+@pytest.mark.parametrize(
+    ("argv", "said", "helped"),
+    [
+        ([], "COMMAND", "sanitize --help"),
+        (["relese"], "'relese'", "sanitize --help"),
+        (["release", "raw.parquet", "-o", "o.parquet", "-s", "illness", "-x", "town"], "-e", "sanitize release --help"),
+        (["audit", "raw.parquet"], "-s, -x", "sanitize audit --help"),
+        (
+            ["plan", "raw.parquet", "-s", "a", "-x", "b", "-e", "1", "-m", "a\nb"],
+            "subset-merging",
+            "sanitize plan --help",
+        ),
+        (["release", "raw.parquet", "--bins", "age=a", "-o", "o"], "age=18,30,45,65", "sanitize release --help"),
+    ],
+)
+def test_usage_errors_are_one_line_that_says_where_help_is(argv, said, helped, run):
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert err.startswith(helped.replace(" --help", ": error: "))
+    assert err.endswith(f"; see {helped}\n")
+    assert err.count("\n") == 1
+    assert said in err
+
+
 @pytest.mark.parametrize("command", ["audit", "plan", "release", "verify", "report", "init"])
 def test_every_command_has_help(command, run):
     code, out, err = run(command, "--help")

@@ -2,10 +2,41 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize.errors import BudgetExceeded, ColumnError, RowOrderLeak, UnknownSymbol
+from sanitize.errors import (
+    BudgetExceeded,
+    ColumnError,
+    InvalidChannel,
+    InvalidDistribution,
+    InvalidParameter,
+    RowOrderLeak,
+    UnknownSymbol,
+)
+
+MATRIX = [[0.4, 0.1], [0.1, 0.4]]
+OF_A_LAW = [
+    sz.lift, sz.log_lift, sz.max_lift, sz.min_lift, sz.max_log_lift, sz.min_log_lift, sz.ldp_ratio, sz.l1_lift,
+    sz.chi2_lift, sz.l1_lift_inverse, sz.chi2_lift_inverse, sz.mutual_information, sz.total_variation,
+    sz.chi2_divergence, sz.maximal_leakage, sz.max_information,
+    *(lambda law, f=f: f(law, 2) for f in (sz.alpha_lift, sz.alpha_lift_inverse)),
+    *(lambda law, f=f, a=a: f(law, a) for f in (sz.sibson_information, sz.arimoto_information) for a in (1, 2, np.inf)),
+    *(lambda law, f=f: f(law, sz.Channel.identity(2)) for f in (sz.utility, sz.normalized_utility)),
+    *(lambda law, f=f: f(law, 1.0) for f in (sz.watchdog, sz.subset_merging)),
+    *(lambda law, f=f: f(law, 1.0) for f in (sz.optimal_random_response, sz.subset_random_response)),
+    sz.LDPBudget(1.0).excess,
+    lambda law: sz.LeakageReport.measure(law, sz.Channel.identity(2)),
+]  # fmt: skip
+LAW = sz.JointDistribution.from_matrix(MATRIX)
+OF_A_CHANNEL = [
+    sz.ldp_epsilon,
+    LAW.release,
+    lambda channel: sz.utility(LAW, channel),
+    lambda channel: sz.normalized_utility(LAW, channel),
+    lambda channel: sz.LeakageReport.measure(LAW, channel),
+]
 
 
 def over_budget() -> BudgetExceeded:
@@ -27,3 +58,89 @@ def test_errors_survive_pickling_with_what_they_carry(error):
     assert str(back) == str(error)
     carried = {name for name in vars(error) if name != "report"}
     assert {name: getattr(back, name) for name in carried} == {name: getattr(error, name) for name in carried}
+
+
+@pytest.mark.parametrize(
+    "given", [MATRIX, np.array(MATRIX), None, sz.Channel.identity(2)], ids=lambda g: type(g).__name__
+)
+@pytest.mark.parametrize("function", OF_A_LAW)
+def test_what_is_no_law_is_refused_with_the_way_to_make_one(function, given):
+    with pytest.raises(InvalidDistribution, match=f"got {type(given).__name__}; .*from_matrix"):
+        function(given)
+
+
+@pytest.mark.parametrize("given", [MATRIX, np.array(MATRIX), None], ids=lambda g: type(g).__name__)
+@pytest.mark.parametrize("function", OF_A_CHANNEL)
+def test_what_is_no_channel_is_refused_with_the_way_to_make_one(function, given):
+    with pytest.raises(InvalidChannel, match=f"got {type(given).__name__}; .*from_matrix"):
+        function(given)
+
+
+@pytest.mark.parametrize("entries", [[["SECRET"]], [[0.5, 0.5], [1]], [[1j]]], ids=["text", "ragged", "complex"])
+def test_matrices_that_hold_no_numbers_are_refused_and_not_quoted(entries):
+    for make, error in (
+        (sz.JointDistribution.from_matrix, InvalidDistribution),
+        (sz.Channel.from_matrix, InvalidChannel),
+    ):
+        with pytest.raises(error, match="numbers") as caught:
+            make(entries)
+        assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, "3", None, True])
+def test_the_identity_needs_a_number_of_symbols(n):
+    with pytest.raises(InvalidChannel, match="whole number"):
+        sz.Channel.identity(n)
+
+
+@pytest.mark.parametrize("alpha", ["two", None, [2, 3], 0.5, float("nan")])
+def test_orders_that_are_no_numbers_are_refused(alpha):
+    for function in (sz.alpha_lift, sz.alpha_lift_inverse, sz.sibson_information, sz.arimoto_information):
+        with pytest.raises(InvalidParameter, match="alpha must be at least 1"):
+            function(LAW, alpha)
+
+
+@pytest.mark.parametrize("text", [None, 5, "", "null"])
+def test_what_is_no_text_of_a_channel_is_refused(text):
+    with pytest.raises(InvalidChannel, match="not a channel"):
+        sz.Channel.from_json(text)
+
+
+def test_a_table_without_columns_says_so():
+    assert "the table has no columns." in str(ColumnError.absent("town", []))
+
+
+def test_budgets_made_of_numpy_numbers_read_like_others():
+    for made in (sz.LiftBudget(np.float64(0.5), np.float32(1)), sz.LDPBudget(np.int64(2))):
+        assert "np." not in repr(made)
+    assert sz.LiftBudget(np.float64(0.5), np.float32(1)) == sz.LiftBudget(0.5, 1.0)
+
+
+KERNEL = [[0.75, 0.25], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("epsilons", lambda one: sz.accounting.basic_composition(one)),
+        ("deltas", lambda one: sz.accounting.basic_composition([1.0], one)),
+        ("epsilons", lambda one: sz.accounting.sensitive_ldp_composition(one, 0.1)),
+        ("budgets", lambda one: sz.accounting.sequential_budget(one)),
+        ("channels", lambda one: sz.joint_release(np.full((2, 2), 0.25), one)),
+        ("sizes", lambda one: sz.accounting.parallel_composition([KERNEL], one)),
+        ("sizes", lambda one: sz.individual_channel_capacity(KERNEL, sizes=one)),
+        ("sizes", lambda one: sz.accounting.balance_function(KERNEL, 0.5, sizes=one)),
+        ("priors", lambda one: sz.tradeoff.records_dp(0.1, one)),
+        ("priors", lambda one: sz.tradeoff.source_set_dp_tradeoff(0.1, one)),
+    ],
+)
+def test_one_value_in_place_of_several_is_refused_by_name(name, call):
+    with pytest.raises(InvalidParameter, match=f"{name} must be a list"):
+        call(2)
+
+
+def test_levels_and_distortions_without_a_bound_are_as_good_as_large_ones():
+    for n in (2, 300):
+        assert sz.randomized_response(n, 1e300) == sz.randomized_response(n, 1e4)
+    free = sz.tradeoff.optimal_maximal_leakage_channel(np.inf, [0.5, 0.5], [[0, 1], [1, 0]])
+    assert free.privacy == pytest.approx(0, abs=1e-9)

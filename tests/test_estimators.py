@@ -396,6 +396,30 @@ def test_the_law_of_the_table_is_not_a_public_attribute():
 # ----------------------------------------------------------------------------- the scikit-learn protocol
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("bins", "age"), ("bins", [1, 2]), ("bins", {"x": ["SECRET", "b"]}), ("smoothing", "1"), ("smoothing", None),
+     ("random_state", "0"), ("random_state", 1.5)],
+)  # fmt: skip
+def test_settings_of_another_type_are_refused_at_fit(name, value):
+    df = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 9, "s": ["a", "b", "b"] * 9})
+    with pytest.raises(InvalidParameter, match=name) as caught:
+        SubsetMerging(1.0, sensitive="s", public="x", **{name: value}).fit(df)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_settings_changed_after_fit_cannot_make_a_report_untrue():
+    df = pd.DataFrame({"x": ["a", "b", "c"] * 9, "s": ["p", "q", "q"] * 9})
+    sanitizer = SubsetMerging(1.0, sensitive="s", public="x").fit(df)
+    sanitizer.set_params(keep_sensitive=True, random_state=0)
+    released = sanitizer.transform(df)
+    assert list(released.columns) == list(sanitizer.get_feature_names_out()) == ["x"]
+    report = sz.last_report(released)
+    assert report.ok
+    assert report.facts.seeded
+    assert any("seeded" in note for note in report.facts.warnings)
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_clone_has_the_same_parameters_and_is_not_fitted(estimator):
     original = estimator(1.3, sensitive=S, public=X, min_count=2, random_state=4).fit(DF)

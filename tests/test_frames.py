@@ -358,6 +358,60 @@ def test_an_object_array_gives_the_same_rows_as_a_frame():
     assert [None if pd.isna(v) else v for v in released["x"]] == array[:, 0].tolist()
 
 
+ARRAYS = {
+    "text": (np.array(cycle(["a", "bbb"])), "U"),
+    "bytes": (np.array(cycle([b"a", b"\xff"])), "S"),
+    "bool": (np.array(cycle([True, False])), "b"),
+    "times": (np.array(cycle(["2020", "2021", "NaT"]), "M8[s]"), "M"),
+    "spans": (np.array(cycle([2**60 + 1, 5, "NaT"]), "m8[ns]"), "m"),
+    "half": (np.array(cycle([0.5, 1.5, np.nan]), np.float16), "f"),
+    "large": (np.array(cycle([2**64 - 1, 2**63]), np.uint64), "u"),
+    "objects: integers": (np.array(cycle([2**53 + 1, None, 2**53]), object), "O"),
+    "objects: floats": (np.array(cycle([0.5, np.nan]), object), "O"),
+    "objects: zoned times": (
+        np.array(cycle([pd.Timestamp("2024-03-31 00:30", tz="Europe/Berlin"), None]), object),
+        "O",
+    ),
+    "objects: spans": (np.array(cycle([pd.Timedelta(1, "s"), None]), object), "O"),
+    "objects: decimals": (np.array(cycle([decimal.Decimal("1.10"), None]), object), "O"),
+}
+
+
+def plain(value):
+    return None if pd.isna(value) else value
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays_keep_their_values_and_dtype(kind):
+    column, dtype = ARRAYS[kind]
+    settings = {"sensitive_features": np.array(SECRET)}
+    released = SubsetMerging(math.inf, random_state=0).fit(column[:, None], **settings).transform(column[:, None])
+    assert released.dtype.kind == dtype
+    assert [plain(v) for v in released[:, 0]] == [plain(v) for v in column]
+    if dtype != "O":
+        assert released.dtype == column.dtype
+
+
+def test_labels_of_a_text_array_are_not_cut_off():
+    column = np.array(cycle(["a", "b", "b"]))[:, None]
+    sanitizer = SubsetMerging(0.0, release="label", random_state=0).fit(column, sensitive_features=np.array(SECRET))
+    assert set(sanitizer.transform(column)[:, 0]) == {"{a, b}"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [np.array(["SECRET"] * 9), "SECRET", np.array([[987654321j]] * 9)],
+    ids=["1-D", "scalar", "complex"],
+)
+def test_refused_arrays_are_not_quoted(rows):
+    fitted = Watchdog(1.0).fit(np.array(cycle(["a", "b"]))[:, None], sensitive_features=np.array(SECRET))
+    for call in (Watchdog(1.0, sensitive=0).fit, fitted.transform):
+        with pytest.raises(ColumnError, match=r"2D array|Complex") as caught:
+            call(rows)
+        assert "SECRET" not in str(caught.value)
+        assert "987654321" not in str(caught.value)
+
+
 # ------------------------------------------------------------------------------------------- accessors
 
 PANDAS_DF = pd.DataFrame({"x": cycle(["a", "b", "c"]), "y": cycle([1, 2]), "s": cycle(["p", "n", "p", "p"])})

@@ -362,6 +362,28 @@ def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
         assert sz.utility(joint, channel) >= sz.utility(joint, sz.subset_merging(joint, budget)) - 1e-6
 
 
+@pytest.mark.parametrize("kind", ["all cells far apart", "columns far apart", "one rare sensitive symbol"])
+def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind):
+    rng = np.random.default_rng(8)
+    stalled = 0
+    for _ in range(60):
+        n_s, n_x = rng.integers(2, 6), rng.integers(2, 9)
+        cells = rng.random((n_s, n_x))
+        if kind == "all cells far apart":
+            cells = np.exp(30 * rng.normal(size=(n_s, n_x)))
+        elif kind == "columns far apart":
+            cells *= np.exp(30 * rng.normal(size=n_x))
+        else:
+            cells[0] *= 1e-9
+        joint = JointDistribution.from_matrix(cells / cells.sum())
+        budget = rng.choice(np.array([LiftBudget(1000, 0), LiftBudget(0, 1), LiftBudget(0.5, 1), LDPBudget(1)]))
+        response = solve_optimal_random_response(joint, budget)
+        assert budget.excess(joint.release(response.channel)).max() <= 1e-9
+        assert response.utility <= response.bound <= entr(joint.p_x).sum() + 1e-12
+        stalled += response.status == "stalled"
+    assert stalled < 60
+
+
 @given(matrices(), st.sampled_from(EXTREME), st.sampled_from(MECHANISMS))
 def test_any_law_and_budget(pmf, budget, mechanism):
     joint = JointDistribution.from_matrix(pmf)

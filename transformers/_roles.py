@@ -57,6 +57,10 @@ def bins_of(
             for name, column in columns.items()
             if is_numeric(column.type)
         }
+    if not isinstance(wanted, Mapping):
+        raise InvalidParameter(
+            f"bins must be a number of bins, or a dict of columns to edges or numbers, got {type(wanted).__name__}"
+        )
     made = {}
     for key, spec in wanted.items():
         name = _name_of(key, source)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sanitize._attached import attach_report
 from sanitize._design import Recipe, held_out
 from sanitize._facts import SEEDED_NOTE
-from sanitize._frame import Table
+from sanitize._frame import Table, two_dimensional
 from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
@@ -191,7 +191,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             )
         words = random_words(self.random_state)
         columns = self._release.decode(self.channel_.sample(codes, words), words)
-        kept = self._kept(table)
+        kept = tuple(name for name in self._kept if name in table.names)
         if kept:
             warnings.warn(
                 "keep_sensitive=True: the output holds the sensitive columns and is not for release",
@@ -229,8 +229,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the released columns."""
         check_is_fitted(self, "channel_")
-        kept = self._release.layout.sensitive if self.keep_sensitive else ()
-        return np.array([*self._release.output_columns, *kept], dtype=object)
+        return np.array([*self._release.output_columns, *self._kept], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -253,12 +252,14 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _report_of_rows(self, n_unseen: int) -> LeakageReport:
         facts = replace(self.report_.facts, n_unseen=n_unseen)
+        if self._seeded and not facts.seeded:  # a seed that was set after fit
+            facts = replace(facts, seeded=True, warnings=(SEEDED_NOTE, *facts.warnings))
         return replace(self.report_, facts=facts)
 
-    def _kept(self, table: Table) -> tuple[str, ...]:
-        if not self.keep_sensitive:
-            return ()
-        return tuple(name for name in self._release.layout.sensitive if name in table.names)
+    @property
+    def _kept(self) -> tuple[str, ...]:
+        """Sensitive columns in the output: those of fit, because its report speaks of them."""
+        return tuple(name for name in self._release.layout.sensitive if name in self.report_.facts.kept)
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """Table of the user's X, checked the way scikit-learn checks features."""
@@ -270,7 +271,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             elif not self._only_public(table):
                 validate_data(self, X, skip_check_array=True, reset=False)
             return table
-        return Table.of(validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset))
+        return Table.of(validate_data(self, two_dimensional(X), dtype=None, ensure_all_finite=False, reset=reset))
 
     def _only_public(self, table: Table) -> bool:
         """Whether a frame has the public columns but not the same columns as at fit: all transform needs."""

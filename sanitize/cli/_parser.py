@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NoReturn
 
 from sanitize._version import __version__
 from sanitize.cli import _commands as commands
@@ -14,6 +15,19 @@ _EPILOG = (
     "unreadable or unfit, 4 output exists or cannot be written, 5 internal error, 130 interrupted"
 )
 _INPUT = "Parquet or CSV file, folder of such files, or - for CSV on standard input"
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Parser whose errors are one line, like those of all commands, without the usage around them."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and where help is, and leave with the code of usage errors."""
+        self.exit(2, one_line(f"{self.prog}: error: {message}; see {self.prog} --help") + "\n")
+
+
+def one_line(message: str) -> str:
+    """The message with line breaks and terminal codes written out: names of files and columns may hold them."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
 
 
 def bins(text: str) -> tuple[str, list[float]]:
@@ -28,9 +42,9 @@ def bins(text: str) -> tuple[str, list[float]]:
     return column, numbers
 
 
-def parser_of() -> argparse.ArgumentParser:
+def parser_of() -> OneLineParser:
     """The parser of the whole command."""
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="sanitize",
         description="Release tables without giving away their sensitive columns.",
         epilog=_EPILOG,
@@ -38,7 +52,7 @@ def parser_of() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"sanitize {__version__}")
     commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def command(name: str, *parents: argparse.ArgumentParser, about: str, more: str = "") -> argparse.ArgumentParser:
+    def command(name: str, *parents: OneLineParser, about: str, more: str = "") -> OneLineParser:
         made = commands_of.add_parser(name, parents=[*parents, _always()], help=about, description=more or about)
         made.set_defaults(run=getattr(commands, name), check=lambda _: None, parser=made, policy=None)
         return made
@@ -116,20 +130,20 @@ def parser_of() -> argparse.ArgumentParser:
     return parser
 
 
-def _always() -> argparse.ArgumentParser:
-    group = argparse.ArgumentParser(add_help=False)
+def _always() -> OneLineParser:
+    group = OneLineParser(add_help=False)
     group.add_argument("-v", "--verbose", action="store_true", help="traceback when something fails")
     return group
 
 
-def _input() -> argparse.ArgumentParser:
-    group = argparse.ArgumentParser(add_help=False)
+def _input() -> OneLineParser:
+    group = OneLineParser(add_help=False)
     group.add_argument("input", metavar="INPUT", help=_INPUT)
     return group
 
 
-def _columns() -> argparse.ArgumentParser:
-    group = argparse.ArgumentParser(add_help=False)
+def _columns() -> OneLineParser:
+    group = OneLineParser(add_help=False)
     group.add_argument("-p", "--policy", metavar="POLICY.toml", type=Path, help="reviewed policy, instead of settings")
     group.add_argument("-s", "--sensitive", metavar="COL", action="append", help="sensitive column")
     group.add_argument("-x", "--public", metavar="COL", action="append", help="column to release through the channel")
@@ -137,9 +151,9 @@ def _columns() -> argparse.ArgumentParser:
     return group
 
 
-def _design() -> argparse.ArgumentParser:
+def _design() -> OneLineParser:
     """Settings of a design; None where they are not given, so that they can be told from a policy's."""
-    group = argparse.ArgumentParser(add_help=False)
+    group = OneLineParser(add_help=False)
     group.add_argument(
         "-e",
         "--budget",
@@ -154,15 +168,15 @@ def _design() -> argparse.ArgumentParser:
     return group
 
 
-def _report() -> argparse.ArgumentParser:
-    group = argparse.ArgumentParser(add_help=False)
+def _report() -> OneLineParser:
+    group = OneLineParser(add_help=False)
     group.add_argument("--json", action="store_true", help="print the report as JSON")
     group.add_argument("--report", metavar="FILE", type=Path, help="also write the report: .html, .json or text")
     _audience(group)
     return group
 
 
-def _audience(parser: argparse.ArgumentParser) -> None:
+def _audience(parser: OneLineParser) -> None:
     parser.add_argument(
         "--audience",
         choices=("internal", "public"),

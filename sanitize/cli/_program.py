@@ -10,7 +10,7 @@ import traceback
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sanitize.cli._parser import parser_of
+from sanitize.cli._parser import one_line, parser_of
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -84,9 +84,7 @@ def _code(error: SanitizeError) -> int:
 def _fail(message: str, code: int, given: argparse.Namespace) -> int:
     if given.verbose:
         traceback.print_exc()
-    # A file name may hold line breaks and terminal codes.
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
-    print(f"sanitize: {line}", file=sys.stderr)
+    print(f"sanitize: {one_line(message)}", file=sys.stderr)
     return code
 
 

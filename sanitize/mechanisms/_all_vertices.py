@@ -10,7 +10,7 @@ from scipy.special import entr
 
 from sanitize import _compiled
 from sanitize.mechanisms._double_description import CLEAR, ON, vertices
-from sanitize.mechanisms._pool import Mixture
+from sanitize.mechanisms._pool import NOTHING, Mixture
 from sanitize.mechanisms._primal_simplex import RULES, best_mixture
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Vertices:
             cuts = cuts[cuts.min(axis=1) < 0]  # the others take nothing away
         if loops is None or max(cuts.shape) > loops.MOST:
             found = vertices(cuts, _MOST_VERTICES, _MOST_PAIRS)
-            return None if found is None else cls(found.T, entr(found).sum(axis=1))
+            return cls(found.T, entr(found).sum(axis=1)) if found is not None and len(found) else None
         points, cost = loops.listed(np.ascontiguousarray(cuts), _MOST_VERTICES, _MOST_PAIRS, ON, CLEAR)
         return cls(points, cost) if len(cost) else None
 
@@ -95,4 +95,7 @@ def mix_all_vertices(
     bound = float(mixture.mu @ p_x) + min(around.lowest(mixture.mu), 0.0)
     if mixture.value - bound > gap:
         return None
-    return within.points[:, mixture.chosen].T, mixture, max(bound, 0.0), len(within.cost)
+    chosen = within.points[:, mixture.chosen].T
+    if not (chosen > NOTHING).any(axis=0).all():  # a letter so rare that its share of every posterior is rounding
+        return None
+    return chosen, mixture, max(bound, 0.0), len(within.cost)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _BATCH = 128
 _ROUNDS = 6
 _WORTHWHILE = 0.02  # share of a box that tightening must remove to be tried again
+# Ten times what 200 letters need. More open boxes are rounding that splits for ever, and would fill the memory.
+_MOST_OPEN = 1 << 17
 _EDGE = 0.1  # splits keep this distance, as a share of the side, from its ends
 
 
@@ -150,12 +152,12 @@ def certify(
     *,
     stop_at_points: bool = True,
 ) -> Certificate:
-    """Prove ``H(v) - μ·v >= target`` on Π, or find points below it, or stop when time has expired.
+    """Prove ``H(v) - μ·v >= target`` on Π, or find points below it, or stop when time or memory is up.
 
     At least the first layer of boxes is always bounded, so the result is valid (if weak) at any time limit.
     """
     tree = _Tree(polytope, mu, target)
-    while tree.has_roots or (tree.heap and not expired()):
+    while tree.has_roots or (0 < len(tree.heap) <= _MOST_OPEN and not expired()):
         boxes, open_ = tree.step()
         v = np.clip(boxes.point[open_], 0.0, 1.0)
         better = np.flatnonzero((entr(v).sum(axis=1) - v @ mu < target) & polytope.contains(v))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.mechanisms._certificate import certify
-from sanitize.mechanisms._pool import ColumnPool, Mixture
+from sanitize.mechanisms._pool import ColumnPool, Mixture, RoundingStops
 from sanitize.mechanisms._pricing import Pricer
 from sanitize.mechanisms._progress import progress
 
@@ -87,6 +87,8 @@ def lower_envelope(
     except KeyboardInterrupt:
         status = "interrupted"
         search.mixture = search.pool.mix()
+    except (np.linalg.LinAlgError, RoundingStops):
+        status = "stalled"  # what was found before is still a mixture and a bound
     if search.mixture.value - search.bound <= gap:
         status = "optimal"
     return Envelope(search.pool, search.mixture, search.bound, status)

@@ -97,7 +97,9 @@ def solve_batch(
         low = np.take_along_axis(programs.lower, basis, 1)
         high = np.take_along_axis(programs.upper, basis, 1)
         outside = np.maximum(low - values, values - high)
-        leaving = (outside / np.sqrt(np.square(inverse).sum(axis=2))).argmax(axis=1)
+        norm = np.sqrt(np.square(inverse).sum(axis=2))
+        # A pseudo-inverse may have rows of zeros, which say nothing.
+        leaving = np.divide(outside, norm, out=np.zeros_like(norm), where=norm > 0).argmax(axis=1)
         done = (outside.max(axis=1) < _FEASIBLE) | (bound >= limit) | (step == _MAX_PIVOTS)
 
         amount = outside[rows, leaving]
@@ -105,19 +107,21 @@ def solve_batch(
         row = (inverse[rows, leaving] @ matrix) * towards[:, None]
         np.put_along_axis(row, basis, 0.0, axis=1)
         entering, unbounded = _ratio_test(reduced, row, programs.upper - programs.lower, amount)
-        finished = done | unbounded
+        column = np.matmul(inverse, matrix[:, entering].T[:, :, None])[:, :, 0]
+        # Beside an ill-conditioned basis the pivot may be gone by the other order of summation; the bound stands.
+        stuck = (np.abs(column[rows, leaving]) < _PIVOT) & (~unbounded | (norm[rows, leaving] == 0))
+        finished = done | unbounded | stuck
         if finished.any():
             f = np.flatnonzero(finished)
             np.put_along_axis(point, basis, values, axis=1)
-            out.bound[left[f]] = np.where(unbounded[f] & ~done[f], np.inf, bound[f])
+            out.bound[left[f]] = np.where(unbounded[f] & ~done[f] & ~stuck[f], np.inf, bound[f])
             out.reduced[left[f]], out.point[left[f]], out.basis[left[f]] = reduced[f], point[f], basis[f]
             kept = np.flatnonzero(~finished)
             if not len(kept):
                 break
             left, programs, limit = left[kept], programs.take(kept), limit[kept]
             basis, inverse, leaving, entering = basis[kept], inverse[kept], leaving[kept], entering[kept]
-            rows = np.arange(len(left))
-        column = np.matmul(inverse, matrix[:, entering].T[:, :, None])[:, :, 0]
+            column, rows = column[kept], np.arange(len(left))
         pivot_row = inverse[rows, leaving] / column[rows, leaving][:, None]
         inverse = inverse - column[:, :, None] * pivot_row[:, None, :]
         inverse[rows, leaving] = pivot_row

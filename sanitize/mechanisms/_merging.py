@@ -13,6 +13,7 @@ from sanitize.budgets import Budget, LDPBudget, LiftBudget
 from sanitize.channel import Channel
 from sanitize.confidence import laws_of
 from sanitize.errors import InvalidBudget
+from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms._robust_sets import RobustRiskOfSets
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
 
 _SHOWN_MEMBERS = 3
 
@@ -80,7 +80,7 @@ class RiskOfSets:
     @classmethod
     def of(cls, joint: JointDistribution, budget: Budget) -> RiskOfSets:
         """Risks under a law and its prior."""
-        return cls(joint.pmf, joint.p_s, budget)
+        return cls(check_law(joint).pmf, joint.p_s, budget)
 
     def _lifts(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         return columns / self.p_s[:, None] / columns.sum(axis=0)

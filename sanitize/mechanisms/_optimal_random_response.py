@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms._limits import check_positive
 from sanitize.mechanisms._merging import as_budget
 from sanitize.mechanisms._polytope import check_kind
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
 
 
 def optimal_random_response(
@@ -129,6 +129,6 @@ def solve_optimal_random_response(
     budget = as_budget(budget)
     check_positive(gap=gap, time_limit=time_limit)
     check_kind(budget)
-    return respond(joint, budget, np.arange(len(joint.public)), gap=gap, time_limit=time_limit).response(
+    return respond(joint, budget, np.arange(len(check_law(joint).public)), gap=gap, time_limit=time_limit).response(
         joint, budget, gap
     )

@@ -10,13 +10,15 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import entr
 
-from sanitize.errors import SanitizeError
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_NOTHING = 1e-15
+NOTHING = 1e-15
 _POSITIVE = 1e-13
+
+
+class RoundingStops(ArithmeticError):
+    """Probabilities too far apart for linear programs in double precision; nobody outside the search sees it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class ColumnPool:
 
     def add(self, v: NDArray[np.float64], vertex: tuple[NDArray[np.intp], NDArray[np.bool_]] | None = None) -> bool:
         """Add a point v of the simplex, shape (n,); False if it is there already."""
-        letters = np.flatnonzero(v > _NOTHING)
+        letters = np.flatnonzero(v > NOTHING)
         shares = v[letters] / v[letters].sum()
         key = letters.tobytes(), np.round(shares, 10).tobytes()
         if key in self._known:
@@ -103,4 +105,4 @@ def _solve(cost: NDArray[np.float64], matrix: sparse.csc_array) -> Any:
         solution = linprog(cost, A_eq=matrix, b_eq=np.ones(matrix.shape[0]), method="highs-ds", options=options)
         if solution.status == 0:
             return solution
-    raise SanitizeError(f"the linear program of the optimal response failed: {solution.message}")
+    raise RoundingStops(f"the linear program of the optimal response failed: {solution.message}")

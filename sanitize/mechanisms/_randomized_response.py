@@ -14,6 +14,8 @@ from sanitize.errors import InvalidBudget, InvalidParameter
 
 # Up to this many symbols one dense stage is small and draws one word a row; above, two sparse stages.
 _DENSE_SYMBOLS = 256
+# In nats; beyond this the odds of another symbol are one unit of 2^-62, and e^ε need not be known.
+_LOOSEST = 1000
 
 
 def randomized_response(n: int, epsilon: float) -> Channel:
@@ -64,7 +66,7 @@ def randomized_response(n: int, epsilon: float) -> Channel:
 def _one_stage(n: int, epsilon: float) -> Channel:
     """Every other symbol gets w = ceil(2^62 / (e^ε + n - 1)), so keeping has at most e^ε w."""
     with decimal.localcontext(decimal.Context(prec=60)):
-        other = math.ceil(Decimal(SCALE) / (Decimal(epsilon).exp() + (n - 1)))
+        other = math.ceil(Decimal(SCALE) / (Decimal(min(epsilon, _LOOSEST)).exp() + (n - 1)))
     # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
     keep = SCALE - (n - 1) * other
     if keep < other:
@@ -78,7 +80,7 @@ def _two_stages(n: int, epsilon: float) -> Channel:
     """Keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) times the least of the draw."""
     uniform = _uniform(n)
     with decimal.localcontext(decimal.Context(prec=60)):
-        odds = (Decimal(epsilon).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
+        odds = (Decimal(min(epsilon, _LOOSEST)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
         keep = min(math.floor(SCALE * odds / (1 + odds)), SCALE - 1)
     if keep == 0:
         return Channel(_constant(n))

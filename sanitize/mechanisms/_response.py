@@ -13,6 +13,7 @@ from sanitize.measures import utility
 from sanitize.mechanisms._all_vertices import mix_all_vertices
 from sanitize.mechanisms._column_generation import lower_envelope
 from sanitize.mechanisms._polytope import LiftBounds, ResponsePolytope
+from sanitize.mechanisms._pool import NOTHING, RoundingStops
 from sanitize.mechanisms._response_channel import Columns, response_channel
 from sanitize.mechanisms._subset_merging import subset_merging
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
 
 _MOST_LETTERS = 64  # with more, there are too many vertices to list
-_NOTHING, _ROUNDING, _BESIDE = 1e-15, 1e-10, 1e-9
+_ROUNDING, _BESIDE = 1e-10, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +146,7 @@ def respond(
         listed = mix_all_vertices(cuts, within, p_x, gap / total)
     if listed is not None:
         chosen, mixture, bound, n_vertices = listed
-        y, x = np.nonzero(chosen > _NOTHING)
+        y, x = np.nonzero(chosen > NOTHING)
         return Response(
             letters[x],
             chosen[y, x],
@@ -155,14 +156,18 @@ def respond(
             n_vertices,
             "optimal",
         )
-    found = lower_envelope(
-        ResponsePolytope.of(lifts, inner),
-        ResponsePolytope.of(lifts, outer),
-        p_x,
-        _seeds(joint, budget, letters, atoms),
-        gap=gap / total,
-        time_limit=time_limit,
-    )
+    seeds = _seeds(joint, budget, letters, atoms)
+    try:
+        found = lower_envelope(
+            ResponsePolytope.of(lifts, inner),
+            ResponsePolytope.of(lifts, outer),
+            p_x,
+            seeds,
+            gap=gap / total,
+            time_limit=time_limit,
+        )
+    except (np.linalg.LinAlgError, RoundingStops):
+        return _merged(seeds, letters, joint.p_x)
     pool, mixture = found.pool, found.mixture
     parts = [pool.letters[k] for k in mixture.chosen]
     return Response(
@@ -173,6 +178,20 @@ def respond(
         found.bound * total,
         len(pool),
         found.status,
+    )
+
+
+def _merged(seeds: list[NDArray[np.float64]], letters: NDArray[np.intp], p_x: NDArray[np.float64]) -> Response:
+    """The seeds alone as posteriors, with a bound that proves nothing: for laws beyond linear programs of doubles."""
+    parts = [np.flatnonzero(seed) for seed in seeds]
+    return Response(
+        letters[np.concatenate(parts)],
+        np.concatenate([seed[part] for seed, part in zip(seeds, parts, strict=True)]),
+        np.array([len(part) for part in parts]),
+        np.array([p_x[letters[part]].sum() for part in parts]),
+        0.0,
+        len(parts),
+        "stalled",
     )
 
 
