@@ -15,7 +15,7 @@ from sanitize._progress import advance
 from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
 BATCH_ROWS = 1 << 18
@@ -64,7 +64,7 @@ class Source(ABC):
 
     def batches(
         self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
-    ) -> Iterator[dict[str, pa.Array]]:
+    ) -> Generator[dict[str, pa.Array], None, None]:
         """Columns of one file, or of some of its row groups, a batch at a time; text columns stay dictionaries."""
         stored = [name for name in columns if name not in self.partitions]
         for batch in self._stored(file, stored, batch_rows, row_groups):

@@ -29,7 +29,7 @@ from sanitize._target import new_file
 from sanitize.errors import SourceChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -114,7 +114,7 @@ class _Slice(ParquetSource):
 
     def batches(
         self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any], None, None]:
         return super().batches(file, columns, batch_rows, self.row_groups if row_groups is None else row_groups)
 
     def unchanged(self) -> None:

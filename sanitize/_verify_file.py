@@ -47,7 +47,7 @@ class Findings:
         """Look at one file; its bytes and its decompressed pages also go to the scanner."""
         try:
             pages = Pages.of(file)
-            scanner.scan(file.read_bytes())
+            scanner.scan_file(file)
             self._footer(pages, scanner)
             with pq.ParquetFile(file) as reader:
                 for number, group in enumerate(pages.row_groups):

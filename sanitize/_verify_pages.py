@@ -7,7 +7,7 @@ that every text and every statistic in them can be accounted for.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Fields = dict[int, Any]
+Read = Callable[[int, int], bytes]  # bytes of a file from one place up to another
 
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
 _CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
@@ -118,30 +119,27 @@ class Page:
 
 @dataclass(frozen=True)
 class Chunk:
-    """One column of one row group."""
+    """One column of one row group; its bytes are read when they are asked for."""
 
     name: str
     start: int
+    end: int
     metadata: Fields
     type_length: int
-    raw: bytes
-
-    @property
-    def end(self) -> int:
-        """Where it ends in the file."""
-        return self.start + len(self.raw)
+    read: Read
 
     def pages(self) -> Iterator[Page]:
         """Its pages, which must fill it."""
+        raw = self.read(self.start, self.end)
         at = 0
-        while at < len(self.raw):
-            reader = _Thrift(self.raw, at)
+        while at < len(raw):
+            reader = _Thrift(raw, at)
             header = reader.fields()
             size, packed = header[2], header[3]
-            if not (0 <= packed <= len(self.raw) - reader.at and 0 <= size <= _LARGEST_PAGE):
+            if not (0 <= packed <= len(raw) - reader.at and 0 <= size <= _LARGEST_PAGE):
                 raise ValueError("page size")
             at = reader.at + packed
-            yield Page(header, self._unpack(header, self.raw[reader.at : at], size))
+            yield Page(header, self._unpack(header, raw[reader.at : at], size))
 
     def _unpack(self, header: Fields, body: bytes, size: int) -> bytes:
         codec = _CODECS[self.metadata[4]]
@@ -202,16 +200,28 @@ class Pages:
         SourceError
             If it does not hang together.
         """
-        return cls.parse(file.read_bytes(), file.name)
+
+        def read(start: int, end: int) -> bytes:
+            with file.open("rb") as stream:
+                stream.seek(start)
+                return stream.read(end - start)
+
+        return cls._parse(read, file.stat().st_size, file.name)
 
     @classmethod
     def parse(cls, data: bytes, name: str) -> Pages:
         """Take the bytes of a file apart."""
+        return cls._parse(lambda start, end: data[start:end], len(data), name)
+
+    @classmethod
+    def _parse(cls, read: Read, size: int, name: str) -> Pages:
         try:
-            (length,) = struct.unpack("<I", data[-8:-4])
-            footer = _Thrift(data[-8 - length : -8]).fields()
+            (length,) = struct.unpack("<I", read(max(size - 8, 0), size - 4))
+            footer = _Thrift(read(max(size - 8 - length, 0), size - 8)).fields()
             lengths = {element[4]: element.get(2, 0) for element in footer[2]}
-            groups = [[_chunk(data, column[3], lengths) for column in group.get(1, [])] for group in footer.get(4, [])]
+            groups = [
+                [_chunk(read, size, column[3], lengths) for column in group.get(1, [])] for group in footer.get(4, [])
+            ]
         except DAMAGE:
             raise SourceError(f"{name} cannot be taken apart: its footer is damaged") from None
         chunks = sorted((chunk for group in groups for chunk in group), key=lambda chunk: chunk.start)
@@ -219,19 +229,19 @@ class Pages:
         for chunk in chunks:
             unaccounted += abs(chunk.start - at)
             at = chunk.end
-        unaccounted += abs(len(data) - 8 - length - at)
-        return cls(footer, groups, len(data), unaccounted)
+        unaccounted += abs(size - 8 - length - at)
+        return cls(footer, groups, size, unaccounted)
 
 
-def _chunk(data: bytes, metadata: Fields, lengths: dict[bytes, int]) -> Chunk:
+def _chunk(read: Read, size: int, metadata: Fields, lengths: dict[bytes, int]) -> Chunk:
     start = metadata[9]
     if 0 < metadata.get(11, 0) < start:
         start = metadata[11]
     end = start + metadata[7]
-    if not 4 <= start <= end <= len(data):
+    if not 4 <= start <= end <= size:
         raise ValueError("chunk")
     path = b".".join(metadata[3])
-    return Chunk(path.decode(), start, metadata, lengths.get(metadata[3][-1], 0), data[start:end])
+    return Chunk(path.decode(), start, end, metadata, lengths.get(metadata[3][-1], 0), read)
 
 
 def texts(value: Any, skip: frozenset[int] = frozenset()) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import filecmp
 import json
@@ -18,7 +19,7 @@ from sanitize._verify_checks import Check, RowChecks
 from sanitize._verify_file import Findings, summary_fault
 from sanitize._verify_printed import printed_types
 from sanitize._verify_rows import Observed
-from sanitize._verify_scan import Scanner, spellings
+from sanitize._verify_scan import MOST_VALUES, Scanner, Spellings, spellings
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, RowOrderLeak, VerificationFailed
 from sanitize.policy import Policy
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 FALSE_ALARM = 1e-6
 SCHEMA, VERSION = "sanitize/verification", 1
-_MOST_VALUES = 200_000
 
 
 @dataclass(frozen=True)
@@ -216,20 +216,14 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: Rows) -> l
     expected = json.loads(summary(again.report_, rows))
     names = [name for name in dict.fromkeys(table.schema.names) if name not in outputs.columns]
     searched = [name for name in names if _searchable(table, name)]
-    values: dict[str, set[bytes]] = {name: set() for name in searched}
-    for file in table.files if searched else ():
-        for batch in table.batches(file, searched):
-            for name in searched:
-                if len(values[name]) < _MOST_VALUES:
-                    values[name] |= spellings(batch[name])
     legitimate = [*(spelling for level in outputs.levels for spelling in sorted(spellings(level)))]
     legitimate += [name.encode() for name in outputs.columns] + [json.dumps(expected).encode()]
     n_bytes = 4 * sum(file.stat().st_size for file in written.files)
-    scanner = Scanner.of(values.items(), n_bytes, b"\0".join(legitimate))
+    scanner = Scanner.of(_spelt(table, searched), n_bytes, b"\0".join(legitimate))
     findings = Findings()
     for file in written.files:
         if isinstance(written, CsvSource):
-            scanner.scan(file.read_bytes())
+            scanner.scan_file(file)
         else:
             findings.inspect(file, scanner)
     fault = summary_fault(findings.summaries, expected)
@@ -251,6 +245,23 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: Rows) -> l
         _judged("structure", findings.structure, "every byte belongs to a page or the footer"),
         Check("leftovers", ok=not leftovers, detail=leftovers or nothing),
     ]
+
+
+def _spelt(table: Source, columns: Sequence[str]) -> Iterator[tuple[str, Spellings]]:
+    """Spellings of the values of columns; a column is read until there are enough."""
+    # Text is parsed as a whole, so all its columns are read together.
+    for group in [columns] if isinstance(table, CsvSource) else [[name] for name in columns]:
+        values: dict[str, set[bytes]] = {name: set() for name in group}
+        for file in table.files:
+            with contextlib.closing(table.batches(file, group)) as batches:
+                while wanted := [name for name in group if len(values[name]) < MOST_VALUES]:
+                    batch = next(batches, None)
+                    if batch is None:
+                        break
+                    for name in wanted:
+                        values[name] |= spellings(batch[name])
+        for name in group:
+            yield name, Spellings.of(values.pop(name))
 
 
 def _columns(table: Source, written: Source, release: Release) -> Check:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import pickle
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,10 @@ import sanitize as sz
 from sanitize import _verify_law as law
 from sanitize import _verify_noise as noise
 from sanitize._verify_checks import RowChecks
+from sanitize._verify_order import log_chance_of_same_order
 from sanitize._verify_pages import Pages
-from sanitize._verify_rows import Observed, Streams
-from sanitize._verify_scan import Scanner, in_base64, spellings
+from sanitize._verify_rows import Observed, Streams, printed_of
+from sanitize._verify_scan import Scanner, Spellings, in_base64, spellings
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, VerificationFailed
 from sanitize.parquet import privatize_parquet
@@ -762,6 +764,112 @@ def test_expected_counts_are_exact_and_bounded():
     assert (bound >= variance - 1e-12).all()
 
 
+@pytest.mark.parametrize("rows", ["keep", "shuffle"])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 101, 5000])
+def test_counts_are_those_of_all_rows_however_they_are_read(n, rows):
+    """A slow twin that holds every row, and blocks of the source and of the release that do not meet."""
+    rng = np.random.default_rng(n)
+    channel = sz.randomized_response(70, 1.0)
+    s, x = (
+        rng.integers(0, 3, n).astype(np.int32),
+        (rng.integers(0, 71, n) * rng.integers(0, 71, n) // 71).astype(np.int32),
+    )
+    x = np.minimum(x, 69)
+    y = np.where(rng.random(n) < 0.01, -1, channel.sample(x, 0)).astype(np.int32)
+    for blocks in ((1, 1), (7, 3), (1, 40)):
+        seen = observed(channel, 3, s, x, y, rows, blocks)
+        assert seen.unknown == (y < 0).sum()
+        assert seen.y_counts.tolist() == [(y == one).sum() for one in range(70)]
+        sure = y >= 0
+        if rows == "keep":
+            pairs, told = np.zeros((70, 70), int), np.zeros((3, 70), int)
+            for one, other, third in zip(x[sure], y[sure], s[sure], strict=True):
+                pairs[one, other] += 1
+                told[third, other] += 1
+            assert np.array_equal(seen.pairs, pairs)
+            assert np.array_equal(seen.told, told)
+            assert np.array_equal(seen.first, (x, y))
+            assert seen.order is None
+            continue
+        assert (seen.pairs, seen.told) == (None, None)
+        assert seen.order.log_chance() == order_of_all_rows(s, x, y)
+
+
+@pytest.mark.parametrize("rows", ["keep", "shuffle"])
+def test_memory_does_not_grow_with_the_rows(rows, monkeypatch):
+    monkeypatch.setattr("sanitize._verify_rows.MOST_ROWS", 1000)
+    channel, block = sz.randomized_response(20, 1.0), 1 << 14
+    peaks = []
+    for n_blocks in (4, 40):
+        inputs = np.full((2, 20), n_blocks)
+
+        def codes(n, seed, n_blocks=n_blocks):
+            return (np.random.default_rng((seed, k)).integers(0, n, block).astype(np.int32) for k in range(n_blocks))
+
+        streams = Streams(
+            lambda codes=codes: zip(codes(2, 0), codes(20, 1), strict=True), lambda codes=codes: codes(20, 2)
+        )
+        tracemalloc.start()
+        Observed.of(channel, inputs, streams, rows)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+def order_of_all_rows(s, x, y) -> tuple[float, str]:
+    """The statistics of the order of rows, from arrays of all of them."""
+    n = len(y)
+    if n < 2:
+        return 0.0, "too few rows to tell"
+
+    def pooled(codes, n_codes):
+        counts = np.bincount(codes[codes >= 0], minlength=n_codes)
+        most = np.argsort(-counts, kind="stable")[:63].tolist()
+        return np.array([most.index(code) if code in most else min(n_codes, 63) for code in codes.tolist()])
+
+    def independent(a, n_a, b, n_b):
+        found = np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
+        logs = law.log_hypergeometric(found, found.sum(axis=1, keepdims=True), found.sum(axis=0, keepdims=True), n)
+        return float(logs.min()) + math.log(n_a * n_b)
+
+    kinds = pooled(y, 70)
+    n_blocks = min(max(n // 50, 2), 64)
+    blocks = np.minimum(np.arange(n) * n_blocks // n, n_blocks - 1)
+    even, odd = kinds[: n // 2 * 2 : 2], kinds[1 : n // 2 * 2 : 2]
+    counts = [np.bincount(part, minlength=64) for part in (even, odd)]
+    expected = float((counts[0] / len(even) * counts[1]).sum())
+    found = [
+        (independent(blocks, n_blocks, kinds, 64), "symbols crowd in some parts of the file"),
+        (law.log_matching(float((even == odd).sum()), expected), "neighbours are too often alike or unlike"),
+        (independent(pooled(s, 3), 4, kinds, 64), "rows stand where their rows in the source stand"),
+        (independent(pooled(x, 70), 64, kinds, 64), "rows stand where their rows in the source stand"),
+    ]
+    best = min(found)
+    return best[0] + math.log(4), best[1]
+
+
+@pytest.mark.parametrize(("n", "other"), [(0, 5), (1, 1), (2, 2), (1000, 1000), (1001, 700)])
+def test_releases_that_go_up_and_down_together_are_compared_in_blocks(n, other):
+    rng = np.random.default_rng(n)
+    a, b = rng.integers(-1, 9, n).astype(np.int32), rng.integers(-1, 30, other).astype(np.int32)
+
+    def pairs():
+        streams = [
+            Streams(lambda: iter(()), lambda codes=codes, k=k: iter(np.array_split(codes, k)))
+            for codes, k in ((a, 3), (b, 4))
+        ]
+        return printed_of(*streams)
+
+    m = min(n, other)
+    high = [codes[:m] >= np.sort(codes[:m])[m // 2] for codes in (a, b)] if m else []
+    expected = 0.0
+    if m >= 2:
+        one, two = (float(part.mean()) for part in high)
+        alike = m * (one * two + (1 - one) * (1 - two))
+        expected = law.log_matching(float((high[0] == high[1]).sum()), alike)
+    assert log_chance_of_same_order(pairs, (9, 30)) == pytest.approx(expected)
+
+
 def test_repeats_are_found_at_the_distance_they_have():
     rng = np.random.default_rng(5)
     n = 3000
@@ -802,13 +910,13 @@ def test_values_are_found_wherever_in_base64_they_stand():
     for before in range(7):
         for after in range(4):
             text = base64.b64encode(b"\xfa" * before + value + b"\x07" * after)
-            assert any(spelling in text for spelling in in_base64(value))
+            assert any(row.tobytes() in text for row in in_base64(np.frombuffer(value, np.uint8)[None]))
 
 
 def test_the_scanner_finds_what_is_there_and_nothing_else():
     rng = np.random.default_rng(6)
     values = {f"person number {i}".encode() for i in range(500)}
-    scanner = Scanner.of([("name", values)], 10_000, b"person number 17 is public")
+    scanner = Scanner.of([("name", Spellings.of(values))], 10_000, b"person number 17 is public")
     names = sorted(values)
     scanner.scan(rng.bytes(5000) + b"person number 25" + rng.bytes(5000))
     # A value that begins another is there too; one that is public anyway is not searched for, nor what begins it.
@@ -818,9 +926,54 @@ def test_the_scanner_finds_what_is_there_and_nothing_else():
     scanner.scan(b"x" + base64.b64encode(b"person number 333"))
     assert names.index(b"person number 333") in scanner.found["name"]
     assert scanner.least >= 8
-    scanner = Scanner.of([("name", values)], 10_000, b"")
+    scanner = Scanner.of([("name", Spellings.of(values))], 10_000, b"")
     scanner.scan(rng.bytes(200_000))
     assert not scanner.found["name"]
+
+
+def plainly_found(columns: dict[str, set[bytes]], least: int, data: bytes) -> set[tuple[str, bytes]]:
+    """The search of a scanner, value by value."""
+
+    def needles(value: bytes) -> list[bytes]:
+        shifted = [(skip, base64.b64encode(b"\0" * skip + value)) for skip in range(3)]
+        return [value, *(text[-(-8 * skip // 6) : 8 * (skip + len(value)) // 6] for skip, text in shifted)]
+
+    return {
+        (name, value)
+        for name, values in columns.items()
+        for value in values
+        if len(set(value)) >= 4 and any(len(needle) >= least and needle in data for needle in needles(value))
+    }
+
+
+@pytest.mark.parametrize("block", [1 << 20, 64])
+def test_the_scanner_finds_what_a_plain_search_finds(block, tmp_path, monkeypatch):
+    """Values of many lengths, some in several columns, zero bytes among them, as they are and in base64."""
+    monkeypatch.setattr("sanitize._verify_scan._BLOCK", block)
+    rng = np.random.default_rng(12)
+    names = [b"person-%d-of-%s" % (i, b"x" * int(rng.integers(0, 20))) for i in range(400)]
+    raw = [rng.integers(0, 3, int(rng.integers(1, 40)), np.uint8).tobytes() for _ in range(200)]
+    doubles = [np.float64(value).tobytes() for value in rng.random(100)]
+    columns = {"name": set(names), "raw": {*raw, *names[:50]}, "double": set(doubles), "none": set()}
+    planted = [rng.choice(names + raw + doubles) for _ in range(80)]
+    data = b"".join(
+        rng.bytes(int(rng.integers(0, 300))) + (value if i % 2 else base64.b64encode(b"ab"[: i % 3] + value))
+        for i, value in enumerate(planted)
+    )
+    (tmp_path / "file").write_bytes(data)
+    scanner = Scanner.of([(name, Spellings.of(values)) for name, values in columns.items()], len(data), b"")
+    expected = plainly_found(columns, scanner.least, data)
+    assert len(expected) > 40
+    for scan in (lambda one: one.scan(data), lambda one: one.scan_file(tmp_path / "file")):
+        scanner = Scanner.of([(name, Spellings.of(values)) for name, values in columns.items()], len(data), b"")
+        scan(scanner)
+        kept = {name: sorted(values) for name, values in columns.items()}
+        assert {(name, kept[name][i]) for name, found in scanner.found.items() for i in found} == expected
+        assert scanner.n_bytes == len(data)
+    # What legitimate text holds is not searched for, wherever else it stands.
+    scanner = Scanner.of([(name, Spellings.of(values)) for name, values in columns.items()], len(data), data)
+    scanner.scan(data)
+    assert not any(scanner.found.values())
 
 
 def test_spellings_of_numbers_and_text():
