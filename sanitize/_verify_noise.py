@@ -71,15 +71,18 @@ def log_chance_of_repeats(one: Draws, other: Draws | None = None) -> tuple[float
     r, p = (part[:MOST_ROWS] for part in one)
     q, t = (part[:MOST_ROWS] for part in other) if other is not None else (r, p)
     size = 1 << max(len(r) + len(q) - 1, 1).bit_length()  # so large that no distance stands for another
-    sums = _at_every_distance(r, q, size)
-    variances = _at_every_distance(np.square(np.maximum(p, 1 - p)), t * (1 - t), size)
+    # Without another release, distance 0 is a row with itself, and negative ones are the positive ones again.
+    asked = slice(1, len(r)) if other is None else slice(None)
+    sums = _at_every_distance(r, q, size)[asked].copy()
+    if not len(sums):
+        return 0.0, 0
+    variances = _at_every_distance(np.square(np.maximum(p, 1 - p)), t * (1 - t), size)[asked].copy()
     logs = log_bennett(sums, np.maximum(variances, 0.0) + 1e-6)
-    if other is None:
-        logs = logs[1 : len(r)]
-        best = int(logs.argmin()) if len(logs) else 0
-        return (float(logs[best]) + math.log(len(logs)), best + 1) if len(logs) else (0.0, 0)
     best = int(logs.argmin())
-    return float(logs[best]) + math.log(size), best if best < size // 2 else best - size
+    log_chance = float(logs[best]) + math.log(len(logs))
+    if other is None:
+        return log_chance, best + 1
+    return log_chance, best if best < size // 2 else best - size
 
 
 def _at_every_distance(a: NDArray[np.float64], b: NDArray[np.float64], size: int) -> NDArray[np.float64]:

@@ -275,6 +275,13 @@ def test_json_that_is_not_a_channel_is_refused(kind):
         Channel.from_json(NOT_CHANNELS[kind])
 
 
+def test_text_of_version_1_is_read():
+    channel = Channel.from_matrix(HALF)
+    state = json.loads(channel.to_json())
+    assert state["version"] == 2
+    assert Channel.from_json(json.dumps(state | {"version": 1})) == channel
+
+
 def test_channels_are_frozen_after_every_kind_of_copy():
     channel = Channel.from_matrix(HALF)
     for back in (channel, pickle.loads(pickle.dumps(channel)), copy.deepcopy(channel)):

@@ -1,0 +1,64 @@
+"""Cost of verifying a released file: time and peak memory, by the number of rows.
+
+    python benchmarks/verify.py [--rows ROWS ...] [--repeats N]
+
+Releases the table of benchmarks/release.py, shuffled and in order, and prints for the verification of each: wall and
+CPU seconds (medians of the repeats) and peak memory of a process of its own. Imports are not counted in the seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from release import _release, make
+
+
+def measure(rows: str, source: Path, target: Path) -> dict[str, float]:
+    """Verify in a process of its own."""
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import verify; verify.child()"
+    run = subprocess.run(
+        [sys.executable, "-c", code, rows, str(source), str(target)], check=True, capture_output=True, text=True
+    )
+    return json.loads(run.stdout)
+
+
+def child() -> None:
+    rows, source, target = sys.argv[1:]
+    import sanitize as sz
+    import sanitize.verify
+    from sanitize.transformers import SubsetMerging
+
+    sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="t0", public=["t1", "t2"])
+    wall, cpu = time.perf_counter(), time.process_time()
+    sanitize.verify.verify_parquet(target, source, sanitizer, rows=rows).require()
+    peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+    print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "peak": peak}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", type=float, default=[1e6, 4e6, 16e6])
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    print(f"{'rows':>12} {'order':8}{'wall s':>8}{'CPU s':>8}{'peak MiB':>10}")
+    for n_rows in map(int, given.rows):
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder, "source.parquet"), Path(folder, "target.parquet")
+            make(source, n_rows)
+            for rows in ("shuffle", "keep"):
+                _release(source, target, rows)
+                runs = [measure(rows, source, target) for _ in range(given.repeats)]
+                wall, cpu = (statistics.median(run[key] for run in runs) for key in ("wall", "cpu"))
+                peak = max(run["peak"] for run in runs)
+                print(f"{n_rows:>12,} {rows:8}{wall:>8.1f}{cpu:>8.1f}{peak:>10.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
