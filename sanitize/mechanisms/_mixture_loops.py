@@ -58,7 +58,9 @@ def _pivoted(
 ) -> bool:
     """Whether the simplex method ends: it leads a basis, its prices and its inverse from the letters to the optimum."""
     n, n_points = points.shape
-    weights, mu, column, reduced = p_x.copy(), np.empty(n), np.empty(n), np.empty(n_points)
+    weights, mu, column, reduced = np.empty(n), np.empty(n), np.empty(n), np.empty(n_points)
+    for x in range(n):
+        weights[x] = p_x[x]
     rises = 0
     for _ in range(n_pivots):
         for j in range(n_points):
@@ -157,7 +159,9 @@ def mixed(
             square[r, x] = columns[r, x]
     if not _invert(square, inverse):
         return nothing
-    left, weights, mu = p_x.copy(), np.zeros(n), np.zeros(n)
+    left, weights, mu = np.empty(n), np.zeros(n), np.zeros(n)
+    for x in range(n):
+        left[x] = p_x[x]
     for _ in range(2):
         for r in range(n):
             for x in range(n):
