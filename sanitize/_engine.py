@@ -118,7 +118,7 @@ def release_by_tasks(
     fitted, counts = fit(opened, sanitizer, BATCH_ROWS, rows, counting)
     if key is not None:
         sanitizer.report_ = sanitizer.report_.with_key()
-    expected = counts.counts.sum(axis=0)
+    expected = fitted.expected(counts)
     # An unseen symbol in the second pass means a changed source, whatever the sanitizer does with it elsewhere.
     release = replace(for_workers(fitted), handle_unknown="high_risk")
     footer = summary(sanitizer.report_, rows)
@@ -241,4 +241,5 @@ def release_frame(release: Release, frame: Any, words: NoiseKey, start: int = 0)
             stacklevel=2,
         )
     drawn = release.design.channel.sample(codes, words, start=start)
-    return table.rebuild(release.decode(drawn, words, start))
+    columns = release.decode(drawn, words, start)
+    return table.rebuild(columns, wide=release.wide(table.whole_types))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -13,10 +14,8 @@ import pyarrow.compute as pc
 
 from sanitize.errors import ColumnError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Kind = Literal["pandas", "polars", "pyarrow", "array"]
+# Names of types of whole numbers in pandas, polars, pyarrow and NumPy.
+_WHOLE = re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ class Table(Mapping[str, Any]):
     """
 
     native: Any
-    kind: Kind
+    kind: str
     names: tuple[str, ...]
     labels: tuple[Any, ...]
 
@@ -88,50 +87,68 @@ class Table(Mapping[str, Any]):
         """Number of rows."""
         return len(self.native)
 
-    def rebuild(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...] = (), container: str | None = None) -> Any:
+    def rebuild(
+        self,
+        columns: Mapping[str, pa.Array],
+        kept: tuple[str, ...] = (),
+        container: str | None = None,
+        wide: Collection[str] = (),
+    ) -> Any:
         """Table with these columns, then the kept ones as they were, rows in the same order.
 
         Parameters
         ----------
         columns : mapping of name to Arrow array
             Dictionary arrays take the dtype of the column they replace where its values allow it.
-        kept : tuple of str
+        kept, wide : names of columns
+            Wide ones print whole numbers that the dtype of the column could not hold: they get 64 bits.
         container : {"pandas", "polars"}, optional
             Kind of the result; the table's own kind by default.
         """
         kind = container or self.kind
         if kind == "pandas":
-            return self._to_pandas(columns, kept)
+            return self._to_pandas(columns, kept, wide)
         if kind == "polars":
-            return self._to_polars(columns, kept)
+            return self._to_polars(columns, kept, wide)
         if kind == "pyarrow":
             arrays = {
-                name: _arrow_like(array, self.native[name] if name in self.names else None)
+                name: _arrow_like(array, self.native[name] if name in self.names and name not in wide else None)
                 for name, array in columns.items()
             }
             return pa.table({**arrays, **{name: self.native[name] for name in kept}})
-        parts = [_array_like(array, self.native.dtype) for array in columns.values()]
+        own, whole = self.native.dtype, np.dtype(np.int64)
+        parts = [_array_like(array, whole if name in wide else own) for name, array in columns.items()]
         parts += [self.native[:, self.names.index(name)] for name in kept]
-        kinds = {part.dtype.kind for part in parts}
+        kinds = {own.kind, *(part.dtype.kind for part in parts)}
         # Labels may be longer than the texts of an array; other kinds side by side are objects.
-        dtype = np.result_type(*parts) if kinds <= {self.native.dtype.kind} else object
+        dtype = np.result_type(*parts) if len(kinds) == 1 or kinds <= set("iuf") else object
         return np.stack([part.astype(dtype) for part in parts], axis=1)
 
-    def _native_type(self, name: str) -> Any:
-        """Type of a column in the table's own kind; None for a new column or another kind."""
+    @property
+    def whole_types(self) -> dict[str, np.dtype[Any]]:
+        """NumPy's type of each column of whole numbers."""
+        types = {name: self.native.dtype if self.kind == "array" else self._native_type(name) for name in self.names}
+        found = {n: _WHOLE.fullmatch(str(getattr(dtype, "value_type", dtype)).lower()) for n, dtype in types.items()}
+        return {name: np.dtype(match[1]) for name, match in found.items() if match}
+
+    def _native_type(self, name: str, wide: Collection[str] = ()) -> Any:
+        """Type of a column in the table's own kind, 64 bits for wide ones; None for a new column or another kind."""
         if name not in self.names or self.kind == "array":
             return None
         if self.kind == "pandas":
-            return self.native.dtypes.iloc[self.names.index(name)]
-        return self.native.schema[name] if self.kind == "polars" else self.native.schema.field(name).type
+            dtype = self.native.dtypes.iloc[self.names.index(name)]
+            return dtype if name not in wide else "int64" if isinstance(dtype, np.dtype) else "Int64"
+        if self.kind == "polars":
+            return None if name in wide else self.native.schema[name]
+        return self.native.schema.field(name).type
 
-    def _to_pandas(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...]) -> Any:
+    def _to_pandas(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...], wide: Collection[str]) -> Any:
         import pandas as pd
 
         own = self.kind == "pandas"
         label_of = dict(zip(self.names, self.labels, strict=True)) if own else {}
         made = {
-            label_of.get(name, name): _pandas_like(array, self._native_type(name) if own else None)
+            label_of.get(name, name): _pandas_like(array, self._native_type(name, wide) if own else None)
             for name, array in columns.items()
         }
         frame = pd.DataFrame(made, index=self.native.index if own else None)
@@ -143,17 +160,17 @@ class Table(Mapping[str, Any]):
             frame[label_of.get(name, name)] = self[name] if own else np.asarray(self[name])
         return frame
 
-    def _to_polars(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...]) -> Any:
+    def _to_polars(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...], wide: Collection[str]) -> Any:
         import polars as pl
 
         made = [
-            _polars_like(name, array, self._native_type(name) if self.kind == "polars" else None)
+            _polars_like(name, array, self._native_type(name, wide) if self.kind == "polars" else None)
             for name, array in columns.items()
         ]
         return pl.DataFrame([*made, *[pl.Series(name, self[name]) for name in kept]])
 
 
-def _kind(native: Any) -> Kind:
+def _kind(native: Any) -> str:
     if isinstance(native, pa.Table):
         return "pyarrow"
     try:
@@ -170,21 +187,6 @@ def _kind(native: Any) -> Kind:
     if implementation.is_polars():
         return "polars"
     raise ColumnError(f"frames of {implementation} are not supported; convert to pandas, polars or pyarrow")
-
-
-def two_dimensional(native: Any) -> Any:
-    """Array of a matrix or nested list; scikit-learn's own errors about its shape would print the rows."""
-    if hasattr(native, "toarray"):  # sparse matrices are refused by name elsewhere
-        return native
-    array = np.asarray(native)
-    if array.ndim != 2:
-        raise ColumnError(
-            f"Expected 2D array, got {array.ndim}D array instead ({type(native).__name__}). Reshape your data to two "
-            "dimensions: a row a record, a column a feature; or pass a DataFrame"
-        )
-    if array.dtype.kind == "c":
-        raise ColumnError("Complex data not supported: give real and imaginary parts as two columns")
-    return array
 
 
 def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
@@ -273,10 +275,10 @@ def _holds_text(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
 
-def _array_like(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
     """NumPy column of an array's dtype where its values allow it, wider for longer texts, else objects."""
     dictionary, indices = _parts(array)
-    values: NDArray[Any] = dictionary.to_numpy(zero_copy_only=False)
+    values = dictionary.to_numpy(zero_copy_only=False)
     text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)
     if text is not None and text(dictionary.type):
         values = np.asarray(dictionary.to_pylist(), dtype.kind)

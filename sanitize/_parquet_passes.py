@@ -164,7 +164,7 @@ def write_blocks(
     """Print blocks into a new file: Parquet, or CSV."""
 
     def start(columns: dict[str, pa.Array]) -> ReleaseWriter | CsvWriter:
-        schema = released_schema(passed.schema, columns)
+        schema = released_schema(passed.schema, columns, passed.release)
         return CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, footer)
 
     writer: ReleaseWriter | CsvWriter | None = None

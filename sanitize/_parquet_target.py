@@ -6,6 +6,7 @@ import contextlib
 import json
 from typing import TYPE_CHECKING, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -14,24 +15,28 @@ from sanitize._version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sanitize._release import Release
     from sanitize.report import LeakageReport
 
 ROW_GROUP_ROWS = 1 << 20
 _SUMMARY_BYTES = 2048
 
 
-def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array]) -> pa.Schema:
+def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: Release) -> pa.Schema:
     """Schema of the output: no metadata of the source, every column nullable.
 
     Text is written from dictionaries; the file itself names the plain type only. Numbers and dates keep their
-    type where what is printed is a value and not a label.
+    type where what is printed is a value and not a label; whole numbers that it could not hold get 64 bits.
     """
+    plain = {field.name: getattr(field.type, "value_type", field.type) for field in source if field.name in columns}
+    whole = {name: np.dtype(dtype.to_pandas_dtype()) for name, dtype in plain.items() if pa.types.is_integer(dtype)}
+    wide = release.wide(whole)
     fields = []
     for name, array in columns.items():
         dtype = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
             dtype = pa.dictionary(pa.int32(), dtype)
-        elif name in source.names:
+        elif name in source.names and name not in wide:
             wanted = source.field(name).type
             dtype = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
         fields.append(pa.field(name, dtype))

@@ -5,12 +5,15 @@ Memory, files and engines all go through this one class, so that they agree row 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sanitize._columns import as_arrow
 from sanitize._design import Design, Recipe, design
@@ -187,6 +190,38 @@ class Release:
     def output_columns(self) -> tuple[str, ...]:
         """Names of the columns that are printed."""
         return self.design.channel.outputs.columns
+
+    def expected(self, counts: ContingencyTable) -> NDArray[np.int64]:
+        """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""
+        joined, inputs, counted = self.design.channel.inputs.union(counts.public)
+        rows = np.zeros(len(joined), np.int64)
+        rows[counted] = counts.counts.sum(axis=0)
+        return rows[inputs]
+
+    @cached_property
+    def ranges(self) -> dict[str, tuple[int, int]]:
+        """Least and largest whole number that a column may print: noise and intervals may go beyond its own."""
+        outputs = self.design.channel.outputs
+        found = {}
+        for name, level in zip(outputs.columns, outputs.levels, strict=True):
+            bins = (
+                None if self.recipe.release == "label" or name in self.layout.labelled else self.layout.bins.get(name)
+            )
+            if bins is not None and bins.whole:
+                found[name] = (math.ceil(bins.edges[0]), math.floor(bins.edges[-1]))
+            elif pa.types.is_integer(level.type) and len(level):
+                least, largest = pc.min_max(level).as_py().values()
+                found[name] = (least, largest)
+        return found
+
+    def wide(self, types: Mapping[str, np.dtype[Any]]) -> set[str]:
+        """Columns that may print whole numbers beyond these types."""
+        return {
+            name
+            for name, (least, largest) in self.ranges.items()
+            if (dtype := types.get(name)) is not None
+            and not (np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max)
+        }
 
     def encode(self, source: Mapping[str, Any]) -> tuple[NDArray[np.int32], int]:
         """Public code of each row, and how many rows hold a symbol that was not seen at fit."""

@@ -23,7 +23,7 @@ def printed_types(schema: pa.Schema, release: Release) -> dict[str, pa.DataType]
     printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0))
     return {
         field.name: field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        for field in released_schema(schema, printed)
+        for field in released_schema(schema, printed, release)
     }
 
 

@@ -224,7 +224,7 @@ class JointDistribution:
         array([[0.5 , 0.25],
                [0.  , 0.25]])
         """
-        sensitive, public = _names(sensitive), _names(public)
+        sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
         both = set(sensitive) & set(public)
         if both:
             raise ColumnError(f"column {min(both)!r} is listed both as sensitive and as public", min(both))
@@ -292,17 +292,6 @@ class JointDistribution:
     def __repr__(self) -> str:
         rows = "" if self.n is None else f", n={self.n}"
         return f"JointDistribution({len(self.sensitive)} sensitive x {len(self.public)} public symbols{rows})"
-
-
-def check_law(joint: JointDistribution) -> JointDistribution:
-    """The law itself, or an error that says what was passed instead."""
-    if not isinstance(joint, JointDistribution):
-        raise InvalidDistribution.no_law(joint)
-    return joint
-
-
-def _names(columns: Sequence[str] | str) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns)
 
 
 def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.errors import InvalidDistribution, InvalidParameter
+from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize.joint import JointDistribution
+
+def check_law(joint: JointDistribution) -> JointDistribution:
+    """The law itself, or an error that says what was passed instead."""
+    if not isinstance(joint, JointDistribution):
+        raise InvalidDistribution.no_law(joint)
+    return joint
 
 
 def lift(joint: JointDistribution) -> NDArray[np.float64]:

@@ -14,8 +14,8 @@ from scipy.special import entr, logsumexp, xlogy
 from sanitize._rows import ReducedChannel
 from sanitize.channel import check_channel
 from sanitize.errors import InvalidChannel
-from sanitize.joint import JointDistribution, check_law
-from sanitize.lift import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
+from sanitize.joint import JointDistribution
+from sanitize.lift import check_alpha, check_law, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

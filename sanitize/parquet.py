@@ -144,7 +144,7 @@ def privatize_parquet(
             sanitizer.report_ = sanitizer.report_.with_key()
         if not isinstance(place, Target) or place.is_csv:
             sanitizer.report_ = sanitizer.report_.with_notes(formula_note(release.design.channel.outputs))
-        passed = SecondPass(table, release, counts.counts.sum(axis=0), words, batch_rows)
+        passed = SecondPass(table, release, release.expected(counts), words, batch_rows)
         written = place.path if isinstance(place, Target) else None
         with recorded(book, table, sanitizer, key=key, target=written):
             passed.write(place, rows, summary(sanitizer.report_, rows))

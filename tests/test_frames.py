@@ -18,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 import sanitize as sz
 import sanitize.pandas
@@ -25,7 +26,7 @@ import sanitize.polars
 from sanitize import _attached
 from sanitize.errors import BudgetExceeded, ColumnError, SanitizeError
 from sanitize.frame import FrameMethods
-from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
+from sanitize.transformers import GaussianChannel, RandomizedResponse, SubsetMerging, Watchdog
 
 N = 60
 LOOSE = sz.LiftBudget(lower=math.inf, upper=math.inf)  # every symbol is safe, so every row keeps its own
@@ -390,6 +391,49 @@ def test_arrays_keep_their_values_and_dtype(kind):
     assert [plain(v) for v in released[:, 0]] == [plain(v) for v in column]
     if dtype != "O":
         assert released.dtype == column.dtype
+
+
+NARROW = pd.DataFrame({"x": np.array(cycle([0, 3, 90]), np.uint8), "s": SECRET})
+NARROW_TABLES = {
+    "pandas": (NARROW, "int64"),
+    "pandas masked": (NARROW.astype({"x": "UInt8"}), "Int64"),
+    "pandas arrow": (NARROW.astype({"x": "uint8[pyarrow]"}), "Int64"),
+    "polars": (pl.from_pandas(NARROW), "Int64"),
+    "pyarrow": (pa.Table.from_pandas(NARROW, preserve_index=False), "int64"),
+    "array": (NARROW[["x"]].to_numpy(), "int64"),
+}
+BEYOND = {
+    "noise": GaussianChannel(0.3, bounds=(0, 100), random_state=0),
+    "bins": SubsetMerging(math.inf, bins={0: [0, 50, 1000]}, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", NARROW_TABLES)
+@pytest.mark.parametrize("source", BEYOND)
+@pytest.mark.parametrize("n_rows", [N, 0])
+def test_whole_numbers_beyond_the_dtype_of_their_column_get_64_bits(kind, source, n_rows):
+    table, dtype = NARROW_TABLES[kind]
+    if kind == "array":
+        fitted = clone(BEYOND[source]).fit(table, sensitive_features=np.array(SECRET))
+        released = fitted.transform(table[:n_rows] if n_rows else table)
+        assert str(released.dtype) == dtype
+        values = released[:, 0].tolist()
+    else:
+        fitted = clone(BEYOND[source]).set_params(sensitive="s", public="x").fit(table)
+        released = fitted.transform(table[:n_rows])
+        assert str(released["x"].type if kind == "pyarrow" else released["x"].dtype) == dtype
+        values = released["x"].to_pylist() if kind == "pyarrow" else released["x"].to_list()
+    low, high = (-1000, 1000) if source == "noise" else (0, 1000)
+    assert all(low <= value <= high for value in values)
+    # 90 is in the bin [50, 1000]; cast to 8 bits its values would wrap around into the other one.
+    assert not values or max(values) > 255 or source == "noise"
+    assert not values or min(values) < 0 or source == "bins"
+
+
+def test_whole_numbers_that_fit_keep_their_dtype():
+    settings = {"sensitive": "s", "public": "x", "random_state": 0}
+    for sanitizer in (SubsetMerging(0.1, **settings), SubsetMerging(0.1, bins={"x": [0, 50, 255]}, **settings)):
+        assert sanitizer.fit_transform(NARROW)["x"].dtype == np.uint8
 
 
 def test_labels_of_a_text_array_are_not_cut_off():

@@ -46,7 +46,7 @@ from sanitize.errors import (
     TargetExists,
 )
 from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
-from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
+from sanitize.transformers import GaussianChannel, RandomizedResponse, SubsetMerging, Watchdog
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared tables are not on this machine")
@@ -1099,3 +1099,23 @@ def test_two_million_rows_are_released_in_bounded_memory(tmp_path):
     run("make", "raw.parquet", "", "")
     for rows in ("shuffle", "keep"):
         assert int(run("release", "raw.parquet", f"{rows}.parquet", rows)) * 1024 < PEAK_BYTES
+
+
+@pytest.mark.parametrize("rows", ["keep", "shuffle"])
+@pytest.mark.parametrize(
+    "sanitizer",
+    [
+        GaussianChannel(0.3, sensitive="s", public="x", bounds=(0, 100)),
+        SubsetMerging(math.inf, sensitive="s", public="x", bins={"x": [0, 50, 1000]}),
+    ],
+    ids=["noise", "bins"],
+)
+def test_whole_numbers_beyond_the_type_of_their_column_are_written_with_64_bits(sanitizer, rows, tmp_path):
+    n = 600
+    source = pa.table({"s": ["p", "q", "q"] * (n // 3), "x": pa.array([0, 3, 90] * (n // 3), pa.uint8())})
+    pq.write_table(source, tmp_path / "raw.parquet")
+    privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", clone(sanitizer), rows=rows)
+    released = pq.read_table(tmp_path / "out.parquet")
+    assert released.schema.field("x").type == pa.int64()
+    assert max(released["x"].to_pylist()) > 100
+    sz.verify_parquet(tmp_path / "out.parquet", tmp_path / "raw.parquet", clone(sanitizer), rows=rows).require()

@@ -19,6 +19,21 @@ ColumnSpec: TypeAlias = str | int | Sequence[str] | Sequence[int] | Callable[[An
 BinSpec: TypeAlias = Mapping[str, Sequence[float] | int] | int | None
 
 
+def two_dimensional(native: Any) -> Any:
+    """Array of a matrix or nested list; scikit-learn's own errors about its shape would print the rows."""
+    if hasattr(native, "toarray"):  # sparse matrices are refused by name elsewhere
+        return native
+    array = np.asarray(native)
+    if array.ndim != 2:
+        raise ColumnError(
+            f"Expected 2D array, got {array.ndim}D array instead ({type(native).__name__}). Reshape your data to two "
+            "dimensions: a row a record, a column a feature; or pass a DataFrame"
+        )
+    if array.dtype.kind == "c":
+        raise ColumnError("Complex data not supported: give real and imaginary parts as two columns")
+    return array
+
+
 def with_sensitive(table: Table, spec: ColumnSpec, apart: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
     """Names of the sensitive columns, and the table that has them."""
     if apart is None:

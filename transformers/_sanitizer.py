@@ -15,13 +15,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sanitize._attached import attach_report
 from sanitize._design import Recipe, held_out
 from sanitize._facts import SEEDED_NOTE
-from sanitize._frame import Table, two_dimensional
+from sanitize._frame import Table
 from sanitize._random import is_secure, random_words
 from sanitize._release import Layout, Release
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
 from sanitize.joint import ContingencyTable
 from sanitize.report import LeakageReport
-from sanitize.transformers._roles import bins_of, public_columns, with_sensitive
+from sanitize.transformers._roles import bins_of, public_columns, two_dimensional, with_sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -184,22 +184,22 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         codes, n_unseen = self._release.encode(table)
         if n_unseen:
             warnings.warn(
-                f"{n_unseen} of {len(codes)} rows hold public values that were not there at fit; they were "
-                "released like the riskiest symbol",
+                f"{n_unseen} of {len(codes)} rows hold public values that were not there at fit; they were released "
+                "like the riskiest symbol",
                 UnseenSymbolWarning,
                 stacklevel=2,
             )
         words = random_words(self.random_state)
         columns = self._release.decode(self.channel_.sample(codes, words), words)
-        kept = tuple(name for name in self._kept if name in table.names)
-        if kept:
+        if kept := tuple(name for name in self._kept if name in table.names):
             warnings.warn(
                 "keep_sensitive=True: the output holds the sensitive columns and is not for release",
                 ReleaseWarning,
                 stacklevel=2,
             )
-        container = _get_output_config("transform", self)["dense"]
-        frame = table.rebuild(columns, kept, None if container == "default" else container)
+        asked = _get_output_config("transform", self)["dense"]
+        wide = self._release.wide(table.whole_types)
+        frame = table.rebuild(columns, kept, None if asked == "default" else asked, wide)
         return attach_report(frame, self._report_of_rows(n_unseen))
 
     def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
