@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def loops(module: str) -> ModuleType | None:
     """A module of compiled loops; None where there is no numba, or none that works here.
 
-    It refuses NumPy versions newer than itself (ImportError) and folders in which it can keep nothing
-    (RuntimeError).
+    It refuses versions of NumPy newer than itself, folders in which it can keep nothing, and now and then code that
+    an older or a newer one takes: NumPy does the work then.
     """
     try:
         return importlib.import_module(module)
-    except (ImportError, RuntimeError):
+    except Exception:
         return None

@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
-def check_law(joint: JointDistribution) -> JointDistribution:
-    """The law itself, or an error that says what was passed instead."""
-    if not isinstance(joint, JointDistribution):
-        raise InvalidDistribution.no_law(joint)
-    return joint
+    from sanitize.joint import JointDistribution
 
 
 def lift(joint: JointDistribution) -> NDArray[np.float64]:

@@ -13,9 +13,9 @@ from scipy.special import entr, logsumexp, xlogy
 
 from sanitize._rows import ReducedChannel
 from sanitize.channel import check_channel
-from sanitize.errors import InvalidChannel
+from sanitize.errors import InvalidChannel, InvalidDistribution
 from sanitize.joint import JointDistribution
-from sanitize.lift import check_alpha, check_law, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
+from sanitize.lift import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 # Below this distance from order 1 the plain formula loses digits to cancellation.
 _NEAR_ONE = 0.5
+
+
+def check_law(joint: JointDistribution) -> JointDistribution:
+    """The law itself, or an error that says what was passed instead."""
+    if not isinstance(joint, JointDistribution):
+        raise InvalidDistribution.no_law(joint)
+    return joint
 
 
 def mutual_information(joint: JointDistribution) -> float:

@@ -18,7 +18,7 @@ from sanitize._measurement import Measure, Section, measure_all, measure_worst_c
 from sanitize._views import ReportViews
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution
-from sanitize.lift import check_law, lift, max_log_lift, min_log_lift
+from sanitize.lift import lift, max_log_lift, min_log_lift
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from sanitize.channel import Channel
 from sanitize.confidence import laws_of
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution
-from sanitize.lift import check_law
+from sanitize.measures import check_law
 from sanitize.mechanisms._robust_sets import RobustRiskOfSets
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.joint import JointDistribution
-from sanitize.lift import check_law
+from sanitize.measures import check_law
 from sanitize.mechanisms._limits import check_positive
 from sanitize.mechanisms._merging import as_budget
 from sanitize.mechanisms._polytope import check_kind
