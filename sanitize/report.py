@@ -19,6 +19,7 @@ from sanitize._views import ReportViews
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.lift import lift, max_log_lift, min_log_lift
+from sanitize.measures import check_law
 
 if TYPE_CHECKING:
     import pandas as pd
