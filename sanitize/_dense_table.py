@@ -8,7 +8,7 @@ the bits after them are compared with the threshold's; where these tie, more bit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -94,9 +94,10 @@ class DenseTable:
             place = scratch.copy("place", place_type(len(self.packed)), rows)
             place <<= place.dtype.type(self.bits)
             np.bitwise_or(place, own, out=place, casting="unsafe")
-        bucket = self.packed.take(
-            scratch.copy("index", np.intp, place), out=scratch("bucket", dtype, size), mode="clip"
-        )
+        # Both ways leave out checks that cannot fail; on large tables one overlaps more look-ups.
+        mode: Literal["wrap", "clip"] = "wrap" if dtype == np.uint32 else "clip"
+        index = scratch.copy("index", np.intp, place)
+        bucket = self.packed.take(index, out=scratch("bucket", dtype, size), mode=mode)
         rest = np.left_shift(words, dtype.type(self.bits), out=scratch("rest", dtype, size))
         # The upper bits decide unless they are equal, whatever the lower ones are.
         is_own = np.less(rest, bucket, out=scratch("is_own", np.bool_, size))

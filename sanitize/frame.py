@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sanitize._attached import report_of
 from sanitize._frame import Table
+from sanitize._frame_channels import exponential_channel, gaussian_channel, joint_release, released_through
 from sanitize._release import Layout
 from sanitize.errors import SanitizeError
 from sanitize.report import LeakageReport
 from sanitize.transformers import (
     OptimalRandomResponse,
     RandomizedResponse,
-    Sanitizer,
     SubsetMerging,
     SubsetRandomResponse,
     Watchdog,
@@ -22,6 +22,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize.budgets import Budget, LDPBudget
+    from sanitize.mechanisms import CapacityBudget
+    from sanitize.transformers import Sanitizer
+
+__all__ = [
+    "FrameMethods",
+    "audit",
+    "exponential_channel",
+    "gaussian_channel",
+    "joint_release",
+    "last_report",
+    "optimal_random_response",
+    "randomized_response",
+    "subset_merging",
+    "subset_random_response",
+    "watchdog",
+]
 
 Frame = TypeVar("Frame")
 
@@ -55,7 +71,7 @@ def watchdog(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
     >>> sz.last_report(released).ok
     True
     """
-    return _release(df, Watchdog(budget, **settings))
+    return released_through(Watchdog(budget, **settings), df)
 
 
 def subset_merging(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
@@ -88,7 +104,7 @@ def subset_merging(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
     >>> list(released.columns)
     ['class', 'sex']
     """
-    return _release(df, SubsetMerging(budget, **settings))
+    return released_through(SubsetMerging(budget, **settings), df)
 
 
 def optimal_random_response(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
@@ -115,7 +131,7 @@ def optimal_random_response(df: Frame, budget: Budget | float, **settings: Any) 
     >>> sz.last_report(released).ok
     True
     """
-    return _release(df, OptimalRandomResponse(budget, **settings))
+    return released_through(OptimalRandomResponse(budget, **settings), df)
 
 
 def subset_random_response(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
@@ -142,7 +158,7 @@ def subset_random_response(df: Frame, budget: Budget | float, **settings: Any) -
     >>> sz.last_report(released).ok
     True
     """
-    return _release(df, SubsetRandomResponse(budget, **settings))
+    return released_through(SubsetRandomResponse(budget, **settings), df)
 
 
 def randomized_response(df: Frame, budget: LDPBudget | float, **settings: Any) -> Frame:
@@ -169,7 +185,7 @@ def randomized_response(df: Frame, budget: LDPBudget | float, **settings: Any) -
     >>> round(sz.last_report(released).summary["ldp_public"], 6)
     2.0
     """
-    return _release(df, RandomizedResponse(budget, **settings))
+    return released_through(RandomizedResponse(budget, **settings), df)
 
 
 def audit(df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
@@ -228,11 +244,6 @@ def last_report(df: Any) -> LeakageReport:
     return report
 
 
-def _release(df: Frame, sanitizer: Sanitizer) -> Frame:
-    released: Frame = sanitizer.fit(df).transform(df)
-    return released
-
-
 class FrameMethods:
     """Methods of ``df.sanitize``, the same on pandas and polars frames."""
 
@@ -258,6 +269,20 @@ class FrameMethods:
     def randomized_response(self, budget: LDPBudget | float, **settings: Any) -> Any:
         """`sanitize.frame.randomized_response` of this frame."""
         return randomized_response(self._df, budget, **settings)
+
+    def exponential_channel(self, budget: CapacityBudget | float, **settings: Any) -> Any:
+        """`sanitize.frame.exponential_channel` of this frame."""
+        return exponential_channel(self._df, budget, **settings)
+
+    def gaussian_channel(self, budget: CapacityBudget | float, **settings: Any) -> Any:
+        """`sanitize.frame.gaussian_channel` of this frame."""
+        return gaussian_channel(self._df, budget, **settings)
+
+    def joint_release(
+        self, sanitizers: Sequence[tuple[str, Sanitizer]], budget: Budget | float | None = None, **settings: Any
+    ) -> Any:
+        """`sanitize.frame.joint_release` of this frame."""
+        return joint_release(self._df, sanitizers, budget, **settings)
 
     def audit(self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
         """`sanitize.audit` of this frame."""

@@ -56,7 +56,7 @@ def max_lift(joint: JointDistribution) -> NDArray[np.float64]:
     >>> max_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
     array([1.3333, 2.    ])
     """
-    return lift(joint).max(axis=0)
+    return np.maximum(lift(joint).max(axis=0), 1.0)  # P_S averages lifts to 1; rounding does not
 
 
 def min_lift(joint: JointDistribution) -> NDArray[np.float64]:
@@ -68,7 +68,7 @@ def min_lift(joint: JointDistribution) -> NDArray[np.float64]:
     >>> min_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
     array([0.6667, 0.    ])
     """
-    return lift(joint).min(axis=0)
+    return np.minimum(lift(joint).min(axis=0), 1.0)
 
 
 def max_log_lift(joint: JointDistribution) -> NDArray[np.float64]:

@@ -26,7 +26,14 @@ import sanitize.polars
 from sanitize import _attached
 from sanitize.errors import BudgetExceeded, ColumnError, SanitizeError
 from sanitize.frame import FrameMethods
-from sanitize.transformers import GaussianChannel, RandomizedResponse, SubsetMerging, Watchdog
+from sanitize.transformers import (
+    ExponentialChannel,
+    GaussianChannel,
+    JointRelease,
+    RandomizedResponse,
+    SubsetMerging,
+    Watchdog,
+)
 
 N = 60
 LOOSE = sz.LiftBudget(lower=math.inf, upper=math.inf)  # every symbol is safe, so every row keeps its own
@@ -476,6 +483,23 @@ def test_the_accessor_does_what_the_function_does(make, method):
     assert released.sanitize.report.ok
     assert repr(released.sanitize.report) == repr(sz.last_report(released))
     assert df.sanitize.audit("s").summary == sz.audit(df, "s").summary
+
+
+@pytest.mark.parametrize("make", [lambda df: df, pl.from_pandas], ids=["pandas", "polars"])
+def test_the_other_channels_have_functions_and_methods_too(make):
+    df = make(PANDAS_DF)
+    parts = [("x", Watchdog(public="x")), ("y", Watchdog(public="y"))]
+    cases = {
+        "exponential_channel": ((0.5,), {"public": "x"}, ExponentialChannel),
+        "gaussian_channel": ((0.5,), {"public": "y", "bounds": (0, 3)}, GaussianChannel),
+        "joint_release": ((parts, 2.0), {"sensitive": "s"}, JointRelease),
+    }
+    for method, (given, settings, estimator) in cases.items():
+        released = getattr(df.sanitize, method)(*given, **settings, random_state=1)
+        assert type(released) is type(df)
+        assert released.equals(getattr(sz.frame, method)(df, *given, **settings, random_state=1))
+        assert released.equals(estimator(*given, **settings, random_state=1).fit(df).transform(df))
+        assert released.sanitize.report.ok
 
 
 def test_the_accessor_passes_every_setting_on():
