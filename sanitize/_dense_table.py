@@ -1,6 +1,6 @@
 """Draws from dense rows: alias buckets as wide as the word that decides, so that they stay in the cache.
 
-Where every input has every output, the first output of bucket j is j, which need not be stored. A bucket is one
+Where every output has a bucket, the first output of bucket j is j, which need not be stored. A bucket is one
 number: leading bits of its threshold, then m bits for its second output. A word brings m bits for the bucket, and
 the bits after them are compared with the threshold's; where these tie, more bits decide by the integers over 2**62.
 """
@@ -23,11 +23,17 @@ if TYPE_CHECKING:
     from sanitize._sampler import Drawing
 
 _MOST_OUTPUTS = 1 << 16
+# Up to this many cells outputs of probability 0 may have buckets too: a larger table, but one look-up and not two.
+_FEW_CELLS = 1 << 16
 
 
-def is_dense(n_rows: int, n_outputs: int, n_entries: int) -> bool:
-    """Whether every input has every output, and the second output leaves half of a word to the threshold."""
-    return n_entries == n_rows * n_outputs and 1 < n_outputs <= _MOST_OUTPUTS
+def suits(n_rows: int, n_outputs: int, n_entries: int) -> bool:
+    """Whether a dense table is the fastest: every input has every output, or there are few of both.
+
+    The second output of a bucket has to leave half of a word to the threshold.
+    """
+    is_small = n_rows * n_outputs <= _FEW_CELLS
+    return (is_small or n_entries == n_rows * n_outputs) and 1 < n_outputs <= _MOST_OUTPUTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +57,21 @@ class DenseTable:
     scale_bits: int
 
     @classmethod
-    def build(cls, indptr: NDArray[np.int64], weights: NDArray[np.int64], scale_bits: int) -> DenseTable:
-        """Table for dense rows of integers that sum to 2**scale_bits each."""
+    def build(
+        cls,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        weights: NDArray[np.int64],
+        n_outputs: int,
+        scale_bits: int,
+    ) -> DenseTable:
+        """Table for the rows of a sparse matrix of integers that sum to 2**scale_bits each."""
         n_rows = len(indptr) - 1
-        m = int(bits_of(np.diff(indptr[:2]))[0])
+        if len(indices) < n_rows * n_outputs:
+            dense = np.zeros((n_rows, n_outputs), np.int64)
+            dense[np.repeat(np.arange(n_rows), np.diff(indptr)), indices] = weights
+            indptr, weights = np.arange(n_rows + 1) * n_outputs, dense.ravel()
+        m = int(bits_of(np.array([n_outputs]))[0])
         buckets = Buckets.of(indptr, weights, scale_bits, np.full(n_rows, m))
         # A full bucket names one output twice, and as the second one it needs no threshold of one past the end.
         threshold = np.where(buckets.threshold >> (scale_bits - m), 0, buckets.threshold)

@@ -56,7 +56,7 @@ class PartStage(Stage):
     @cached_property
     def sampler(self) -> Sampler:
         """Draws of the part's own small table, put in their place in the tuple."""
-        return _PartSampler(self.component, self.indptr, self.indices, _positions(self.kernel))
+        return _PartSampler(self.component, self.indptr, self.indices, self.kernel)
 
     def take(self, inputs: NDArray[Any]) -> PartStage:
         """Stage with some of the input tuples, in the order given."""
@@ -74,25 +74,41 @@ class _PartSampler:
     component: NDArray[np.int32]
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    positions: Stage
+    kernel: Stage
+
+    @cached_property
+    def _keys(self) -> NDArray[np.int64]:
+        """Input and output of each entry of the kernel in one number, ascending."""
+        inputs = np.repeat(np.arange(self.kernel.n_inputs), np.diff(self.kernel.indptr))
+        return inputs * self.kernel.n_outputs + self.kernel.indices
+
+    @cached_property
+    def _position(self) -> NDArray[np.int32] | None:
+        """Position of each output in each row of the kernel; None where that is too large."""
+        n_cells = self.kernel.n_inputs * self.kernel.n_outputs
+        if n_cells > _DENSE_CELLS:
+            return None
+        found = np.zeros(n_cells, np.int32)
+        lengths = np.diff(self.kernel.indptr)
+        found[self._keys] = np.arange(len(self._keys)) - np.repeat(self.kernel.indptr[:-1], lengths)
+        return found
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of whole tuples; the same words decide as for the part alone."""
-        draw_position = self.positions.sampler.drawing(source, lane, start)
+        draw_part = self.kernel.sampler.drawing(source, lane, start)
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
+            own = self.component.take(rows)
+            key = own * np.int64(self.kernel.n_outputs)
+            key += draw_part(own)
             place = self.indptr.take(rows)
-            place += draw_position(self.component.take(rows))
+            if self._position is not None:
+                place += self._position.take(key)
+            else:
+                place += np.searchsorted(self._keys, key) - self.kernel.indptr.take(own)
             return self.indices.take(place)
 
         return draw
-
-
-def _positions(kernel: Stage) -> Stage:
-    """The kernel with each output named by its position in its row."""
-    lengths = np.diff(kernel.indptr)
-    numbers = np.arange(len(kernel.indices)) - np.repeat(kernel.indptr[:-1], lengths)
-    return Stage(kernel.indptr, numbers.astype(np.int32), kernel.weights, int(lengths.max()))
 
 
 def parts_of(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:

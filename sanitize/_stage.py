@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._alias_table import AliasTable
-from sanitize._dense_table import DenseTable, is_dense
+from sanitize._dense_table import DenseTable, suits
 from sanitize._keep import KeepTable, RedrawTable, UniformTable
 from sanitize.errors import InvalidChannel
 
@@ -178,8 +178,8 @@ class Stage:
             return KeepTable(int(self.weights[0]), int(self.indices[1]), self.n_outputs, SCALE_BITS)
         if RedrawTable.fits(self.indptr, self.indices):
             return RedrawTable(self.take(np.array([n - 1])).sampler, n - 1, self.n_outputs)
-        if is_dense(n, self.n_outputs, len(self.indices)):
-            return DenseTable.build(self.indptr, self.weights, SCALE_BITS)
+        if suits(n, self.n_outputs, len(self.indices)):
+            return DenseTable.build(*form, self.n_outputs, SCALE_BITS)
         return AliasTable.build(self.indptr, self.indices, self.weights, SCALE_BITS)
 
     def take(self, inputs: NDArray[Any]) -> Stage:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -24,12 +25,14 @@ from sklearn.preprocessing import OneHotEncoder
 from strategies import budgets
 
 import sanitize as sz
+from sanitize import _parts
 from sanitize._given import given as given_law
 from sanitize._parts import PartStage, Tuples, numbered, parts_of
 from sanitize._random import NoiseKey
 from sanitize._sampler import draw_all
 from sanitize._stage import SCALE, Stage
 from sanitize._tuple_channel import tuple_channel
+from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
 from sanitize.errors import (
     BudgetExceeded,
@@ -347,6 +350,22 @@ def test_each_part_is_drawn_like_its_own_channel_and_kept_columns_pass_through()
         columns = own.outputs.decode(state)
         for column, values in columns.items():
             assert released[column].astype(object).where(released[column].notna(), None).tolist() == values.to_pylist()
+
+
+def test_the_place_of_a_drawn_symbol_is_found_by_table_and_by_search(monkeypatch):
+    # Randomized response over 300 symbols: one stage with a threshold for all, one with a common row.
+    inputs = Alphabet(["x", "k"], [(x, k) for x in range(300) for k in "ab"])
+    parts = [["x"], ["k"]], [[sz.randomized_response(300, 4.0)], []]
+    codes = np.random.default_rng(0).integers(0, 600, 5000)
+    drawn = tuple_channel(inputs, *parts).sample(codes, KEY)
+    monkeypatch.setattr(_parts, "_DENSE_CELLS", 0)
+    channel = tuple_channel(inputs, *parts)
+    assert_array_equal(channel.sample(codes, KEY), drawn)
+    # By itself, with the words of the same lanes.
+    alone = sz.randomized_response(300, 4.0).sample(codes // 2, KEY)
+    released, kept = (column.to_pylist() for column in channel.outputs.decode(drawn).values())
+    assert released == alone.tolist()
+    assert kept == ["ab"[code % 2] for code in codes]
 
 
 def test_tuples_are_drawn_by_the_law_that_is_reported():

@@ -55,13 +55,12 @@ def alias_table(stage: Stage) -> AliasTable:
 
 
 def dense_table(stage: Stage) -> DenseTable:
-    return DenseTable.build(stage.indptr, stage.weights, SCALE_BITS)
+    return DenseTable.build(stage.indptr, stage.indices, stage.weights, stage.n_outputs, SCALE_BITS)
 
 
 def tables_of(stage: Stage) -> list[AliasTable | DenseTable]:
     """All tables that can draw from a stage with rows of any form."""
-    is_dense = len(stage.indices) == stage.n_inputs * stage.n_outputs > stage.n_inputs
-    return [alias_table(stage), *([dense_table(stage)] if is_dense else [])]
+    return [alias_table(stage), *([dense_table(stage)] if stage.n_outputs > 1 else [])]
 
 
 def draws(table, rows, source, lane=0, start=0) -> np.ndarray:
