@@ -122,7 +122,8 @@ class Stage:
         # Rows of positive integers that sum to 2**62 by now: what is left to prove is where they stand.
         made = cls.__new__(cls)
         made._set(indptr, indices, weights, n_outputs)
-        vars(made)["_rows"] = rows
+        if len(rows) <= _FEW_TERMS:
+            vars(made)["_rows"] = rows
         return made
 
     @classmethod
