@@ -37,8 +37,8 @@ def release_in_little_room(source: str, target: str, room: int, answer: Any) -> 
 
 def interruptible(source: str, target: str, answer: Any) -> None:
     """The same, saying when it starts, and how Ctrl-C ended it."""
-    answer.send("ready")
     try:
+        answer.send("ready")  # the signal may come before this returns
         release(source, target)
     except KeyboardInterrupt:
         answer.send("interrupted")
