@@ -293,7 +293,7 @@ def _array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
         return values
     codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
     if indices.null_count:
-        filler: Any = {"m": np.timedelta64("NaT"), "M": np.datetime64("NaT")}.get(values.dtype.kind)
+        filler: Any = "NaT" if values.dtype.kind in "mM" else None
         filler = np.nan if pa.types.is_floating(dictionary.type) else filler
         values = np.append(values, np.array([filler], object if filler is None else values.dtype))
     return values[codes]
