@@ -199,14 +199,19 @@ class Release:
         return rows[inputs]
 
     @cached_property
+    def drawn_bins(self) -> dict[str, Bins]:
+        """Bins of the columns that print a number drawn inside a bin, and not its label."""
+        if self.recipe.release == "label":
+            return {}
+        return {name: bins for name, bins in self.layout.bins.items() if name not in self.layout.labelled}
+
+    @cached_property
     def ranges(self) -> dict[str, tuple[int, int]]:
         """Least and largest whole number that a column may print: noise and intervals may go beyond its own."""
         outputs = self.design.channel.outputs
         found = {}
         for name, level in zip(outputs.columns, outputs.levels, strict=True):
-            bins = (
-                None if self.recipe.release == "label" or name in self.layout.labelled else self.layout.bins.get(name)
-            )
+            bins = self.drawn_bins.get(name)
             if bins is not None and bins.whole:
                 found[name] = (math.ceil(bins.edges[0]), math.floor(bins.edges[-1]))
             elif pa.types.is_integer(level.type) and len(level):
@@ -237,12 +242,10 @@ class Release:
     def decode(self, released: NDArray[np.int32], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
         """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
         columns = dict(self.design.channel.outputs.decode(released))
-        if self.recipe.release == "label":
-            return columns
-        for lane, (name, bins) in enumerate(sorted(self.layout.bins.items())):
-            if name in columns and name not in self.layout.labelled:
+        for lane, name in enumerate(sorted(self.layout.bins)):
+            if name in columns and name in self.drawn_bins:
                 drawn = words.words(_BIN_LANE + lane, start, len(released))
-                columns[name] = bins.draw(columns[name], drawn)
+                columns[name] = self.drawn_bins[name].draw(columns[name], drawn)
         return columns
 
 

@@ -43,11 +43,7 @@ class Printed(Mapping[str, Any]):
 
     def __init__(self, batch: Mapping[str, Any], release: Release) -> None:
         self._batch = batch
-        drawn = release.recipe.release == "resample"
-        labelled: frozenset[str] = getattr(release.layout, "labelled", frozenset())
-        self._bins: dict[str, Bins] = {
-            name: bins for name, bins in release.layout.bins.items() if drawn and name in batch and name not in labelled
-        }
+        self._bins = {name: bins for name, bins in release.drawn_bins.items() if name in batch}
 
     def __getitem__(self, name: str) -> Any:
         column = self._batch[name]
