@@ -34,13 +34,33 @@ def distinct_rows(rows: NDArray[np.int32], levels: Sequence[Sized]) -> NDArray[n
     return np.ascontiguousarray(rows[first])
 
 
+class Positions:
+    """Positions among sorted keys, to be asked for many times.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (n,)
+        Ascending, distinct, from 0 to n_cells - 1.
+    n_cells : int
+    """
+
+    def __init__(self, keys: NDArray[np.int64], n_cells: int) -> None:
+        self._keys = keys
+        self._table: NDArray[np.int64] | None = None
+        if n_cells <= _DENSE_CELLS:
+            self._table = np.full(n_cells + 1, -1, np.int64)  # the extra cell answers the key -1
+            self._table[keys] = np.arange(len(keys))
+
+    def of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Position of each wanted key; -1 where it is negative or absent."""
+        if self._table is not None:
+            return self._table[wanted]
+        if not len(self._keys):
+            return np.full(len(wanted), -1, np.int64)
+        found = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[found] == wanted, found, -1)
+
+
 def position_of(wanted: NDArray[np.int64], keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
     """Position of each wanted key among sorted keys; -1 where it is negative or absent."""
-    if n_cells <= _DENSE_CELLS:
-        table = np.full(n_cells + 1, -1, np.int64)  # the extra cell answers the key -1
-        table[keys] = np.arange(len(keys))
-        return table[wanted]
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[found] == wanted, found, -1)
+    return Positions(keys, n_cells).of(wanted)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._keys import position_of
+from sanitize._keys import Positions, position_of
 from sanitize._stage import Stage
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError
@@ -77,21 +77,16 @@ class _PartSampler:
     kernel: Stage
 
     @cached_property
-    def _keys(self) -> NDArray[np.int64]:
-        """Input and output of each entry of the kernel in one number, ascending."""
+    def _entries(self) -> Positions:
+        """Entries of the kernel by input and output, which are ascending."""
         inputs = np.repeat(np.arange(self.kernel.n_inputs), np.diff(self.kernel.indptr))
-        return inputs * self.kernel.n_outputs + self.kernel.indices
+        keys = inputs * self.kernel.n_outputs + self.kernel.indices
+        return Positions(keys, self.kernel.n_inputs * self.kernel.n_outputs)
 
     @cached_property
-    def _position(self) -> NDArray[np.int32] | None:
-        """Position of each output in each row of the kernel; None where that is too large."""
-        n_cells = self.kernel.n_inputs * self.kernel.n_outputs
-        if n_cells > _DENSE_CELLS:
-            return None
-        found = np.zeros(n_cells, np.int32)
-        lengths = np.diff(self.kernel.indptr)
-        found[self._keys] = np.arange(len(self._keys)) - np.repeat(self.kernel.indptr[:-1], lengths)
-        return found
+    def _shift(self) -> NDArray[np.int64]:
+        """From the entries of the kernel to those of each tuple."""
+        return self.indptr[:-1] - self.kernel.indptr[self.component]
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of whole tuples; the same words decide as for the part alone."""
@@ -101,11 +96,8 @@ class _PartSampler:
             own = self.component.take(rows)
             key = own * np.int64(self.kernel.n_outputs)
             key += draw_part(own)
-            place = self.indptr.take(rows)
-            if self._position is not None:
-                place += self._position.take(key)
-            else:
-                place += np.searchsorted(self._keys, key) - self.kernel.indptr.take(own)
+            place = self._entries.of(key)
+            place += self._shift.take(rows)
             return self.indices.take(place)
 
         return draw

@@ -25,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder
 from strategies import budgets
 
 import sanitize as sz
-from sanitize import _parts
+from sanitize import _keys
 from sanitize._given import given as given_law
 from sanitize._parts import PartStage, Tuples, numbered, parts_of
 from sanitize._random import NoiseKey
@@ -358,7 +358,7 @@ def test_the_place_of_a_drawn_symbol_is_found_by_table_and_by_search(monkeypatch
     parts = [["x"], ["k"]], [[sz.randomized_response(300, 4.0)], []]
     codes = np.random.default_rng(0).integers(0, 600, 5000)
     drawn = tuple_channel(inputs, *parts).sample(codes, KEY)
-    monkeypatch.setattr(_parts, "_DENSE_CELLS", 0)
+    monkeypatch.setattr(_keys, "_DENSE_CELLS", 0)
     channel = tuple_channel(inputs, *parts)
     assert_array_equal(channel.sample(codes, KEY), drawn)
     # By itself, with the words of the same lanes.
