@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._alias import Buckets, bits_of
-from sanitize._random import words_here_and_there, words_in_turn
+from sanitize._random import RowWords
 from sanitize._sampler import Scratch, choose, place_type, where_true, word_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize._random import RandomWords, WordsAt
+    from sanitize._random import RandomWords
     from sanitize._sampler import Drawing
 
 # Up to this many buckets all rows get as many as the largest needs: then no row has to be asked for its number.
@@ -101,21 +101,18 @@ class AliasTable:
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
-        following, position = words_in_turn(source, 2 * lane, start, self.lead.dtype), start
-        words_at, scratch = words_here_and_there(source, 2 * lane + 1), Scratch()
+        given, scratch = RowWords(source, lane, start, self.lead.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
-            nonlocal position
             # Every row uses up its word, drawn or not, so that draws depend on the row's number only.
-            words = following(len(rows))
-            number, position = position, position + len(rows)
+            words = given.following(len(rows))
             if self.only is None:
-                return self._draw(rows, words, None, number, words_at, scratch)
+                return self._draw(rows, words, None, given, scratch)
             outputs = self.only.take(rows)
             open_ = np.flatnonzero(outputs < 0)
             if 2 * len(open_) >= len(rows):
-                return self._draw(rows, words, None, number, words_at, scratch)
-            outputs[open_] = self._draw(rows[open_], words[open_], open_, number, words_at, scratch)
+                return self._draw(rows, words, None, given, scratch)
+            outputs[open_] = self._draw(rows[open_], words[open_], open_, given, scratch)
             return outputs
 
         return draw
@@ -125,20 +122,18 @@ class AliasTable:
         rows: NDArray[Any],
         words: NDArray[Any],
         places: NDArray[np.intp] | None,
-        number: int,
-        words_at: WordsAt,
+        given: RowWords,
         scratch: Scratch,
     ) -> NDArray[Any]:
-        """Outputs of some rows; row i has the number ``number + places[i]``, or ``number + i``."""
+        """Outputs of some rows of a block: those at some places, or all."""
         size, dtype = len(rows), self.lead.dtype
         bucket = self._buckets(rows, words, scratch)
         lead = self.lead.take(bucket, out=scratch("lead", dtype, size), mode="clip")
         below = np.less(words, lead, out=scratch("below", np.bool_, size))
         ties = where_true(np.equal(words, lead, out=scratch("equal", np.bool_, size)))
         if len(ties):
-            more_bits = self.scale_bits - 8 * dtype.itemsize
-            more = words_at(number + (ties if places is None else places[ties])) >> np.uint64(64 - more_bits)
-            below[ties] = more.astype(np.int64) < self.tail[bucket[ties]]
+            more = given.more(ties if places is None else places[ties], self.scale_bits - 8 * dtype.itemsize)
+            below[ties] = more < self.tail[bucket[ties]]
         if self.pair is None:
             assert self.first is not None
             assert self.second is not None

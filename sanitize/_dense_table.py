@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._alias import Buckets, bits_of
-from sanitize._random import words_here_and_there, words_in_turn
+from sanitize._random import RowWords
 from sanitize._sampler import Scratch, choose, place_type, where_small, word_type
 
 if TYPE_CHECKING:
@@ -86,18 +86,19 @@ class DenseTable:
         """Bits of the words that decide."""
         return 8 * self.packed.dtype.itemsize
 
+    @property
+    def _more_bits(self) -> int:
+        return self.scale_bits - self.word_bits
+
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
-        following, first = words_in_turn(source, 2 * lane, start, self.packed.dtype), start
-        words_at, scratch = words_here_and_there(source, 2 * lane + 1), Scratch()
+        given, scratch = RowWords(source, lane, start, self.packed.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
-            nonlocal first
-            words = following(len(rows))
-            number, first = first, first + len(rows)
+            words = given.following(len(rows))
             outputs, ties = self._draw(rows, words, scratch)
             if len(ties):
-                outputs[ties] = self._exact(rows[ties], words[ties], words_at(number + ties))
+                outputs[ties] = self._exact(rows[ties], words[ties], given.more(ties, self._more_bits))
             return outputs
 
         return draw
@@ -128,13 +129,12 @@ class DenseTable:
         outputs &= np.uint16(lower)
         return outputs, ties
 
-    def _exact(self, rows: NDArray[Any], words: NDArray[Any], more: NDArray[np.uint64]) -> NDArray[Any]:
+    def _exact(self, rows: NDArray[Any], words: NDArray[Any], more: NDArray[np.int64]) -> NDArray[Any]:
         """Outputs by all bits: those of the word after the bucket's number, then those of another word."""
-        rest_bits, more_bits = self.word_bits - self.bits, self.scale_bits - self.word_bits
+        rest_bits = self.word_bits - self.bits
         wide = words.astype(np.int64)
         own = wide >> rest_bits
         place = rows.astype(np.int64) << self.bits | own
-        number = (wide & ((1 << rest_bits) - 1)) << more_bits
-        number |= (more >> np.uint64(64 - more_bits)).astype(np.int64)
+        number = (wide & ((1 << rest_bits) - 1)) << self._more_bits | more
         second = self.packed[place] & self.packed.dtype.type((1 << self.bits) - 1)
         return np.where(number < self.threshold[place], own, second)

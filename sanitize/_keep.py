@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._random import words_here_and_there, words_in_turn
+from sanitize._random import RowWords
 from sanitize._sampler import Scratch, choose, place_type, where_small, where_true
 
 if TYPE_CHECKING:
@@ -59,25 +59,21 @@ class KeepTable:
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; half-word i of the lane decides draw i."""
-        following, first = words_in_turn(source, 2 * lane, start, _HALF), start
-        words_at, scratch = words_here_and_there(source, 2 * lane + 1), Scratch()
+        given, scratch = RowWords(source, lane, start, _HALF), Scratch()
         more_bits = self.scale_bits - 8 * _HALF.itemsize
-        lead, tail = np.uint16(self.weight >> more_bits), np.uint64(self.weight & ((1 << more_bits) - 1))
+        lead, tail = np.uint16(self.weight >> more_bits), self.weight & ((1 << more_bits) - 1)
         dtype = place_type(self.n_outputs)
         other = dtype.type(self.other)
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
-            nonlocal first
             size = len(rows)
-            halves = following(size)
-            number, first = first, first + size
+            halves = given.following(size)
             codes = rows if rows.dtype == dtype else scratch.copy("codes", dtype, rows)
             stays = np.less(halves, lead, out=scratch("stays", np.bool_, size))
             outputs = choose(stays, codes, other, scratch("outputs", dtype, size))
             ties = where_true(np.equal(halves, lead, out=stays))
             if len(ties):
-                more = words_at(number + ties) >> np.uint64(64 - more_bits)
-                outputs[ties] = np.where(more < tail, codes[ties], other)
+                outputs[ties] = np.where(given.more(ties, more_bits) < tail, codes[ties], other)
             return outputs
 
         return draw
@@ -154,14 +150,12 @@ class UniformTable:
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
-        following, first = words_in_turn(source, 2 * lane, start, _WORD), start
-        words_at, scratch = words_here_and_there(source, 2 * lane + 1), Scratch()
+        given, scratch = RowWords(source, lane, start, _WORD), Scratch()
+        more_bits = self.scale_bits - 8 * _WORD.itemsize
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
-            nonlocal first
             size = len(rows)
-            words = following(size)
-            number, first = first, first + size
+            words = given.following(size)
             product = scratch.copy("product", np.uint64, words)
             product *= np.uint64(self.n)
             product >>= np.uint64(32)
@@ -171,15 +165,13 @@ class UniformTable:
             remainder += np.uint32(self.n - 1)
             ties = where_small(remainder, np.uint32(self.n - 1), scratch)
             if len(ties):
-                outputs[ties] = self._exact(words[ties], words_at(number + ties))
+                outputs[ties] = self._exact(words[ties].astype(np.int64) << more_bits | given.more(ties, more_bits))
             return outputs
 
         return draw
 
-    def _exact(self, words: NDArray[np.uint32], more: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Outputs whose shares hold the numbers of a word and more bits."""
-        more_bits = self.scale_bits - 8 * _WORD.itemsize
-        numbers = words.astype(np.int64) << more_bits | (more >> np.uint64(64 - more_bits)).astype(np.int64)
+    def _exact(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Outputs whose shares hold the numbers."""
         base, larger = divmod(1 << self.scale_bits, self.n)
         of_larger = numbers // (base + 1)
         return np.where(of_larger < larger, of_larger, (numbers - larger) // base)

@@ -159,6 +159,28 @@ def words_here_and_there(source: RandomWords, lane: int) -> WordsAt:
     return at
 
 
+class RowWords:
+    """What decides the draws of a stage: a word for each row, and more bits for the few rows that ask for them.
+
+    Words are those of lane ``2 * lane`` from number ``start`` on, the others those of the lane after it; row i has
+    the words of number i in both.
+    """
+
+    def __init__(self, source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> None:
+        self._in_turn = words_in_turn(source, 2 * lane, start, dtype)
+        self._at = words_here_and_there(source, 2 * lane + 1)
+        self._first = self._next = start
+
+    def following(self, count: int) -> NDArray[Any]:
+        """Words of the next rows; the next call may overwrite them."""
+        self._first, self._next = self._next, self._next + count
+        return self._in_turn(count)
+
+    def more(self, places: NDArray[np.intp], bits: int) -> NDArray[np.int64]:
+        """So many bits, below 64, for the rows at some places of those that `following` gave words last."""
+        return (self._at(self._first + places) >> np.uint64(64 - bits)).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class GeneratorWords:
     """Words drawn one after another from a NumPy Generator; lane and position are ignored."""
