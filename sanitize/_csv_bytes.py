@@ -5,21 +5,35 @@ from __future__ import annotations
 import csv
 import io
 import re
+import time
+import weakref
 from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
 
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+    from collections.abc import Callable
+    from typing import Self
+
+    import numpy.typing as npt
 
 _HEADER_BYTES = 1 << 22
 _BOM = b"\xef\xbb\xbf"
 _OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+# A parser lets go within the reading of a block or two; no more than this is waited for it.
+_LEAVE_SECONDS = 10.0
+_POLL_SECONDS = 0.0005
 
 
-class CheckedBytes(io.RawIOBase):
+class CheckedBytes:
     """Bytes of a CSV file after its header, checked for what no CSV file holds.
+
+    A parser reads ahead in threads of its own, and may report an error while they still do; were the process to end
+    meanwhile, such a thread could not get back into Python, and the process would be aborted. So the end of the
+    ``with`` statement waits until the parser has given back all that it was lent.
 
     Attributes
     ----------
@@ -28,24 +42,27 @@ class CheckedBytes(io.RawIOBase):
     """
 
     def __init__(self, plain: BinaryIO, name: str) -> None:
-        super().__init__()
         self._plain = plain
         self._name = name
         self._quotes = 0
+        self._lent: list[weakref.ref[object]] = []
+        self._problem: Exception | None = None
         self.header, self._pending = self._read_header()
 
-    def readable(self) -> bool:
-        """Yes."""
-        return True
+    def __enter__(self) -> Self:
+        return self
 
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        """Next bytes, none of which is NUL."""
-        view = memoryview(buffer).cast("B")
-        got = self._pending[: len(view)] or self._read(len(view))
-        self._pending = self._pending[len(got) :]
-        view[: len(got)] = got
-        self._quotes += got.count(b'"')
-        return len(got)
+    def __exit__(self, *_: object) -> None:
+        until = time.monotonic() + _LEAVE_SECONDS
+        # What reads comes first in the list: once it is gone, no block is added.
+        while any(lent() is not None for lent in self._lent) and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
+
+    def lend(self) -> Lent:
+        """The rows for a parser, which must be the only one to keep what it is given."""
+        lent = Lent(self._block)
+        self._lent.append(weakref.ref(lent))
+        return lent
 
     def at_end(self) -> bool:
         """Whether no row follows."""
@@ -53,12 +70,32 @@ class CheckedBytes(io.RawIOBase):
             self._pending = self._read(1 << 16)
         return not self._pending
 
+    def check(self) -> None:
+        """Raise what went wrong while the parser read, which only saw an end."""
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
+
     def check_quotes(self) -> None:
         """After the last byte: refuse a quote that nothing closes, which hides the rows after it in one field."""
         if self._quotes % 2:
             raise SourceError(
                 f'{self._name} has a double quote that is not closed (inside a quoted field it is written "")'
             )
+
+    def _block(self, count: int) -> npt.NDArray[np.uint8]:
+        """Next bytes, none of which is NUL; nothing after an error, which a parser's thread could not drop safely."""
+        got = b""
+        try:
+            if self._problem is None:
+                got = self._pending[:count] or self._read(count)
+        except Exception as error:
+            self._problem = error.with_traceback(None)  # or it would keep this frame, and so the block
+        self._pending = self._pending[len(got) :]
+        self._quotes += got.count(b'"')
+        block = np.frombuffer(got, np.uint8) if got else np.empty(0, np.uint8)
+        self._lent = [*(lent for lent in self._lent if lent() is not None), weakref.ref(block)]
+        return block
 
     def _read(self, count: int) -> bytes:
         got = self._plain.read(count)
@@ -94,6 +131,18 @@ class CheckedBytes(io.RawIOBase):
         if len(rows) != 1 or not rows[0]:
             raise SourceError(f"{self._name} has no header line: the first line must name the columns")
         return rows[0]
+
+
+class Lent:
+    """What a parser reads from: it is gone as soon as the last of the parser's threads is done with it.
+
+    Bytes cannot be watched but an array of them can, so the blocks that it reads are arrays.
+    """
+
+    closed = False
+
+    def __init__(self, read: Callable[[int], npt.NDArray[np.uint8]]) -> None:
+        self.read = read
 
 
 def header_end(head: bytes) -> int | None:

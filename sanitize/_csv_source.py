@@ -149,9 +149,9 @@ class CsvSource(Source):
         with self._bytes(file) as raw:
             if raw.at_end():
                 return
-            with _parsing(file, self.schema):
+            with _parsing(file, self.schema, raw):
                 reader = pa.csv.open_csv(
-                    raw,
+                    pa.PythonFile(raw.lend(), mode="r"),
                     read_options=pa.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
                     # A blank line is a row only where a row has one field.
                     parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
@@ -163,13 +163,17 @@ class CsvSource(Source):
                         quoted_strings_can_be_null=False,
                     ),
                 )
-            with contextlib.closing(reader):
+            try:
                 while True:
-                    with _parsing(file, self.schema):
+                    with _parsing(file, self.schema, raw):
                         batch = next(reader, None)
                     if batch is None:
                         break
                     yield batch if columns else batch.select([])
+            finally:
+                reader.close()
+                del reader  # or an error on its way up would keep what was lent to it
+            raw.check()
             raw.check_quotes()
 
     def _header(self, file: Path) -> list[str]:
@@ -194,7 +198,7 @@ def _reading_type(dtype: pa.DataType) -> pa.DataType:
 
 
 @contextlib.contextmanager
-def _parsing(file: Path, schema: pa.Schema) -> Iterator[None]:
+def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]:
     """What the parser found wrong, without the text that it quotes."""
     try:
         yield
@@ -202,6 +206,7 @@ def _parsing(file: Path, schema: pa.Schema) -> Iterator[None]:
         said = str(error)
     else:
         return
+    raw.check()
     if shape := re.search(r"Expected (\d+) columns, got (\d+)", said):
         raise SourceError(
             f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, or quote the "

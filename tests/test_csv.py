@@ -6,6 +6,8 @@ import csv
 import gzip
 import io
 import os
+import time
+import weakref
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +17,7 @@ import pytest
 
 import sanitize as sz
 from sanitize import _csv_target, _spool
+from sanitize._csv_bytes import CheckedBytes
 from sanitize._csv_source import CsvSource
 from sanitize._csv_target import CsvWriter, formula_note, quoted
 from sanitize.alphabet import Alphabet
@@ -303,6 +306,45 @@ def test_a_csv_file_that_changes_between_the_passes_is_noticed(titanic, tmp_path
     with pytest.raises(SourceChanged):
         privatize_parquet(titanic, tmp_path / "out.csv", sailors())
     assert os.listdir(tmp_path) == ["raw.csv"]
+
+
+@pytest.mark.parametrize("end", ["a bad row", "a damaged disk", "the reader stops"])
+def test_no_thread_of_the_parser_is_left_behind(end, tmp_path, monkeypatch):
+    """A thread that still reads, or gives back what it read, while the process ends aborts it."""
+    rows = b"a,b\n" * 5_000_000
+    opened = CsvSource.open(write(tmp_path / "t.csv", b"x,y\n" + (b"c\n" if end == "a bad row" else b"") + rows))
+    lent: list[weakref.ref | None] = []
+    whole, honest = CheckedBytes._block, CheckedBytes._read
+
+    def slow(self, count):
+        at = len(lent)
+        lent.append(None)
+        time.sleep(0.01)
+        block = whole(self, count)
+        lent[at] = weakref.ref(block)
+        return block
+
+    def failing(self, count):
+        if self._plain.tell() > 10_000_000:
+            raise OSError(5, "Input/output error")
+        return honest(self, count)
+
+    monkeypatch.setattr(CheckedBytes, "_block", slow)
+    if end == "the reader stops":
+        next(iter(opened.batches(opened.files[0], ["x"])))
+    else:
+        said = "has a row of 1 fields"
+        if end == "a damaged disk":
+            monkeypatch.setattr(CheckedBytes, "_read", failing)
+            said = "OSError"  # the parser only saw an end
+        with pytest.raises(SourceError, match=said) as told:
+            list(opened.batches(opened.files[0], ["x"]))
+        assert told.tb is not None  # whose frames must not keep a block
+    count = len(lent)
+    assert count > 1
+    assert all(block is not None and block() is None for block in lent)
+    time.sleep(0.03)
+    assert len(lent) == count
 
 
 # ------------------------------------------------------------------------------------------------- streams
