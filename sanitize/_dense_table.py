@@ -1,8 +1,9 @@
 """Draws from dense rows: alias buckets as wide as the word that decides, so that they stay in the cache.
 
 Where every output has a bucket, the first output of bucket j is j, which need not be stored. A bucket is one
-number: leading bits of its threshold, then m bits for its second output. A word brings m bits for the bucket, and
-the bits after them are compared with the threshold's; where these tie, more bits decide by the integers over 2**62.
+number: leading bits of its threshold, then m bits for its second output. The last m bits of a word choose the bucket,
+and the bits before them are compared with the threshold's, without being taken apart: the lower bits have no say
+unless the upper ones tie, and then more bits decide by the integers over 2**62.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from sanitize._alias import Buckets, bits_of
 from sanitize._random import RowWords
-from sanitize._sampler import Scratch, choose, place_type, where_small, word_type
+from sanitize._sampler import Scratch, place_type, where_small, word_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,35 +107,32 @@ class DenseTable:
     def _draw(self, rows: NDArray[Any], words: NDArray[Any], scratch: Scratch) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Outputs of a block of rows, and which of them are not decided."""
         size, dtype = len(rows), self.packed.dtype
-        own = np.right_shift(words, dtype.type(self.word_bits - self.bits), out=scratch("own", dtype, size))
-        place = own
+        lower = dtype.type((1 << self.bits) - 1)
+        bucket = scratch("bucket", dtype, size)
+        place = np.bitwise_and(words, lower, out=bucket)
         if len(self.packed) > 1 << self.bits:
             place = scratch.copy("place", place_type(len(self.packed)), rows)
             place <<= place.dtype.type(self.bits)
-            np.bitwise_or(place, own, out=place, casting="unsafe")
+            np.bitwise_or(place, bucket, out=place, casting="unsafe")
+        index = scratch.copy("index", np.intp, place)
         # Both ways leave out checks that cannot fail; on large tables one overlaps more look-ups.
         mode: Literal["wrap", "clip"] = "wrap" if dtype == np.uint32 else "clip"
-        index = scratch.copy("index", np.intp, place)
-        bucket = self.packed.take(index, out=scratch("bucket", dtype, size), mode=mode)
-        rest = np.left_shift(words, dtype.type(self.bits), out=scratch("rest", dtype, size))
-        # The upper bits decide unless they are equal, whatever the lower ones are.
-        is_own = np.less(rest, bucket, out=scratch("is_own", np.bool_, size))
-        rest ^= bucket
-        lower = dtype.type((1 << self.bits) - 1)
-        ties = where_small(rest, lower, scratch)
-        # Outputs fit 16 bits, where arithmetic is twice as fast.
-        narrow = own if dtype == np.uint16 else scratch.copy("narrow", np.uint16, own)
-        second = bucket if dtype == np.uint16 else scratch.copy("second", np.uint16, bucket)
-        outputs = choose(is_own, narrow, second, scratch("outputs", np.uint16, size))
+        self.packed.take(index, out=bucket, mode=mode)
+        is_second = np.greater_equal(words, bucket, out=scratch("is_second", np.bool_, size))
+        bucket ^= words
+        ties = where_small(bucket, lower, scratch)
+        # What turns a word's lower bits into the bucket's; outputs fit 16 bits, where arithmetic is twice as fast.
+        outputs = bucket if dtype == np.uint16 else scratch.copy("outputs", np.uint16, bucket)
+        outputs *= is_second
+        outputs ^= words if dtype == np.uint16 else scratch.copy("own", np.uint16, words)
         outputs &= np.uint16(lower)
         return outputs, ties
 
     def _exact(self, rows: NDArray[Any], words: NDArray[Any], more: NDArray[np.int64]) -> NDArray[Any]:
-        """Outputs by all bits: those of the word after the bucket's number, then those of another word."""
-        rest_bits = self.word_bits - self.bits
+        """Outputs by all bits: those of the word before the bucket's number, then those of another word."""
         wide = words.astype(np.int64)
-        own = wide >> rest_bits
+        own = wide & ((1 << self.bits) - 1)
         place = rows.astype(np.int64) << self.bits | own
-        number = (wide & ((1 << rest_bits) - 1)) << self._more_bits | more
+        number = wide >> self.bits << self._more_bits | more
         second = self.packed[place] & self.packed.dtype.type((1 << self.bits) - 1)
         return np.where(number < self.threshold[place], own, second)

@@ -48,7 +48,7 @@ class Channel:
     >>> channel.then(channel).matrix
     array([[0.625, 0.375],
            [0.375, 0.625]])
-    >>> channel.sample([0, 1, 1], rng=7).tolist()
+    >>> channel.sample([0, 1, 1], rng=5).tolist()
     [0, 1, 1]
     """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import oracles
@@ -156,10 +158,22 @@ def drawn_law(table: AliasTable | DenseTable, n_rows: int, n_outputs: int) -> li
     return law
 
 
-def given_numbers(numbers, word_bits: int, junk: int) -> GivenWords:
-    """Words whose bits, one after another, are these numbers of 62 bits; bits beyond them are junk."""
+def word_bits_of(table: AliasTable | DenseTable) -> int:
+    return 8 * (table.packed if isinstance(table, DenseTable) else table.lead).dtype.itemsize
+
+
+def as_read(table: AliasTable | DenseTable, leading: int) -> int:
+    """Word in which a table finds these leading bits of a number: the bucket's come last in those of dense tables."""
+    if not isinstance(table, DenseTable):
+        return leading
+    rest_bits = word_bits_of(table) - table.bits
+    return (leading & ((1 << rest_bits) - 1)) << table.bits | leading >> rest_bits
+
+
+def given_numbers(numbers, word_bits: int, junk: int, reading: Callable[[int], int] = int) -> GivenWords:
+    """Words whose bits, in the order they are read, are these numbers of 62 bits; bits beyond them are junk."""
     more_bits = SCALE_BITS - word_bits
-    words = [n >> more_bits << (32 - word_bits) for n in numbers]
+    words = [reading(n >> more_bits) << (32 - word_bits) for n in numbers]
     second = [(n & ((1 << more_bits) - 1)) << (64 - more_bits) | junk & ((1 << (64 - more_bits)) - 1) for n in numbers]
     return GivenWords(words, np.array(second, np.uint64))
 
@@ -196,18 +210,20 @@ def check_draws_by_number(table: AliasTable | DenseTable, row: int, junk: int) -
     numbers = beside([border for begin, cut, _, _, _ in buckets for border in (begin, cut)])
     width = SCALE // len(buckets)
     expected = [first if n < cut else second for n in numbers for _, cut, _, first, second in [buckets[n // width]]]
-    word_bits = 8 * (table.packed if isinstance(table, DenseTable) else table.lead).dtype.itemsize
-    source = given_numbers(numbers, word_bits, junk)
+    source = given_numbers(numbers, word_bits_of(table), junk, partial(as_read, table))
     assert draws(table, np.full(len(numbers), row), source).tolist() == expected
     return source.ties
 
 
-HALF_WORDS = np.arange(1 << 16, dtype=np.uint32) << 16
+HALF_WORDS = range(0, 1 << 32, 1 << 16)
 
 
 def counted(table, row: int, n_outputs: int, low_bits: int) -> np.ndarray:
-    """Outputs drawn over all values of the leading half of the word."""
-    source = GivenWords(HALF_WORDS | low_bits, np.full(1 << 16, low_bits, np.uint64))
+    """Outputs drawn over all values of the 16 bits of the word that are read first."""
+    words = [half | low_bits for half in HALF_WORDS]
+    if isinstance(table, DenseTable) and word_bits_of(table) == 32:
+        words = [as_read(table, word) for word in words]
+    source = GivenWords(words, np.full(1 << 16, low_bits, np.uint64))
     return np.bincount(draws(table, np.full(1 << 16, row), source), minlength=n_outputs)
 
 
@@ -348,7 +364,7 @@ def uneven_table() -> AliasTable:
 TIED = (1 << 46) + (1 << 45)  # a threshold inside short word 1
 MAKERS = {
     "alias": lambda: (alias_table(two_outputs(TIED)), [0], 1 << 16),
-    "dense": lambda: (dense_table(two_outputs(TIED)), [0], 1 << 16),
+    "dense": lambda: (dense_table(two_outputs(TIED)), [0], 2 << 16),
     "keep": lambda: (keeping(np.full(3, TIED)).sampler, [2], 1 << 16),
     # Output 1 of three begins inside the word of a third.
     "uniform": lambda: (Stage(np.array([0, 3]), np.arange(3), uniform_weights(3), 3).sampler, [0], (1 << 32) // 3),
