@@ -238,8 +238,9 @@ def private_mean_tail(half_range: float, epsilon: float, tau: float, balance: fl
         return MeanTail(0.0, 0.0, 0.0)
     # T e^{-level/2} / sqrt(1 - e^{-level}): no overflow at large levels.
     deviation = number(half_range) * math.exp(-level / 2) / math.sqrt(-math.expm1(-level))
-    ratio = number(tau) / deviation if deviation > 0 else math.inf
-    return MeanTail(deviation**2, 2 * float(ndtr(-ratio)), ratio**-2)
+    spread = deviation / number(tau)
+    # Products, unlike powers, leave the range of doubles without an error.
+    return MeanTail(deviation * deviation, 2 * float(ndtr(-1 / spread)) if spread > 0 else 0.0, spread * spread)
 
 
 def _check_lift_budgets(budgets: Any) -> None:

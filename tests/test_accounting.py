@@ -17,6 +17,7 @@ from scipy.special import xlogy
 
 import sanitize as sz
 from sanitize.accounting import (
+    MeanTail,
     balance_function,
     basic_composition,
     compose,
@@ -701,6 +702,13 @@ def test_wxh_proposition_4_prints_a_bound_as_the_limit():
 def test_private_mean_tail_of_no_noise():
     assert private_mean_tail(1.0, 1.0, 0.5, math.inf).limit == 0.0
     assert private_mean_tail(1.0, 400.0, 0.5).limit == 0.0
+
+
+def test_private_mean_tail_beyond_doubles():
+    assert private_mean_tail(1e300, 1.0, 0.5) == MeanTail(math.inf, 1.0, math.inf)
+    assert private_mean_tail(1e300, 1.0, 1e300).limit == private_mean_tail(1.0, 1.0, 1.0).limit
+    assert private_mean_tail(1e-300, 1.0, 1e300) == MeanTail(0.0, 0.0, 0.0)
+    assert private_mean_tail(5e-324, 300.0, 5e-324) == MeanTail(0.0, 0.0, 0.0)
 
 
 # --- bounded adversaries, on exact examples ------------------------------------------------------------------
