@@ -27,8 +27,11 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
     """Any one-dimensional column as an Arrow array; missing values become nulls."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
-    if str(getattr(values, "dtype", "")) == "Object":  # polars would hand over pointers
+    dtype = getattr(values, "dtype", None)
+    if str(dtype) == "Object":  # polars would hand over pointers
         raise _mixed(name)
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        values = values.astype(dtype.newbyteorder("="))
     try:
         if type(values).__module__.partition(".")[0] in {"pandas", "numpy"} or not hasattr(values, "to_arrow"):
             array = pa.array(values, from_pandas=True)

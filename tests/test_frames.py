@@ -389,6 +389,18 @@ def plain(value):
     return None if pd.isna(value) else value
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.float64, "M8[s]", "U3"])
+def test_arrays_of_the_other_byte_order_are_read(dtype):
+    native = np.array(cycle([7, 1, 2])).astype(dtype)[:, None]
+    swapped = native.astype(native.dtype.newbyteorder())
+    for bins in [None, 2] if native.dtype.kind in "if" else [None]:
+        released = [
+            SubsetMerging(TIGHT, bins=bins, random_state=0).fit(rows, sensitive_features=SECRET).transform(rows)
+            for rows in (native, swapped)
+        ]
+        np.testing.assert_array_equal(released[0], released[1])
+
+
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_arrays_keep_their_values_and_dtype(kind):
     column, dtype = ARRAYS[kind]
