@@ -47,12 +47,12 @@ def timed(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any
     return function(*args, **options), time.process_time() - start
 
 
-def best_of(repeats: int, function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+def best_of(repeats: int, function: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, float]:
     """Result and the least CPU seconds of so many runs, and of as many more as fit in a twentieth of a second."""
-    result, spent = timed(function, *args)
+    result, spent = timed(function, *args, **options)
     best, total, n = spent, spent, 1
     while n < repeats or total < _LEAST:
-        result, spent = timed(function, *args)
+        result, spent = timed(function, *args, **options)
         best, total, n = min(best, spent), total + spent, n + 1
     return result, best
 
@@ -80,7 +80,7 @@ def enumerated(
 
 
 def _send(pipe: Any, joint: sz.JointDistribution, budget: sz.LiftBudget) -> None:
-    pipe.send(timed(enumerated, joint, budget))
+    pipe.send(best_of(1, enumerated, joint, budget))
 
 
 def enumerated_within(
@@ -144,6 +144,9 @@ def small(n_laws: int, repeats: int) -> None:
 
 def grid(options: argparse.Namespace) -> None:
     """One row a law and budget; enumeration is not tried again where it did not end with fewer letters."""
+    solve_optimal_random_response(make_joint(random_state=0), sz.LiftBudget.from_ldp(1))
+    print("Ours has run once before it is measured: imports and the loading of compiled loops are not counted.")
+    print(f"What takes less than {_LEAST} s is run again, enumeration too; the best run counts.\n")
     print("| X | S | eps | optimal: s | NMI | gap | status | subset RR: s | NMI | paper's SRR: s | NMI "
           "| best merging: s | NMI | greedy: s | NMI | enumeration: s | vertices | speed-up |")  # fmt: skip
     print("|---" * 18 + "|")
@@ -154,8 +157,8 @@ def grid(options: argparse.Namespace) -> None:
             entropy = float(entr(joint.p_x).sum())
             for eps in options.eps:
                 budget = sz.LiftBudget.from_ldp(eps)
-                best, spent = timed(
-                    solve_optimal_random_response, joint, budget, gap=options.gap, time_limit=options.time_limit
+                best, spent = best_of(
+                    1, solve_optimal_random_response, joint, budget, gap=options.gap, time_limit=options.time_limit
                 )
                 cells = [n_x, n_s, f"{eps:g}", f"{spent:.3g}", f"{best.normalized_utility:.4f}", f"{best.gap:.1e}"]
                 cells.append(best.status)
@@ -165,7 +168,7 @@ def grid(options: argparse.Namespace) -> None:
                         cells += ["", ""]
                         continue
                     limit = {} if mechanism is sz.subset_merging else {"time_limit": options.others_limit}
-                    channel, seconds = timed(mechanism, joint, budget, **limit)
+                    channel, seconds = best_of(1, mechanism, joint, budget, **limit)
                     cells += [f"{seconds:.3g}", f"{sz.normalized_utility(joint, channel):.4f}"]
                 tried = options.enumerate_limit > 0 and (n_s, eps) not in endless
                 found = enumerated_within(joint, budget, options.enumerate_limit) if tried else None
