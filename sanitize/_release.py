@@ -5,7 +5,6 @@ Memory, files and engines all go through this one class, so that they agree row 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -213,7 +212,7 @@ class Release:
         for name, level in zip(outputs.columns, outputs.levels, strict=True):
             bins = self.drawn_bins.get(name)
             if bins is not None and bins.whole:
-                found[name] = (math.ceil(bins.edges[0]), math.floor(bins.edges[-1]))
+                found[name] = bins.whole_range
             elif pa.types.is_integer(level.type) and len(level):
                 least, largest = pc.min_max(level).as_py().values()
                 found[name] = (least, largest)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from sanitize._columns import ArrowColumn
 
+_SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
+
 
 @dataclass(frozen=True)
 class Bins:
@@ -105,15 +107,34 @@ class Bins:
         missing = labels.indices.is_null().to_numpy(zero_copy_only=False)
         indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)
         codes = place[indices] if len(place) else indices
-        edges = np.array(self.edges)
-        unit = words / 2.0**32
         if self.whole:
-            low = np.ceil(edges[:-1]).astype(np.int64)
-            high = np.append(np.ceil(edges[1:-1]), np.floor(edges[-1]) + 1).astype(np.int64)
-            span = np.maximum(high - low, 1)
-            return pa.array(low[codes] + np.floor(unit * span[codes]).astype(np.int64), mask=missing)
-        low, high = edges[:-1][codes], edges[1:][codes]
-        return pa.array(low + unit * (high - low), mask=missing)
+            return pa.array(self._draw_whole(codes, words), mask=missing)
+        low, high = np.array(self.edges[:-1])[codes], np.array(self.edges[1:])[codes]
+        return pa.array(low + words / 2.0**32 * (high - low), mask=missing)
+
+    @property
+    def whole_range(self) -> tuple[int, int]:
+        """Least and largest whole number that is drawn: those between the ends that 64 bits can hold.
+
+        Only a range without negative numbers takes the unsigned ones. 2**63, the double next to the largest signed
+        integer, stands for that integer.
+        """
+        least, largest = math.ceil(self.edges[0]), math.floor(self.edges[-1])
+        most = _SIGNED.max if least < 0 or largest <= _SIGNED.max + 1 else _UNSIGNED.max
+        return max(min(least, most), _SIGNED.min), max(min(largest, most), _SIGNED.min)
+
+    def _draw_whole(self, codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
+        """A whole number inside the interval of each code: ⌊word * size / 2**32⌋ above its least one, exactly."""
+        least, largest = self.whole_range
+        begins = [min(max(math.ceil(edge), least), largest) for edge in self.edges[:-1]]
+        ends = [*(min(math.ceil(edge), largest + 1) for edge in self.edges[1:-1]), largest + 1]
+        sizes = [max(end - begin, 1) for begin, end in zip(begins, ends, strict=True)]
+        upper, lower = (np.array(half, np.uint64) for half in zip(*(divmod(n, 1 << 32) for n in sizes), strict=True))
+        wide = words.astype(np.uint64)
+        above = wide * upper[codes] + (wide * lower[codes] >> np.uint64(32))
+        # Sums wrap around, so that one type serves negative numbers and those above the signed ones.
+        numbers = np.array([begin % (1 << 64) for begin in begins], np.uint64)[codes] + above
+        return numbers.view(np.uint64 if largest > _SIGNED.max else np.int64)
 
 
 @dataclass(frozen=True)
