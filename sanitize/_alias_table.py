@@ -13,7 +13,7 @@ import numpy as np
 
 from sanitize._alias import Buckets, bits_of
 from sanitize._random import RowWords
-from sanitize._sampler import Scratch, choose, place_type, where_true, word_type
+from sanitize._sampler import Scratch, bucket_numbers, choose, where_true, word_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -153,10 +153,7 @@ class AliasTable:
             return scratch.copy("bucket", np.intp, rows)
         dtype = words.dtype
         top = np.right_shift(words, dtype.type(8 * dtype.itemsize - self.bits), out=scratch("top", dtype, len(rows)))
-        place = scratch.copy("place", place_type(len(self.lead)), rows)
-        place <<= place.dtype.type(self.bits)
-        np.bitwise_or(place, top, out=place, casting="unsafe")
-        return scratch.copy("bucket", np.intp, place)
+        return bucket_numbers(rows, self.bits, top, len(self.lead), scratch)
 
 
 def _split_threshold(buckets: Buckets, scale_bits: int, word_bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sanitize._alias import Buckets, bits_of
 from sanitize._random import RowWords
-from sanitize._sampler import Scratch, place_type, where_small, word_type
+from sanitize._sampler import Scratch, bucket_numbers, where_small, word_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,13 +83,8 @@ class DenseTable:
         return cls(m, packed, threshold, scale_bits)
 
     @property
-    def word_bits(self) -> int:
-        """Bits of the words that decide."""
-        return 8 * self.packed.dtype.itemsize
-
-    @property
     def _more_bits(self) -> int:
-        return self.scale_bits - self.word_bits
+        return self.scale_bits - 8 * self.packed.dtype.itemsize
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
@@ -109,12 +104,8 @@ class DenseTable:
         size, dtype = len(rows), self.packed.dtype
         lower = dtype.type((1 << self.bits) - 1)
         bucket = scratch("bucket", dtype, size)
-        place = np.bitwise_and(words, lower, out=bucket)
-        if len(self.packed) > 1 << self.bits:
-            place = scratch.copy("place", place_type(len(self.packed)), rows)
-            place <<= place.dtype.type(self.bits)
-            np.bitwise_or(place, bucket, out=place, casting="unsafe")
-        index = scratch.copy("index", np.intp, place)
+        own = np.bitwise_and(words, lower, out=bucket)
+        index = bucket_numbers(rows, self.bits, own, len(self.packed), scratch)
         # Both ways leave out checks that cannot fail; on large tables one overlaps more look-ups.
         mode: Literal["wrap", "clip"] = "wrap" if dtype == np.uint32 else "clip"
         self.packed.take(index, out=bucket, mode=mode)

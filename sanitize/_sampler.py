@@ -104,6 +104,18 @@ def choose(
     return out
 
 
+def bucket_numbers(
+    rows: NDArray[Any], bits: int, own: NDArray[Any], n_buckets: int, scratch: Scratch
+) -> NDArray[np.intp]:
+    """Numbers of buckets among those of all rows, from their numbers in rows of 2**bits, as look-ups want them."""
+    place = own
+    if n_buckets > 1 << bits:
+        place = scratch.copy("place", place_type(n_buckets), rows)
+        place <<= place.dtype.type(bits)
+        np.bitwise_or(place, own, out=place, casting="unsafe")
+    return scratch.copy("bucket_numbers", np.intp, place)
+
+
 def where_true(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Places of a mask that is seldom true."""
     return np.flatnonzero(mask) if mask.any() else _NOWHERE

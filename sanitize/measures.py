@@ -162,7 +162,7 @@ def max_information(joint: JointDistribution) -> float:
     >>> round(max_information(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])), 4)
     0.4055
     """
-    return max(0.0, float(np.log(max_lift(joint).max())))
+    return float(np.log(max_lift(joint).max()))
 
 
 def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
