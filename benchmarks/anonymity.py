@@ -6,7 +6,7 @@ said in the docstring of the function. Rows with a missing value in a column use
 
     pip install pycanon
     python benchmarks/anonymity.py path/to/folder/with/parquet/tables
-    python benchmarks/anonymity.py path/to/folder --record tests/anonymity_pycanon.json
+    python benchmarks/anonymity.py path/to/folder --record tests/anonymity/pycanon.json
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def read(folder: Path, table: str, columns: list[str]) -> pd.DataFrame:
 def ours(name: str, case: tuple[pd.DataFrame, list[str], list[str]], others: Any) -> float:
     """Measure by this library's definition."""
     if name == "k_anonymity":
-        return sz.k_anonymity(*case[:2])
+        return sz.anonymity.k_anonymity(*case[:2])
     if name == "alpha":
-        return sz.alpha_k_anonymity(*case, others=others).alpha
+        return sz.anonymity.alpha_k_anonymity(*case, others=others).alpha
     if name == "recursive_c":
-        return sz.recursive_l_diversity(*case, others=others)
+        return sz.anonymity.recursive_l_diversity(*case, others=others)
     return getattr(sz, name)(*case, others=others)
 
 
@@ -75,11 +75,11 @@ def as_pycanon(name: str, case: tuple[pd.DataFrame, list[str], list[str]], other
     if name == "entropy_l_diversity":
         return math.floor(ours(name, case, others))
     if name == "delta_disclosure":
-        return sz.delta_disclosure(*case, absent="ignore", others=others)
+        return sz.anonymity.delta_disclosure(*case, absent="ignore", others=others)
     if name == "enhanced_beta_likeness":
         return max(
             min(
-                sz.beta_likeness(frame, [*quasi, *_beside(secret, sensitive, others)], secret),
+                sz.anonymity.beta_likeness(frame, [*quasi, *_beside(secret, sensitive, others)], secret),
                 -math.log(frame[secret].value_counts(normalize=True).min()),
             )
             for secret in sensitive
@@ -95,7 +95,7 @@ def _beside(secret: str, sensitive: list[str], others: str) -> list[str]:
 
 def _recursive(frame: pd.DataFrame, quasi: list[str], sensitive: list[str], others: str) -> float:
     """Rarest value of a class against its most frequent ones, rounded down after adding 1."""
-    least = sz.l_diversity(frame, quasi, sensitive)
+    least = sz.anonymity.l_diversity(frame, quasi, sensitive)
     if least < 2:
         return math.nan
     found = []

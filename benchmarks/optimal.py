@@ -26,7 +26,6 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize import _compiled
 from sanitize.datasets import make_joint
 from sanitize.mechanisms import (
     best_subset_merging,
@@ -34,6 +33,7 @@ from sanitize.mechanisms import (
     solve_optimal_random_response,
     subset_random_response,
 )
+from sanitize.mechanisms._random_response import compiled as _compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def small(n_laws: int, repeats: int) -> None:
     except ImportError:
         known = ["doubles"]
     ours = {"compiled": solve_optimal_random_response, "NumPy": without_loops}
-    if _compiled.loops("sanitize.mechanisms._vertex_loops") is None:
+    if _compiled.loops("sanitize.mechanisms._random_response.vertex_loops") is None:
         ours.pop("compiled")
     ways = [(name, rows_given) for name in known for rows_given in ("all rows", "broken rows")]
     for solve in ours.values():

@@ -39,7 +39,7 @@ def run(
     law = sz.JointDistribution.from_matrix(cells / cells.sum())
     counts = rng.multinomial(n, law.pmf.ravel()).reshape(shape)
     seen = np.flatnonzero(counts.sum(axis=0))
-    table = sz.ContingencyTable(law.sensitive, law.public.take(seen), counts[:, seen], n).to_joint()
+    table = sz.joint.ContingencyTable(law.sensitive, law.public.take(seen), counts[:, seen], n).to_joint()
     found = np.empty((len(mechanisms), 2, 3))
     for row, name in zip(found, mechanisms, strict=True):
         for cell, options in zip(row, ({}, {"confidence": confidence}), strict=True):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, sort_values
-from sanitize._keys import distinct_rows, position_of
+from sanitize._tables.columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, sort_values
+from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -105,7 +105,11 @@ class Alphabet:
             levels.append(level)
             codes.append(rank[column_codes])
             _same_length(codes[0], codes[-1], name)
-        return cls._of(tuple(columns), tuple(levels), distinct_rows(np.stack(codes, axis=1), levels))
+        return cls._of(
+            tuple(columns),
+            tuple(levels),
+            distinct_rows(np.stack(codes, axis=1), [len(level) + 1 for level in levels])[0],
+        )
 
     @classmethod
     def of_size(cls, column: str, n: int) -> Alphabet:
@@ -232,7 +236,7 @@ class Alphabet:
             levels.append(level)
             codes.append(np.concatenate([here, there]).astype(np.int32))
         rows = np.stack(codes, axis=1)
-        joined = Alphabet._of(self.columns, tuple(levels), distinct_rows(rows, levels))
+        joined = Alphabet._of(self.columns, tuple(levels), distinct_rows(rows, [len(level) + 1 for level in levels])[0])
         positions = joined._locate(rows)
         return joined, positions[: len(self)], positions[len(self) :]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._columns import as_arrow
+from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._columns import ArrowColumn
+    from sanitize._tables.columns import ArrowColumn
 
 _SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
 

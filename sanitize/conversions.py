@@ -12,8 +12,8 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from sanitize._bounds_checks import number, whole_number
-from sanitize._bounds_lift import Bound
+from sanitize._checks import number, whole_number
+from sanitize.bounds import Bound
 
 _LN2 = math.log(2)
 _RTOL = 4 * np.finfo(float).eps

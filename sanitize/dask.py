@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from sanitize._engine import (
+from sanitize.parquet import (
     TASK_ROWS,
     Item,
     Outcome,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     import dask.dataframe as dd
     from distributed import Client
 
-    from sanitize._parquet_passes import Rows
     from sanitize.ledger import Ledger
+    from sanitize.parquet import Rows
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 

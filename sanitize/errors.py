@@ -1,7 +1,8 @@
 """Every exception and warning of the library; each carries the objects it speaks of.
 
 Messages name the column or parameter, what was expected and what to do. They never hold a record or a
-sensitive symbol, because a log is a release too; witnesses travel as attributes.
+sensitive symbol, because a log is a release too; witnesses travel as attributes, which are typed `Any` because
+this file stands below all others: the docstrings name their classes.
 """
 
 from __future__ import annotations
@@ -11,11 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from sanitize.budgets import Budget
-    from sanitize.report import LeakageReport
-    from sanitize.suggestion import Suggestion
-    from sanitize.verify import Verification
 
 
 class SanitizeError(Exception):
@@ -90,7 +86,7 @@ class InfeasibleTarget(InvalidParameter):
         The budget that comes nearest, with its figures.
     """
 
-    def __init__(self, message: str, nearest: Suggestion) -> None:
+    def __init__(self, message: str, nearest: Any) -> None:
         super().__init__(message)
         self.nearest = nearest
 
@@ -178,7 +174,7 @@ class BudgetExceeded(SanitizeError):
     0.5986
     """
 
-    def __init__(self, report: LeakageReport, witness: tuple[Any, Any], excess: float) -> None:
+    def __init__(self, report: Any, witness: tuple[Any, Any], excess: float) -> None:
         self.report = report
         self.witness = witness
         self.excess = excess
@@ -211,10 +207,10 @@ class LedgerExceeded(BudgetExceeded):
 
     def __init__(
         self,
-        report: LeakageReport,
+        report: Any,
         witness: tuple[Any, Any],
         excess: float,
-        budget: Budget,
+        budget: Any,
         n_recorded: int,
         left: float | None,
     ) -> None:
@@ -282,7 +278,7 @@ class VerificationFailed(SanitizeError):
         Every check with what it found.
     """
 
-    def __init__(self, verification: Verification) -> None:
+    def __init__(self, verification: Any) -> None:
         self.verification = verification
         failed = ", ".join(check.name for check in verification.checks if not check.ok)
         super().__init__(f"the release fails its verification ({failed}); do not hand it out")

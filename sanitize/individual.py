@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sanitize._blahut import DenseKernel, solve
-from sanitize._kernel import kernel_of
-from sanitize._selections import best_selection
-from sanitize.capacity import Bracketed, check_tol
+from sanitize.capacity import Bracketed, DenseKernel, best_selection, check_tol, solve
+from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidParameter
 from sanitize.neighbours import databases_of
 from sanitize.notions import global_dp
@@ -113,7 +111,7 @@ def individual_channel_capacity(
     >>> round(float(individual_channel_capacity(channel, sizes=[3, 2])), 6)   # ln 2 - H(0.1)
     0.368064
     """
-    matrix = kernel_of(channel)
+    matrix = channel_matrix(channel)
     shape = databases_of(len(matrix), n, m, sizes)
     group = _whole(group, "group", len(shape))
     tol = check_tol(tol)
@@ -170,7 +168,7 @@ def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
     >>> round(individual_max_information(both), 4), round(global_dp(both, 2, 2), 4)
     (2.1972, 1.0986)
     """
-    matrix = kernel_of(channel)
+    matrix = channel_matrix(channel)
     return global_dp(matrix, 1, len(matrix))
 
 
@@ -219,7 +217,7 @@ def mi_dp(
     >>> round(float(mi_dp(parity, 2, 2)), 6)   # ln 2 - H(0.1)
     0.368064
     """
-    matrix = kernel_of(channel)
+    matrix = channel_matrix(channel)
     shape = databases_of(len(matrix), n, m, sizes)
     tol = check_tol(tol)
     codes, rows = _distinct(matrix)

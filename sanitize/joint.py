@@ -297,3 +297,10 @@ class JointDistribution:
 def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
     array.flags.writeable = False
     return array
+
+
+def check_law(joint: JointDistribution) -> JointDistribution:
+    """The law itself, or an error that says what was passed instead."""
+    if not isinstance(joint, JointDistribution):
+        raise InvalidDistribution.no_law(joint)
+    return joint

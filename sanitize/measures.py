@@ -6,16 +6,16 @@ Every leakage takes a law of (S, Y); `normalized_utility` takes the law of (S, X
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import entr, logsumexp, xlogy
 
-from sanitize._rows import ReducedChannel
-from sanitize.channel import check_channel
-from sanitize.errors import InvalidChannel, InvalidDistribution
-from sanitize.joint import JointDistribution
-from sanitize.lift import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
+from sanitize.channel import ReducedChannel, check_channel
+from sanitize.errors import InvalidChannel
+from sanitize.joint import JointDistribution, check_law
+from sanitize.lifts import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 
 # Below this distance from order 1 the plain formula loses digits to cancellation.
 _NEAR_ONE = 0.5
-
-
-def check_law(joint: JointDistribution) -> JointDistribution:
-    """The law itself, or an error that says what was passed instead."""
-    if not isinstance(joint, JointDistribution):
-        raise InvalidDistribution.no_law(joint)
-    return joint
 
 
 def mutual_information(joint: JointDistribution) -> float:
@@ -252,3 +245,37 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
     if available == 0:
         return 1.0
     return min(1.0, utility(joint, channel) / available)
+
+
+Kind = Literal["exact", "bound", "estimate"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of a report.
+
+    Attributes
+    ----------
+    name, label : str
+        Key, and words for people.
+    unit : str
+        ``nats`` or ``1`` (a pure number).
+    kind : str
+        ``exact`` for the law stated, ``bound`` for a guarantee, ``estimate`` for a sample.
+    before, after : float or None
+        Value for the raw table and for the release; None where it does not apply or was not computed.
+    bound : float or None
+        What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
+    low, high : float or None
+        Interval of an estimate; all intervals of a report hold at the same time at its confidence.
+    """
+
+    name: str
+    label: str
+    unit: str
+    kind: Kind
+    before: float | None
+    after: float | None
+    bound: float | None = None
+    low: float | None = None
+    high: float | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._bounds_checks import listed
+from sanitize._checks import listed
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:

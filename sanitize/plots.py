@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sanitize._render.axes import draw_histogram, draw_lift
 from sanitize.joint import JointDistribution
+from sanitize.report import draw_histogram, draw_lift
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

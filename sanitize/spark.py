@@ -22,7 +22,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from sanitize import errors
-from sanitize._engine import (
+from sanitize.parquet import (
     TASK_ROWS,
     Item,
     Outcome,
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from sanitize._parquet_passes import Rows
     from sanitize.ledger import Ledger
+    from sanitize.parquet import Rows
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 

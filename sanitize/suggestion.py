@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize.budgets import TOLERANCE, LiftBudget
-from sanitize.curve import TradeoffCurve, TradeoffPoint, measured, mechanism_name, point_of
+from sanitize.curve import measured, mechanism_name, point_of
 from sanitize.errors import InfeasibleTarget, InvalidParameter
-from sanitize.lift import log_lift
+from sanitize.lifts import log_lift
 from sanitize.measures import mutual_information
 from sanitize.mechanisms import subset_merging
+from sanitize.report import TradeoffCurve, TradeoffPoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,7 +178,7 @@ def suggest_budget(
         From a law and a budget to a channel.
     measure : callable
         Leakage of a law of (S, Y), used by ``max_leakage``: by default `mutual_information`, an average; to limit
-        the worst case give for example ``lambda joint: sz.max_log_lift(joint).max()``.
+        the worst case give for example ``lambda joint: sz.lifts.max_log_lift(joint).max()``.
     family : callable
         From a number of nats to a `Budget` that allows more as the number grows: by default symmetric local
         information privacy; `LDPBudget` and ``lambda eps: LiftBudget.from_ldp(eps, 0.65)`` are others.

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 import sanitize as sz
-from sanitize._render.text import cells
 from sanitize.errors import BudgetExceeded, InfeasibleTarget, InvalidBudget, InvalidParameter
+from sanitize.report._text import cells
 
 PMF = np.array([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
 JOINT = sz.JointDistribution.from_matrix(PMF)
@@ -34,7 +34,7 @@ def response(joint: sz.JointDistribution, budget: sz.LDPBudget) -> sz.Channel:
 def test_figures_of_a_curve_are_those_of_the_channels():
     budgets = [0, 0.4, sz.LiftBudget(lower=1, upper=0.5), sz.LDPBudget(1.5)]
     joint = random_law(1)
-    curve = sz.tradeoff_curve(joint, sz.subset_merging, budgets)
+    curve = sz.curve.tradeoff_curve(joint, sz.subset_merging, budgets)
     assert [point.budget for point in curve.points] == budgets
     assert len(curve) == 4
     for budget, point in zip(budgets, curve.points, strict=True):
@@ -42,8 +42,8 @@ def test_figures_of_a_curve_are_those_of_the_channels():
         after = joint.release(channel)
         assert point.normalized_utility == sz.normalized_utility(joint, channel)
         assert point.mutual_information == sz.mutual_information(after)
-        assert point.max_log_lift == sz.max_log_lift(after).max()
-        assert point.min_log_lift == sz.min_log_lift(after).min()
+        assert point.max_log_lift == sz.lifts.max_log_lift(after).max()
+        assert point.min_log_lift == sz.lifts.min_log_lift(after).min()
         assert point["ldp_sensitive"] == sz.ldp_epsilon(after)
         assert point.utility == point["utility"]
         assert point.n_released == len(after.public)
@@ -56,15 +56,15 @@ def test_figures_of_a_curve_are_those_of_the_channels():
 
 def test_a_channel_over_its_budget_is_never_drawn():
     with pytest.raises(BudgetExceeded):
-        sz.tradeoff_curve(JOINT, lambda joint, _: sz.Channel.identity(4), [sz.LiftBudget.symmetric(0.1)])
+        sz.curve.tradeoff_curve(JOINT, lambda joint, _: sz.Channel.identity(4), [sz.LiftBudget.symmetric(0.1)])
     with pytest.raises(InvalidParameter, match="at least one budget"):
-        sz.tradeoff_curve(JOINT, sz.watchdog, [])
+        sz.curve.tradeoff_curve(JOINT, sz.watchdog, [])
     with pytest.raises(InvalidBudget):
-        sz.tradeoff_curve(JOINT, sz.watchdog, [-1])
+        sz.curve.tradeoff_curve(JOINT, sz.watchdog, [-1])
 
 
 def test_curve_is_frozen_and_goes_through_pickle():
-    curve = sz.tradeoff_curve(JOINT, sz.watchdog, [0, 1])
+    curve = sz.curve.tradeoff_curve(JOINT, sz.watchdog, [0, 1])
     with pytest.raises(AttributeError):
         curve.points = ()
     assert pickle.loads(pickle.dumps(curve)) == curve
@@ -72,7 +72,7 @@ def test_curve_is_frozen_and_goes_through_pickle():
 
 @pytest.mark.parametrize("n", [1, 3, 60])
 def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
-    curve = sz.tradeoff_curve(JOINT, sz.watchdog, np.linspace(0, 1, n))
+    curve = sz.curve.tradeoff_curve(JOINT, sz.watchdog, np.linspace(0, 1, n))
     chosen = curve[n // 2]
     rows = curve.to_text(chosen=chosen).splitlines()
     assert max(map(cells, rows)) <= 80
@@ -88,7 +88,7 @@ def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
 
 def test_labels_are_budgets_as_the_command_line_takes_them():
     budgets = [0.25, sz.LiftBudget(lower=1.5, upper=0.5), sz.LDPBudget(2), sz.L1LiftBudget(1.0, 0.5)]
-    curve = sz.tradeoff_curve(JOINT, sz.watchdog, budgets)
+    curve = sz.curve.tradeoff_curve(JOINT, sz.watchdog, budgets)
     assert [point.label for point in curve.points] == ["0.25", "0.5:1.5", "2", "1:0.5"]
 
 
@@ -141,7 +141,7 @@ def test_greedy_merging_is_not_monotone_and_the_suggestion_stands_it():
     joint, budgets = None, np.linspace(0, 2, 201)
     for seed in range(50):
         joint = random_law(seed)
-        utilities = [p.normalized_utility for p in sz.tradeoff_curve(joint, sz.subset_merging, budgets).points]
+        utilities = [p.normalized_utility for p in sz.curve.tradeoff_curve(joint, sz.subset_merging, budgets).points]
         drops = np.flatnonzero(np.diff(utilities) < -0.02)
         if len(drops):
             break
@@ -178,7 +178,7 @@ def test_a_wish_that_cannot_be_met_names_the_nearest_budget():
 
 def test_any_measure_and_any_family_can_be_asked_for():
     def worst(joint: sz.JointDistribution) -> float:
-        return float(sz.max_log_lift(joint).max())
+        return float(sz.lifts.max_log_lift(joint).max())
 
     joint = random_law(3)
     found = sz.suggest_budget(joint, max_leakage=0.5, measure=worst)

@@ -29,8 +29,7 @@ from engine_cases import (
 )
 
 import sanitize as sz
-from sanitize._engine import partition_words
-from sanitize._random import NoiseKey
+from sanitize._sampling.noise import NoiseKey
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -44,6 +43,7 @@ from sanitize.errors import (
     UnknownSymbol,
     UnseenSymbolWarning,
 )
+from sanitize.parquet._engine import partition_words
 from sanitize.transformers import RandomizedResponse
 
 pytest.importorskip("dask.dataframe", reason="Dask is not installed: pip install 'sanitize-tabular[dask]'")
@@ -131,8 +131,8 @@ def test_tasks_that_fail_once_change_nothing(rows, source, alone, client, tmp_pa
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("task_rows", [1, 130, 10**9])
 def test_the_size_of_tasks_does_not_matter(task_rows, rows, small, tmp_path, monkeypatch):
-    monkeypatch.setattr("sanitize._parquet_passes.ROW_GROUP_ROWS", 70)
-    monkeypatch.setattr("sanitize._tasks.ROW_GROUP_ROWS", 70)
+    monkeypatch.setattr("sanitize.parquet._second_pass.ROW_GROUP_ROWS", 70)
+    monkeypatch.setattr("sanitize.parquet._tasks.ROW_GROUP_ROWS", 70)
     single, many = merging(2.0), merging(2.0)
     sz.privatize_parquet(small, tmp_path / "single.parquet", single, rows=rows, key=KEY)
     privatize_parquet(small, tmp_path / "out", many, rows=rows, key=KEY, task_rows=task_rows)

@@ -18,12 +18,13 @@ from sanitize.errors import (
 
 MATRIX = [[0.4, 0.1], [0.1, 0.4]]
 OF_A_LAW = [
-    sz.lift, sz.log_lift, sz.max_lift, sz.min_lift, sz.max_log_lift, sz.min_log_lift, sz.ldp_ratio, sz.l1_lift,
+    sz.lift, sz.log_lift, sz.max_lift, sz.min_lift, sz.l1_lift,
+    sz.lifts.max_log_lift, sz.lifts.min_log_lift, sz.lifts.ldp_ratio,
     sz.chi2_lift, sz.l1_lift_inverse, sz.chi2_lift_inverse, sz.mutual_information, sz.total_variation,
     sz.chi2_divergence, sz.maximal_leakage, sz.max_information,
     *(lambda law, f=f: f(law, 2) for f in (sz.alpha_lift, sz.alpha_lift_inverse)),
     *(lambda law, f=f, a=a: f(law, a) for f in (sz.sibson_information, sz.arimoto_information) for a in (1, 2, np.inf)),
-    *(lambda law, f=f: f(law, sz.Channel.identity(2)) for f in (sz.utility, sz.normalized_utility)),
+    *(lambda law, f=f: f(law, sz.Channel.identity(2)) for f in (sz.measures.utility, sz.normalized_utility)),
     *(lambda law, f=f: f(law, 1.0) for f in (sz.watchdog, sz.subset_merging)),
     *(lambda law, f=f: f(law, 1.0) for f in (sz.optimal_random_response, sz.subset_random_response)),
     sz.LDPBudget(1.0).excess,
@@ -33,7 +34,7 @@ LAW = sz.JointDistribution.from_matrix(MATRIX)
 OF_A_CHANNEL = [
     sz.ldp_epsilon,
     LAW.release,
-    lambda channel: sz.utility(LAW, channel),
+    lambda channel: sz.measures.utility(LAW, channel),
     lambda channel: sz.normalized_utility(LAW, channel),
     lambda channel: sz.LeakageReport.measure(LAW, channel),
 ]
@@ -126,7 +127,7 @@ KERNEL = [[0.75, 0.25], [0.25, 0.75]]
         ("deltas", lambda one: sz.accounting.basic_composition([1.0], one)),
         ("epsilons", lambda one: sz.accounting.sensitive_ldp_composition(one, 0.1)),
         ("budgets", lambda one: sz.accounting.sequential_budget(one)),
-        ("channels", lambda one: sz.joint_release(np.full((2, 2), 0.25), one)),
+        ("channels", lambda one: sz.accounting.joint_release(np.full((2, 2), 0.25), one)),
         ("sizes", lambda one: sz.accounting.parallel_composition([KERNEL], one)),
         ("sizes", lambda one: sz.individual_channel_capacity(KERNEL, sizes=one)),
         ("sizes", lambda one: sz.accounting.balance_function(KERNEL, 0.5, sizes=one)),

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sanitize import _selections, individual
-from sanitize._blahut import solve
-from sanitize.capacity import channel_capacity, dp_information_bound
+from sanitize import individual
+from sanitize.capacity import _selections, channel_capacity, dp_information_bound
+from sanitize.capacity._blahut_arimoto import solve
 from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.individual import individual_channel_capacity, individual_max_information, mi_dp
 from sanitize.notions import global_dp

@@ -37,9 +37,9 @@ def test_extreme_lifts_equal_the_fractions(joint):
     top, bottom = oracles.max_lift(law), oracles.min_lift(law)
     close(sz.max_lift(joint), np.array(top, float))
     close(sz.min_lift(joint), np.array(bottom, float))
-    close(sz.max_log_lift(joint), list(map(oracles.log, top)))
-    close(sz.min_log_lift(joint), list(map(oracles.log, bottom)))
-    close(sz.ldp_ratio(joint), [float(a / b) if b else np.inf for a, b in zip(top, bottom, strict=True)])
+    close(sz.lifts.max_log_lift(joint), list(map(oracles.log, top)))
+    close(sz.lifts.min_log_lift(joint), list(map(oracles.log, bottom)))
+    close(sz.lifts.ldp_ratio(joint), [float(a / b) if b else np.inf for a, b in zip(top, bottom, strict=True)])
 
 
 @given(strategies.joints())
@@ -64,16 +64,16 @@ def test_an_empty_cell_has_lift_zero_and_log_lift_minus_infinity_exactly(joint):
     beside = empty.any(axis=0)
     assert_array_equal(sz.lift(joint) == 0, empty)
     assert_array_equal(np.isneginf(sz.log_lift(joint)), empty)
-    assert_array_equal(np.isneginf(sz.min_log_lift(joint)), beside)
+    assert_array_equal(np.isneginf(sz.lifts.min_log_lift(joint)), beside)
     assert_array_equal(sz.min_lift(joint) == 0, beside)
     for inverse in (
-        sz.ldp_ratio(joint),
+        sz.lifts.ldp_ratio(joint),
         sz.l1_lift_inverse(joint),
         sz.chi2_lift_inverse(joint),
         *(sz.alpha_lift_inverse(joint, alpha) for alpha in ORDERS),
     ):
         assert_array_equal(np.isposinf(inverse), beside)
-    for finite in (sz.max_log_lift(joint), sz.l1_lift(joint), sz.chi2_lift(joint), sz.alpha_lift(joint, 100)):
+    for finite in (sz.lifts.max_log_lift(joint), sz.l1_lift(joint), sz.chi2_lift(joint), sz.alpha_lift(joint, 100)):
         assert np.isfinite(finite).all()
 
 
@@ -120,7 +120,7 @@ def test_data_processing_holds_for_the_worst_symbol_of_every_lift_measure(case):
     worst = {
         "max_lift": sz.max_lift,
         "reciprocal of min_lift": lambda law: -sz.min_lift(law),
-        "ldp_ratio": sz.ldp_ratio,
+        "ldp_ratio": sz.lifts.ldp_ratio,
         "l1": sz.l1_lift,
         "chi2": sz.chi2_lift,
         "inverse l1": sz.l1_lift_inverse,

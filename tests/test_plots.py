@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._facts import ReleaseFacts
 from sanitize.errors import InvalidParameter
 from sanitize.report import LeakageReport
+from sanitize.report._facts import ReleaseFacts
 
 matplotlib = pytest.importorskip("matplotlib", reason="pip install 'sanitize-tabular[plot]'")
 matplotlib.use("agg")
@@ -33,14 +33,16 @@ def close_figures():
 def law(pmf: Any = PMF, s: Any = "ab", x: Any = "wxyz") -> sz.JointDistribution:
     pmf = np.asarray(pmf, dtype=float)
     return sz.JointDistribution(
-        pmf, sz.Alphabet(("s",), list(s)[: pmf.shape[0]]), sz.Alphabet(("x",), list(x)[: pmf.shape[1]])
+        pmf,
+        sz.alphabet.Alphabet(("s",), list(s)[: pmf.shape[0]]),
+        sz.alphabet.Alphabet(("x",), list(x)[: pmf.shape[1]]),
     )
 
 
 def report(joint: Any = None, budget: Any = sz.LiftBudget(lower=1.0, upper=0.5)) -> LeakageReport:  # noqa: B008
     joint = law() if joint is None else joint
     found = LeakageReport.measure(joint, sz.watchdog(joint, 0.3), budget, facts=ReleaseFacts(mechanism="watchdog"))
-    return found.with_curve(sz.tradeoff_curve(joint, sz.watchdog, [0, 0.5, 1]))
+    return found.with_curve(sz.curve.tradeoff_curve(joint, sz.watchdog, [0, 0.5, 1]))
 
 
 def lines(axes: Any) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def test_histogram_is_that_of_figure_1():
     laws = [sz.datasets.make_joint(17, 5, random_state=seed) for seed in range(50)]
     axes = sz.plots.lift_histogram(laws)
     low, high = axes.containers
-    for group, measure in ((low, sz.min_log_lift), (high, sz.max_log_lift)):
+    for group, measure in ((low, sz.lifts.min_log_lift), (high, sz.lifts.max_log_lift)):
         values = np.concatenate([measure(joint) for joint in laws])
         edges = np.array([bar.get_x() for bar in group] + [group[-1].get_x() + group[-1].get_width()])
         counts = np.array([bar.get_height() for bar in group]) * np.diff(edges) * len(values)

@@ -30,9 +30,9 @@ from engine_cases import (
 )
 
 import sanitize as sz
-from sanitize._engine import partition_words
-from sanitize._random import NoiseKey
+from sanitize._sampling.noise import NoiseKey
 from sanitize.errors import BudgetExceeded, InvalidParameter, LedgerExceeded, SourceError, TargetError
+from sanitize.parquet._engine import partition_words
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'sanitize-tabular[spark]'")
 
@@ -79,7 +79,7 @@ def spark(tmp_path_factory, log):
     log.with_suffix(".properties").write_text(LOGGING.format(path=log))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))  # where workers find `engine_cases`
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent / "support"))  # where workers find `engine_cases`
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         session = (
             SparkSession.builder.master("local[2,3]")

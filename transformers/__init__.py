@@ -1,10 +1,11 @@
 """scikit-learn estimators: parameters, fit, remember, transform."""
 
-from sanitize.transformers._estimators import RandomizedResponse, SubsetMerging, Watchdog
 from sanitize.transformers._exponential import ExponentialChannel
 from sanitize.transformers._gaussian import GaussianChannel
 from sanitize.transformers._joint_release import JointRelease
-from sanitize.transformers._optimal import OptimalRandomResponse, SubsetRandomResponse
+from sanitize.transformers._merging import SubsetMerging, Watchdog
+from sanitize.transformers._random_response import OptimalRandomResponse, SubsetRandomResponse
+from sanitize.transformers._randomized_response import RandomizedResponse
 from sanitize.transformers._sanitizer import Sanitizer
 from sanitize.transformers._scoring import leakage_scorer, utility_scorer
 

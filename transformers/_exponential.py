@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize.budgets import as_capacity_budget
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._calibration import as_capacity_budget
-from sanitize.mechanisms._exponential import exponential_channel
+from sanitize.mechanisms import exponential_channel
 from sanitize.transformers._sanitizer import Sanitizer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sanitize._design import Recipe
-    from sanitize._random import Randomness
+    from sanitize._release.design import Recipe
+    from sanitize._sampling.noise import Randomness
+    from sanitize.budgets import CapacityBudget
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
-    from sanitize.mechanisms._calibration import CapacityBudget
     from sanitize.transformers._roles import ColumnSpec
 
 Near = Literal["line", "circle", "hamming"]

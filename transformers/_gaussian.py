@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._columns import as_arrow
-from sanitize._design import Recipe
-from sanitize._release import Layout
+from sanitize._release.design import Recipe
+from sanitize._release.layout import Layout
+from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import Grid
+from sanitize.budgets import as_capacity_budget
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.mechanisms._calibration import as_capacity_budget
-from sanitize.mechanisms._gaussian import gaussian_channel
-from sanitize.mechanisms._hamming import product_channel
+from sanitize.mechanisms import gaussian_channel, product_channel
 from sanitize.transformers._sanitizer import Sanitizer
 
 if TYPE_CHECKING:
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._columns import ArrowColumn
-    from sanitize._frame import Table
-    from sanitize._random import Randomness
+    from sanitize._sampling.noise import Randomness
+    from sanitize._tables.columns import ArrowColumn
+    from sanitize._tables.frame import Table
     from sanitize.binning import Bins
+    from sanitize.budgets import CapacityBudget
     from sanitize.joint import ContingencyTable, JointDistribution
-    from sanitize.mechanisms._calibration import CapacityBudget
-    from sanitize.mechanisms._gaussian import Method
+    from sanitize.mechanisms import Method
     from sanitize.transformers._roles import ColumnSpec
 
     Pair = Sequence[float]

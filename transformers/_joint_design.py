@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from sanitize._design import channels_of
-from sanitize._facts import ReleaseFacts
-from sanitize._given import given
-from sanitize._measurement import PartLeakage
-from sanitize._parts import Tuples
-from sanitize._release import Layout
-from sanitize._tuple_channel import tuple_channel
-from sanitize.channel import Channel
+from sanitize._release.design import channels_of
+from sanitize._release.layout import Layout
+from sanitize.budgets import given
+from sanitize.channel import Channel, Tuples, tuple_channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
-from sanitize.report import LeakageReport
+from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

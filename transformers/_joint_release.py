@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from sanitize._design import Recipe
+from sanitize._release.design import Recipe
+from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.mechanisms._merging import as_budget
 from sanitize.transformers._joint_design import JointLayout, JointPlan
 from sanitize.transformers._roles import _select, with_sensitive
 from sanitize.transformers._sanitizer import Sanitizer
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._frame import Table
-    from sanitize._random import Randomness
-    from sanitize._release import Layout
+    from sanitize._release.layout import Layout
+    from sanitize._sampling.noise import Randomness
+    from sanitize._tables.frame import Table
     from sanitize.binning import Bins
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -81,7 +81,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
 
     See Also
     --------
-    sanitize.joint_release : the joint law of releases that are there already.
+    sanitize.accounting.joint_release : the joint law of releases that are there already.
 
     Examples
     --------

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sanitize._columns import as_arrow
-from sanitize._frame import Table
+from sanitize._tables.columns import as_arrow
+from sanitize._tables.frame import Table
 from sanitize.binning import Bins, is_numeric
 from sanitize.errors import ColumnError, InvalidParameter
 

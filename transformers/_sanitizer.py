@@ -12,15 +12,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sanitize._attached import attach_report
-from sanitize._design import Recipe, held_out
-from sanitize._facts import SEEDED_NOTE
-from sanitize._frame import Table
-from sanitize._random import is_secure, random_words
-from sanitize._release import Layout, Release
+from sanitize._release.design import Recipe, held_out
+from sanitize._release.layout import Layout
+from sanitize._release.release import Release
+from sanitize._sampling.noise import is_secure, random_words
+from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
 from sanitize.joint import ContingencyTable
-from sanitize.report import LeakageReport
+from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
 from sanitize.transformers._roles import bins_of, public_columns, two_dimensional, with_sensitive
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from sanitize._random import Randomness
+    from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.transformers._roles import ColumnSpec

@@ -7,17 +7,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize.cli import _skeleton
-from sanitize.cli._progress import shown
+from sanitize._progress import shown
+from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 
 if TYPE_CHECKING:
     import argparse
 
-    from sanitize._views import ReportViews
-    from sanitize.curve import TradeoffCurve
     from sanitize.policy import Policy
+    from sanitize.report import ReportViews, TradeoffCurve
     from sanitize.transformers import Sanitizer
 
 # Budgets of the curve that `plan` prints, as multiples of the one asked for.
@@ -158,7 +157,7 @@ def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:
 
 
 def _write(report: ReportViews, path: Path, audience: Any) -> None:
-    from sanitize._render.document import write
+    from sanitize._files.target import write
 
     if path.suffix == ".html":
         report.to_html(path, audience=audience)

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from sanitize._policy_parts import DEFAULT_MECHANISM, PolicyBudget, PolicyChannel
-from sanitize._policy_parts import MECHANISMS as ALL
 from sanitize.errors import InvalidParameter, TargetError
-from sanitize.policy import Policy
+from sanitize.policy import DEFAULT_MECHANISM, Policy, PolicyBudget, PolicyChannel
+from sanitize.policy import MECHANISMS as ALL
 
 if TYPE_CHECKING:
     import argparse
@@ -87,8 +86,8 @@ def _budget(text: str, mechanism: str) -> PolicyBudget:
 @contextlib.contextmanager
 def table_of(given: argparse.Namespace, policy: Policy) -> Iterator[Path | BinaryIO]:
     """The input; a policy that was named must list all of its columns."""
-    from sanitize._files import opened
-    from sanitize._spool import Spool
+    from sanitize._files.open import opened
+    from sanitize._files.spool import Spool
 
     if given.input != STREAM:
         if given.policy is not None:

@@ -1,25 +1,26 @@
 """Mechanisms: one algorithm of one paper a file, each ``(joint, budget, ...) -> Channel``."""
 
-from sanitize.mechanisms._calibration import (
-    CapacityBudget,
+from sanitize.budgets import CapacityBudget
+from sanitize.mechanisms._data_independent.calibration import (
     calibrate_randomized_response,
     capacity_randomized_response,
     randomized_response_capacity,
 )
-from sanitize.mechanisms._exponential import calibrate_exponential, exponential_channel, exponential_entropy
-from sanitize.mechanisms._gaussian import gaussian_channel, gaussian_noise_variance
-from sanitize.mechanisms._hamming import (
-    hamming_channel,
-    identifiability_channel,
-    product_channel,
+from sanitize.mechanisms._data_independent.exponential import (
+    calibrate_exponential,
+    exponential_channel,
+    exponential_entropy,
 )
-from sanitize.mechanisms._optimal_random_response import optimal_random_response, solve_optimal_random_response
-from sanitize.mechanisms._partition import best_subset_merging
-from sanitize.mechanisms._randomized_response import randomized_response
-from sanitize.mechanisms._response import RandomResponse
-from sanitize.mechanisms._subset_merging import subset_merging
-from sanitize.mechanisms._subset_random_response import paper_subset_random_response, subset_random_response
-from sanitize.mechanisms._watchdog import watchdog
+from sanitize.mechanisms._data_independent.gaussian import Method as Method
+from sanitize.mechanisms._data_independent.gaussian import gaussian_channel, gaussian_noise_variance
+from sanitize.mechanisms._data_independent.hamming import hamming_channel, identifiability_channel, product_channel
+from sanitize.mechanisms._data_independent.randomized_response import randomized_response
+from sanitize.mechanisms._merging.best_partition import best_subset_merging
+from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._merging.watchdog import watchdog
+from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
+from sanitize.mechanisms._random_response.response import RandomResponse
+from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
 
 __all__ = [
     "CapacityBudget",

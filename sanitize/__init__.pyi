@@ -1,0 +1,109 @@
+# The public face: read by type checkers, and by `lazy_loader` at run time. Estimators first.
+from . import (
+    accounting as accounting,
+    alphabet as alphabet,
+    anonymity as anonymity,
+    attack as attack,
+    binning as binning,
+    bounds as bounds,
+    budgets as budgets,
+    capacity as capacity,
+    channel as channel,
+    cli as cli,
+    confidence as confidence,
+    conversions as conversions,
+    curve as curve,
+    dask as dask,
+    datasets as datasets,
+    errors as errors,
+    frame as frame,
+    individual as individual,
+    joint as joint,
+    ledger as ledger,
+    lifts as lifts,
+    measures as measures,
+    mechanisms as mechanisms,
+    neighbours as neighbours,
+    notions as notions,
+    pandas as pandas,
+    parquet as parquet,
+    plots as plots,
+    polars as polars,
+    policy as policy,
+    report as report,
+    saved as saved,
+    spark as spark,
+    suggestion as suggestion,
+    tradeoff as tradeoff,
+    transformers as transformers,
+    verify as verify,
+)
+from .budgets import (
+    AlphaLiftBudget as AlphaLiftBudget,
+    Chi2LiftBudget as Chi2LiftBudget,
+    L1LiftBudget as L1LiftBudget,
+    LDPBudget as LDPBudget,
+    LiftBudget as LiftBudget,
+)
+from .capacity import channel_capacity as channel_capacity
+from .channel import Channel as Channel
+from .errors import SanitizeError as SanitizeError
+from .frame import audit as audit, last_report as last_report
+from .individual import individual_channel_capacity as individual_channel_capacity
+from .joint import JointDistribution as JointDistribution
+from .ledger import Ledger as Ledger
+from .lifts import (
+    alpha_lift as alpha_lift,
+    alpha_lift_inverse as alpha_lift_inverse,
+    chi2_lift as chi2_lift,
+    chi2_lift_inverse as chi2_lift_inverse,
+    l1_lift as l1_lift,
+    l1_lift_inverse as l1_lift_inverse,
+    lift as lift,
+    log_lift as log_lift,
+    max_lift as max_lift,
+    min_lift as min_lift,
+)
+from .measures import (
+    arimoto_information as arimoto_information,
+    chi2_divergence as chi2_divergence,
+    ldp_epsilon as ldp_epsilon,
+    max_information as max_information,
+    maximal_leakage as maximal_leakage,
+    mutual_information as mutual_information,
+    normalized_utility as normalized_utility,
+    sibson_information as sibson_information,
+    total_variation as total_variation,
+)
+from .mechanisms import (
+    exponential_channel as exponential_channel,
+    gaussian_channel as gaussian_channel,
+    optimal_random_response as optimal_random_response,
+    randomized_response as randomized_response,
+    subset_merging as subset_merging,
+    subset_random_response as subset_random_response,
+    watchdog as watchdog,
+)
+from .notions import (
+    approximate_dp as approximate_dp,
+    identifiability as identifiability,
+    renyi_dp as renyi_dp,
+)
+from .parquet import privatize_parquet as privatize_parquet
+from .policy import Policy as Policy
+from .report import LeakageReport as LeakageReport
+from .saved import SavedRelease as SavedRelease
+from .suggestion import suggest_budget as suggest_budget
+from .transformers import (
+    ExponentialChannel as ExponentialChannel,
+    GaussianChannel as GaussianChannel,
+    JointRelease as JointRelease,
+    OptimalRandomResponse as OptimalRandomResponse,
+    RandomizedResponse as RandomizedResponse,
+    SubsetMerging as SubsetMerging,
+    SubsetRandomResponse as SubsetRandomResponse,
+    Watchdog as Watchdog,
+)
+from .verify import verify_parquet as verify_parquet
+from ._sampling.noise import NoiseKey as NoiseKey
+from ._version import __version__ as __version__

@@ -1,0 +1,227 @@
+"""Reading CSV as untrusted input: one dialect, read strictly, errors without values.
+
+The dialect is RFC 4180 in UTF-8: commas, double quotes around what needs them (``""`` for a quote inside), a
+header line, any line ends. A byte order mark is skipped. An empty field is missing, ``""`` is the empty text.
+Every column is text as it stands in the file, so 01234, NA and 1.50 stay what they are; only columns with bins
+are numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv
+
+from sanitize._files.csv_stream import CheckedBytes
+from sanitize._files.partitions import partition_schema
+from sanitize._files.source import BATCH_ROWS, Source, check_regular, files_under, reading, stamp_of
+from sanitize._files.spool import Spool
+from sanitize.errors import ColumnError, SourceError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Iterator, Sequence
+
+CSV_SUFFIXES = (".csv", ".csv.gz")
+# Rows are parsed in pieces of this size, which a row must fit.
+_BLOCK_BYTES = 1 << 23
+_GZIP = b"\x1f\x8b"
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+
+
+@dataclass(frozen=True)
+class CsvSource(Source):
+    """Files of one table: a CSV file, all CSV files under a folder with one header, or what a stream held.
+
+    Attributes
+    ----------
+    spool : Spool or None
+        Copy of a stream, in place of files.
+    """
+
+    root: Path
+    files: tuple[Path, ...]
+    schema: pa.Schema
+    _stamps: tuple[tuple[int, int, int], ...]
+    partitions: tuple[str, ...] = ()
+    spool: Spool | None = None
+
+    @classmethod
+    def open(cls, root: str | os.PathLike[str] | Spool, numeric: Collection[str] = ()) -> CsvSource:
+        """Read the headers of a file or folder, and the columns that are to be numbers.
+
+        Parameters
+        ----------
+        root : path or Spool
+        numeric : collection of str
+            Columns with bins: whole numbers where every value is one, doubles otherwise. They are read once.
+
+        Raises
+        ------
+        SourceError
+            If there is no such file, it is not CSV, or the files of a folder have different headers.
+        ColumnError
+            If a column with bins holds text.
+        """
+        if isinstance(root, Spool):
+            path = Path(root.name)
+            files: tuple[Path, ...] = (path,)
+            made = cls(path, files, pa.schema([]), (), (), root)
+        else:
+            path = Path(root)
+            files = files_under(path, CSV_SUFFIXES)
+            for file in files:
+                with reading(file.name):
+                    check_regular(file)
+            made = cls(path, files, pa.schema([]), tuple(stamp_of(file) for file in files))
+        header = made._header(files[0])
+        for file in files[1:]:
+            if made._header(file) != header:
+                raise SourceError(f"{file.name} has other columns than {files[0].name}; convert them first")
+        named = partition_schema(path, files)
+        fields = [pa.field(name, pa.string()) for name in header]
+        made = cls(path, files, pa.schema([*fields, *named]), made._stamps, tuple(named.names), made.spool)
+        wanted = [name for name in dict.fromkeys(numeric) if header.count(name) == 1 and name not in named.names]
+        return made._with_numbers(wanted) if wanted else made
+
+    @cached_property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows; the files are read for it."""
+        return sum(batch.num_rows for file in self.files for batch in self._stored(file, self.schema.names[:1]))
+
+    def absent(self, column: str) -> ColumnError:
+        """Error for a column that is not there; without a header line the other names would be a row."""
+        return ColumnError(
+            f"no column {column!r} in the table; the first line of {self.root.name} must name the columns, with commas "
+            "between them",
+            column,
+        )
+
+    def unchanged(self) -> None:
+        """Refuse to go on when a file is not the one that was opened; nobody else can write to a spool."""
+        if self.spool is None:
+            super().unchanged()
+
+    def _with_numbers(self, columns: Sequence[str]) -> CsvSource:
+        """The same source with the narrowest numeric types that hold every value of these columns."""
+        made = self
+        for name in columns:
+            for dtype in (pa.int64(), pa.float64()):
+                at = made.schema.get_field_index(name)
+                made = CsvSource(
+                    self.root,
+                    self.files,
+                    made.schema.set(at, pa.field(name, dtype)),
+                    self._stamps,
+                    self.partitions,
+                    self.spool,
+                )
+                try:
+                    for file in self.files:
+                        for _ in made._stored(file, [name]):
+                            pass
+                    break
+                except ColumnError:
+                    if pa.types.is_floating(dtype):
+                        raise
+        return made
+
+    def _stored(
+        self,
+        file: Path,
+        columns: Sequence[str],
+        batch_rows: int = BATCH_ROWS,
+        row_groups: Sequence[int] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        stored = self.schema.names[: len(self.schema) - len(self.partitions)]
+        # Rows are checked whole, whatever columns are asked for; and some column must be read to count them.
+        asked = list(columns) or stored[:1]
+        places = [stored.index(name) for name in asked]
+        names = [f"c{j}" for j in range(len(stored))]
+        types = {f"c{j}": _reading_type(self.schema.field(j).type) for j in places}
+        with self._bytes(file) as raw:
+            if raw.at_end():
+                return
+            with _parsing(file, self.schema, raw):
+                reader = pa.csv.open_csv(
+                    pa.PythonFile(raw.lend(), mode="r"),
+                    read_options=pa.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
+                    # A blank line is a row only where a row has one field.
+                    parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
+                    convert_options=pa.csv.ConvertOptions(
+                        include_columns=[f"c{j}" for j in places],
+                        column_types=types,
+                        null_values=[""],
+                        strings_can_be_null=True,
+                        quoted_strings_can_be_null=False,
+                    ),
+                )
+            try:
+                while True:
+                    with _parsing(file, self.schema, raw):
+                        batch = next(reader, None)
+                    if batch is None:
+                        break
+                    yield batch if columns else batch.select([])
+            finally:
+                reader.close()
+                del reader  # or an error on its way up would keep what was lent to it
+            raw.check()
+            raw.check_quotes()
+
+    def _header(self, file: Path) -> list[str]:
+        """Names of the columns that a file holds."""
+        with self._bytes(file) as raw:
+            return raw.header
+
+    @contextlib.contextmanager
+    def _bytes(self, file: Path) -> Iterator[CheckedBytes]:
+        """The file after its header, unpacked."""
+        with reading(file.name), contextlib.ExitStack() as stack:
+            plain: BinaryIO = stack.enter_context(file.open("rb") if self.spool is None else self.spool.open())
+            head = plain.read(2)
+            plain.seek(0)
+            if head == _GZIP:
+                plain = stack.enter_context(gzip.GzipFile(fileobj=plain, mode="rb"))  # type: ignore[assignment]
+            yield stack.enter_context(CheckedBytes(plain, file.name))
+
+
+def _reading_type(dtype: pa.DataType) -> pa.DataType:
+    return _TEXT if pa.types.is_string(dtype) else dtype
+
+
+@contextlib.contextmanager
+def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]:
+    """What the parser found wrong, without the text that it quotes."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        said = str(error)
+    else:
+        return
+    raw.check()
+    if shape := re.search(r"Expected (\d+) columns, got (\d+)", said):
+        raise SourceError(
+            f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, or quote the "
+            "fields that hold commas or line breaks"
+        )
+    column = re.search(r"In CSV column #(\d+)", said)
+    name = schema.names[int(column[1])] if column else None
+    if name is not None and "UTF8" in said:
+        raise ColumnError(f"column {name!r} holds text that is not valid UTF-8; convert the file to UTF-8 first", name)
+    if name is not None:
+        raise ColumnError(
+            f"column {name!r} has bins, but not every field of it is a number; leave it out of bins or mend it", name
+        )
+    if "straddl" in said:
+        raise SourceError(
+            f"{file.name} has a row of more than {_BLOCK_BYTES >> 20} MiB, or a quote that is never closed"
+        )
+    raise SourceError(f"{file.name} cannot be read as CSV: it is damaged or not supported")

@@ -1,0 +1,56 @@
+"""Which kind of file a name or stream stands for."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
+
+from sanitize._files.csv import CSV_SUFFIXES, CsvSource
+from sanitize._files.parquet import ParquetSource
+from sanitize._files.spool import Spool
+from sanitize._files.target import Target
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Iterator
+
+    from sanitize._files.source import Source
+
+    From: TypeAlias = "str | os.PathLike[str] | BinaryIO"
+    To: TypeAlias = "str | os.PathLike[str] | BinaryIO"
+
+
+@contextlib.contextmanager
+def opened(source: From, numeric: Collection[str] = ()) -> Iterator[Source]:
+    """Table of a path, by its suffix (a folder's by what it holds), or of a stream of CSV.
+
+    Parameters
+    ----------
+    source : path or binary stream
+    numeric : collection of str
+        Columns with bins, which a CSV file does not know to be numbers.
+    """
+    if hasattr(source, "read"):
+        if isinstance(source.read(0), str):
+            raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
+        with Spool(cast(BinaryIO, source)) as spool:
+            yield CsvSource.open(spool, numeric)
+        return
+    path = Path(source)
+    yield CsvSource.open(path, numeric) if _is_csv(path) else ParquetSource.open(path)
+
+
+def _is_csv(path: Path) -> bool:
+    if not path.is_dir():
+        return path.name.lower().endswith(CSV_SUFFIXES)
+    names = [file.name.lower() for file in path.rglob("*")]
+    return not any(name.endswith(".parquet") for name in names) and any(name.endswith(CSV_SUFFIXES) for name in names)
+
+
+def place_of(target: To, source: From, *, force: bool) -> Target | BinaryIO:
+    """A target that may be written to, or a stream."""
+    if hasattr(target, "write"):
+        return cast(BinaryIO, target)
+    return Target.check(target, None if hasattr(source, "read") else Path(source), force=force)

@@ -1,0 +1,132 @@
+"""Tables in files as untrusted input: what Parquet and CSV have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sanitize._files.partitions import partition_arrays
+from sanitize._progress import advance
+from sanitize._tables.columns import check_type
+from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+    from pathlib import Path
+
+BATCH_ROWS = 1 << 18
+
+
+class Source(ABC):
+    """Files of one table, read in batches as often as a release needs.
+
+    Attributes
+    ----------
+    root : Path
+        What the user named.
+    files : tuple of Path
+    schema : pyarrow.Schema
+        Columns of the files, then the columns that their folders name.
+    partitions : tuple of str
+        Columns that are the names of folders (``key=value``).
+    n_rows : int
+    """
+
+    root: Path
+    files: tuple[Path, ...]
+    schema: pa.Schema
+    partitions: tuple[str, ...]
+    n_rows: int
+    _stamps: tuple[tuple[int, int, int], ...]
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that are absent, ambiguous or nested, before their data is touched."""
+        names = self.schema.names
+        for name in columns:
+            found = names.count(name)
+            if found == 0:
+                raise self.absent(name)
+            if found > 1:
+                raise ColumnError(f"{self.root.name} has {found} columns named {name!r}; rename them first", name)
+            check_type(self.schema.field(name).type, name)
+
+    def absent(self, column: str) -> ColumnError:
+        """Error for a column that is not there."""
+        return ColumnError.absent(column, self.schema.names)
+
+    def label(self, file: Path) -> str:
+        """Name of a file inside the source, for its random stream; empty for a single file."""
+        return "" if file == self.root else file.relative_to(self.root).as_posix()
+
+    def batches(
+        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
+    ) -> Generator[dict[str, pa.Array], None, None]:
+        """Columns of one file, or of some of its row groups, a batch at a time; text columns stay dictionaries."""
+        stored = [name for name in columns if name not in self.partitions]
+        for batch in self._stored(file, stored, batch_rows, row_groups):
+            found = {name: batch.column(j) for j, name in enumerate(stored)}
+            if self.partitions:
+                found |= partition_arrays(self.root, file, self.schema, self.partitions, batch.num_rows)
+            yield {name: found[name] for name in columns}
+            advance(batch.num_rows)
+
+    @abstractmethod
+    def _stored(
+        self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Columns that the file itself holds, in the order given; perhaps none, then rows are what counts."""
+
+    def unchanged(self) -> None:
+        """Refuse to go on when a file is not the one that was opened."""
+        for file, stamp in zip(self.files, self._stamps, strict=True):
+            if not file.exists() or stamp_of(file) != stamp:
+                raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
+
+
+def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
+    """The file named, or all files under a folder whose names end like this; hidden ones are left out."""
+    if path.is_dir():
+        found = (file for file in path.rglob("*") if file.name.lower().endswith(tuple(suffixes)) and not file.is_dir())
+        files = tuple(sorted(file for file in found if not _hidden(file.relative_to(path))))
+        if not files:
+            raise SourceError(f"the folder {path.name!r} holds no {' or '.join(f'*{end}' for end in suffixes)} files")
+        return files
+    if not path.exists():
+        raise SourceError(f"no such file or folder: {path}")
+    return (path,)
+
+
+def _hidden(relative: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in relative.parts)
+
+
+def check_regular(file: Path) -> None:
+    """Refuse pipes and devices, on which reading would wait or never end."""
+    if file.exists() and not file.is_file():
+        raise SourceError(f"{file.name} is not a regular file; write the data to a file first")
+
+
+def stamp_of(file: Path) -> tuple[int, int, int]:
+    """What tells that a file was written to."""
+    state = file.stat()
+    return state.st_size, state.st_mtime_ns, state.st_ino
+
+
+@contextlib.contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Errors of a reader as one sentence that quotes no bytes of the file."""
+    try:
+        yield
+    except SanitizeError:
+        raise
+    except PermissionError:
+        raise SourceError(f"{name} may not be read; check its permissions") from None
+    except (pa.ArrowMemoryError, MemoryError):
+        raise SourceError(f"{name} needs more memory than there is to decode") from None
+    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, zlib.error) as error:
+        reason = "a page fails its checksum" if "checksum" in str(error).lower() else "it is damaged or not supported"
+        raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__})") from None

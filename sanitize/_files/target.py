@@ -1,0 +1,241 @@
+"""Where a release goes: it appears whole, or not at all and without a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from sanitize.errors import SanitizeError, TargetError, TargetExists
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FILE_SUFFIXES = (".parquet", ".csv")
+_NAME_CHARACTERS = 100
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a release goes: one file, or a folder of parts. Appears whole or not at all."""
+
+    path: Path
+    as_folder: bool
+
+    @classmethod
+    def check(cls, target: str | os.PathLike[str], source: Path | None, *, force: bool) -> Target:
+        """Refuse targets that exist, are the source, or lie in a folder that is not there.
+
+        A source of None is a stream.
+        """
+        path = Path(target)
+        there = path.resolve()
+        if path.name.lower().endswith(".csv.gz"):
+            raise TargetError(f"{path.name} would be compressed text, which is not written; name a .csv or a .parquet")
+        as_folder = source is not None and source.is_dir() and path.suffix.lower() not in _FILE_SUFFIXES
+        if source is not None:
+            here = source.resolve()
+            if here == there or (source.is_dir() and here in there.parents):
+                raise TargetError(f"{path.name} is the source or lies inside it; the source is never modified")
+            if there in here.parents:
+                raise TargetError(f"the source lies inside {path.name or path}; choose another target")
+        if not there.parent.is_dir():
+            raise TargetError(f"the folder of {path} does not exist; make it first")
+        if path.exists():
+            if not force:
+                raise TargetExists(f"{path} exists already; choose another name or overwrite it with force")
+            if path.is_dir() != as_folder or not (path.is_dir() or stat.S_ISREG(path.stat().st_mode)):
+                kind = "a folder" if as_folder else "a regular file"
+                raise TargetError(f"{path} exists and is not {kind}; it is left as it is")
+        return cls(path, as_folder)
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether the file is text."""
+        return not self.as_folder and self.path.suffix.lower() == ".csv"
+
+    @contextlib.contextmanager
+    def parts(self, n_parts: int) -> Iterator[list[Path]]:
+        """Paths to write the parts of a folder to; the folder takes its name when the block ends well."""
+        self.clear_stale()
+        hidden = _hidden_name(self.path)
+        with writing(self.path):
+            hidden.mkdir(mode=0o700)
+        claim = os.open(hidden, os.O_RDONLY)
+        _lock(claim)
+        try:
+            yield [hidden / f"part-{i:05d}.parquet" for i in range(n_parts)]
+            with writing(self.path):
+                hidden.chmod(0o777 & ~_umask())
+                _sync_folder(hidden)
+                if self.path.exists():
+                    old = _hidden_name(self.path, "old")
+                    os.replace(self.path, old)
+                    os.replace(hidden, self.path)
+                    shutil.rmtree(old)
+                else:
+                    os.replace(hidden, self.path)
+                _sync_folder(self.path.parent)
+        except BaseException:
+            shutil.rmtree(hidden, ignore_errors=True)
+            raise
+        finally:
+            os.close(claim)
+
+    def clear_stale(self) -> None:
+        """Take away what earlier releases to this target left when they were killed; running ones hold a lock."""
+        pattern = re.compile(rf"\.{re.escape(self.path.name[:_NAME_CHARACTERS])}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
+        with writing(self.path):
+            found = [entry for entry in os.scandir(self.path.parent) if pattern.fullmatch(entry.name)]
+        for entry in found:
+            with contextlib.suppress(OSError):
+                claim = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if not _lock(claim):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        shutil.rmtree(entry.path)
+                    else:
+                        os.unlink(entry.path)
+                finally:
+                    os.close(claim)
+
+
+def _lock(descriptor: int) -> bool:
+    """Whether the lock of an unfinished file or folder is now ours; it goes when the process does."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def held_back(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """Stream for what goes on to another one, all of it, when the block ends well and not a byte before."""
+    with writing(Path("the output stream")):
+        unnamed = tempfile.TemporaryFile()  # noqa: SIM115 - the next line closes it
+    with _closing(unnamed) as held:
+        yield held
+        held.seek(0)
+        shutil.copyfileobj(held, stream, 1 << 20)
+        stream.flush()
+
+
+@contextlib.contextmanager
+def new_file(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Stream for a file that gets its name only when the block ends well; a private one is its owner's only.
+
+    Where the system allows it the file has no name at all until then, so that even a killed process leaves
+    nothing behind.
+    """
+    with writing(path):
+        stream, name = _anonymous(path)
+        _lock(stream.fileno())
+    try:
+        with _closing(stream):
+            yield stream
+            with writing(path):
+                stream.flush()
+                os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~_umask())
+                os.fsync(stream.fileno())
+                if name is None:
+                    name = _hidden_name(path)
+                    folder = os.open(path.parent, os.O_RDONLY)
+                    try:
+                        os.link(f"/proc/self/fd/{stream.fileno()}", name.name, dst_dir_fd=folder)
+                    finally:
+                        os.close(folder)
+        with writing(path):
+            os.replace(name, path)
+            name = None
+            _sync_folder(path.parent)
+    finally:
+        if name is not None:
+            name.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _closing(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """Close a stream whose last bytes are thrown away if the block fails: a full disk refuses them a second time."""
+    try:
+        yield stream
+    except BaseException:
+        with contextlib.suppress(OSError):
+            stream.close()
+        raise
+    stream.close()
+
+
+def _anonymous(path: Path) -> tuple[BinaryIO, Path | None]:
+    """Open file in the target's folder, readable by its owner only, and its temporary name if it has one."""
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is not None and Path("/proc/self/fd").is_dir():
+        try:
+            return os.fdopen(os.open(path.parent, flag | os.O_RDWR, 0o600), "wb"), None
+        except OSError:  # not every file system has unnamed files
+            pass
+    name = _hidden_name(path)
+    return os.fdopen(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb"), name
+
+
+def _hidden_name(path: Path, kind: str = "tmp") -> Path:
+    return path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn errors of the file system while writing into a TargetError."""
+    try:
+        yield
+    except SanitizeError:
+        raise
+    except PermissionError:
+        raise TargetError(f"{path.parent} may not be written to; nothing was released") from None
+    except OSError as error:
+        raise TargetError(f"{path.name} cannot be written ({error.strerror}); nothing was released") from None
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file that is readable by its owner only; an OSError leaves what was there."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write(path: str | Path, text: str) -> None:
+    """Write a file so that readers see the old content or the new one, never a part of it."""
+    target = Path(path)
+    try:
+        replace_text(target, text)
+    except OSError as error:
+        raise TargetError(f"cannot write the report to {str(target)!r}: {error.strerror or error}") from error

@@ -1,0 +1,76 @@
+"""Figures of attacks as plain values and words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def figure(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage of three significant digits."""
+    return f"{100 * share:.3g} %"
+
+
+def between(interval: tuple[float, float]) -> str:
+    """An interval of three significant digits."""
+    return f"{figure(interval[0])} to {figure(interval[1])}"
+
+
+def plain(value: Any, audience: str) -> Any:
+    """Values without infinities; floats rounded to four digits for the public.
+
+    All digits of a ratio of counts would give the counts away.
+    """
+    if isinstance(value, dict):
+        return {key: plain(inner, audience) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner, audience) for inner in value]
+    if not isinstance(value, float):
+        return value
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value if audience == "internal" else float(f"{value:.4g}")
+
+
+Number = float | str | None
+
+
+def times(log_lift: float) -> str:
+    """E to the log-lift, as text."""
+    return f"{_safe(math.exp, log_lift):.3g}"
+
+
+def _safe(of: Callable[[float], float], bound: float) -> float:
+    try:
+        return of(bound)
+    except OverflowError:
+        return math.inf
+
+
+def exact(value: float | None) -> Number:
+    """Figure with all its digits; infinities as strings, NaN as None."""
+    if value is None or math.isnan(value):
+        return None
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return float(value) + 0.0  # -0.0 reads as 0
+
+
+_NOTHING = 1e-12
+
+
+def number(value: Number) -> str:
+    """Four significant digits, 0 for what is only rounding; ``-`` for what was not computed."""
+    if value is None:
+        return "-"
+    return "0" if abs(float(value)) < _NOTHING else f"{float(value):.4g}"

@@ -1,0 +1,225 @@
+"""From counts to a channel and its report: the one path that memory, files and engines share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from sanitize.channel import Channel, group_alphabet
+from sanitize.confidence import MOST_ENTRIES, ConfidenceSet
+from sanitize.errors import InvalidParameter
+from sanitize.lifts import lift
+from sanitize.measures import Measure, normalized_utility
+from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts, as_estimates, measure_worst_case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sanitize.budgets import Budget
+    from sanitize.joint import ContingencyTable, JointDistribution
+
+Release = Literal["resample", "label"]
+
+# Times the rows at which a robust design is tried again, to say what more rows would buy.
+_MORE_ROWS = (10, 100)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to get from a law to a channel.
+
+    Attributes
+    ----------
+    name : str
+        Mechanism, for the report.
+    mechanism : callable
+        From the law of (S, X) to the channel that is designed.
+    budget : Budget
+        What every printed symbol must meet, under the law that was learned.
+    keeps_symbols : bool
+        The mechanism's outputs are its inputs' symbols (randomized response), so nothing needs printing.
+    release : {"resample", "label"}
+    smoothing : float
+    min_count : int
+    prints : bool
+        What the mechanism releases is still to be printed (a joint release is made of parts that are).
+    facts : ReleaseFacts
+        What the report says beyond its numbers.
+    confidence : float, optional
+        Meet the budget under every law that the counts allow at this confidence; the mechanism then gets the set
+        of these laws as ``confidence``.
+    """
+
+    name: str
+    mechanism: Callable[..., Channel]
+    budget: Budget
+    keeps_symbols: bool = False
+    release: Release = "resample"
+    smoothing: float = 0.0
+    min_count: int = 0
+    confidence: float | None = None
+    prints: bool = True
+    facts: ReleaseFacts = field(default_factory=ReleaseFacts)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A channel, what it leaks, and where symbols go that were not seen.
+
+    Attributes
+    ----------
+    joint : JointDistribution
+        The law learned (private to whoever holds the table).
+    channel : Channel
+        From public symbols to what is printed.
+    report : LeakageReport
+    fallback : int
+        Code of the riskiest public symbol: unseen symbols are treated like it.
+    """
+
+    joint: JointDistribution
+    channel: Channel
+    report: LeakageReport
+    fallback: int
+
+
+def design(table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts | None = None) -> Design:
+    """Learn the law, design the channel, measure it. The report is not yet required to be ok."""
+    if recipe.confidence is not None and recipe.smoothing:
+        raise InvalidParameter(
+            "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
+            "symbols under either)"
+        )
+    joint = table.to_joint(recipe.smoothing)
+    laws = None if recipe.confidence is None else ConfidenceSet.of(table, recipe.confidence)
+    channel = _printed(table, joint, recipe, laws)
+    warnings = [*(facts.warnings if facts else ()), *_warnings(table, recipe, channel)]
+    facts = replace(facts or ReleaseFacts(), mechanism=recipe.name, release=recipe.release, warnings=tuple(warnings))
+    report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
+    if laws is not None:
+        report = replace(report, measures=(*report.measures, *_price_of_confidence(table, joint, recipe, laws)))
+    risk = recipe.budget.risk_of(lift(joint), joint.p_s)
+    return Design(joint, channel, report, int(np.argmax(risk)))
+
+
+def _printed(table: ContingencyTable, joint: JointDistribution, recipe: Recipe, laws: ConfidenceSet | None) -> Channel:
+    """Channel from public symbols to what is printed, designed for one law or for a set of them."""
+    made, printing = channels_of(table, joint, recipe, laws=laws)
+    return made if printing is None else made.then(printing)
+
+
+def _price_of_confidence(
+    table: ContingencyTable, joint: JointDistribution, recipe: Recipe, laws: ConfidenceSet
+) -> tuple[Measure, ...]:
+    """What the same design keeps without confidence, and with more rows of the same frequencies."""
+
+    def kept(among: ConfidenceSet | None) -> float:
+        return normalized_utility(joint, _printed(table, joint, recipe, among))
+
+    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
+    return plain, *(
+        Measure(
+            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(laws.scaled(k))
+        )
+        for k in _MORE_ROWS
+    )
+
+
+def channels_of(
+    table: ContingencyTable,
+    joint: JointDistribution,
+    recipe: Recipe,
+    given: JointDistribution | None = None,
+    laws: ConfidenceSet | None = None,
+) -> tuple[Channel, Channel | None]:
+    """Channel from public symbols to what the mechanism releases, and the one that prints it, if there is one.
+
+    ``given`` is the law that the mechanism shall see in place of ``joint``, with the same public symbols; ``laws`` is
+    the set of laws under all of which it shall meet its budget.
+    """
+    if recipe.release not in ("resample", "label"):
+        raise InvalidParameter(f"release must be 'resample' or 'label', got {recipe.release!r}")
+    pooled = _pool_rare(table, joint, recipe.min_count)
+    law = joint if given is None else given
+    if pooled is not None:
+        law = law.release(pooled)
+    if laws is None:
+        made = recipe.mechanism(law)
+    else:
+        known = laws if pooled is None else laws.merged(pooled.stages[0].indices, pooled.outputs)
+        made = recipe.mechanism(law, confidence=known)
+    channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made)
+    if recipe.keeps_symbols:
+        channel = channel.renamed(outputs=law.public)
+        printing = pooled
+    else:
+        printing = channel if recipe.prints else None
+    if recipe.release == "label" or printing is None:
+        return channel, None
+    return channel, printing.reversed(joint.p_x)
+
+
+def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int) -> Channel | None:
+    """Channel that makes one symbol of all that occur in fewer than ``min_count`` rows; None if there are none.
+
+    Where all rare symbols together are still too few, the next rarest join them.
+    """
+    if isinstance(min_count, bool) or not isinstance(min_count, (int, np.integer)) or min_count < 0:
+        raise InvalidParameter(f"min_count must be a whole number >= 0, got {min_count!r}")
+    counts = table.counts.sum(axis=0)
+    counts = counts[table.public.union(joint.public)[2]]
+    n_rare = int((counts < min_count).sum())
+    if n_rare == 0:
+        return None
+    order = np.argsort(counts, kind="stable")
+    n_pooled = max(n_rare, int(np.searchsorted(np.cumsum(counts[order]), min_count)) + 1)
+    leader = np.arange(len(counts))
+    leader[order[:n_pooled]] = order[:n_pooled].min()
+    leaders, labels = np.unique(leader, return_inverse=True)
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
+
+
+def _warnings(table: ContingencyTable, recipe: Recipe, channel: Channel) -> list[str]:
+    """What a reader of the report must know about the data and the settings."""
+    found = []
+    empty = int((table.counts == 0).sum())
+    if empty:
+        found.append(
+            f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
+            "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
+        )
+    if recipe.smoothing:
+        raw = LeakageReport.measure(*restrict(table, channel, 0), recipe.budget)
+        state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
+        found.append(
+            f"smoothing adds {recipe.smoothing:g} to every cell, a prior and not data; under the raw frequencies "
+            f"the release is {state} the budget"
+        )
+    return found
+
+
+def restrict(counts: ContingencyTable, channel: Channel, fallback: int) -> tuple[JointDistribution, Channel]:
+    """Law of other rows, and the channel on the symbols they hold; unseen symbols act like ``fallback``."""
+    law = counts.to_joint()
+    known = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
+    inputs = np.array([known.get(symbol, fallback) for symbol in law.public.symbols])
+    stages = (channel.stages[0].take(inputs), *channel.stages[1:])
+    return law, Channel(stages, law.public, channel.outputs)
+
+
+def held_out(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
+    """Leakage of a design under the counts of other rows, as estimates of the law behind them.
+
+    Intervals are left out where the worst case of the channel is too large to compute.
+    """
+    law, channel = restrict(counts, design.channel, design.fallback)
+    report = LeakageReport.measure(law, channel, design.report.budget, facts=design.report.facts)
+    laws = ConfidenceSet.of(counts, confidence)
+    if laws.work(channel) > MOST_ENTRIES:
+        return report
+    worst = laws.worst_case(channel)
+    plain = tuple(measure for measure in report.measures if not measure.name.startswith("worst_"))
+    lines = (*as_estimates(plain, worst, channel), *measure_worst_case(worst, report.budget))
+    return replace(report, measures=lines, _worst=worst)

@@ -1,0 +1,133 @@
+"""."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._tables.columns import as_arrow
+from sanitize.channel import Channel
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.joint import ContingencyTable
+from sanitize.report import LeakageReport, ReleaseFacts
+
+if TYPE_CHECKING:
+    from sanitize._tables.columns import ArrowColumn
+    from sanitize.binning import Bins
+
+
+Missing = Literal["category", "error"]
+
+
+# Below this many rows most columns look distinct, and nothing follows from it.
+_FEW_ROWS = 50
+
+
+@dataclass
+class Columns(Mapping[str, "ArrowColumn"]):
+    """Columns of one batch as symbols: numeric ones binned, missing values allowed or refused."""
+
+    layout: Layout
+    source: Mapping[str, Any]
+    clipped: dict[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> ArrowColumn:
+        column = as_arrow(self.source[name], name)
+        if self.layout.missing == "error" and name in self.layout.public and _has_missing(column):
+            raise ColumnError(f"column {name!r} has missing values and missing='error' was asked for", name)
+        if name not in self.layout.bins:
+            return column
+        labels, clipped = self.layout.bins[name].assign(column)
+        self.clipped[name] = clipped
+        return labels
+
+    def __iter__(self) -> Any:
+        return iter(self.source)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def _has_missing(column: ArrowColumn) -> bool:
+    if column.null_count:
+        return True
+    if pa.types.is_floating(column.type):
+        return bool(np.isnan(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)).any())
+    return False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns are sensitive and which are public, and how numbers become symbols."""
+
+    sensitive: tuple[str, ...]
+    public: tuple[str, ...]
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    missing: Missing = "category"
+    labelled: frozenset[str] = frozenset()  # columns whose bins are released as labels, where others are drawn
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("category", "error"):
+            raise InvalidParameter(f"missing must be 'category' or 'error', got {self.missing!r}")
+        both = set(self.sensitive) & set(self.public)
+        # The same columns on both sides ask what a release tells about the public columns themselves.
+        if both and set(self.sensitive) != set(self.public):
+            name = min(both)
+            raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
+        for kind, names in (("sensitive", self.sensitive), ("public", self.public)):
+            if not names:
+                raise ColumnError(f"no {kind} column: name at least one")
+            if len(set(names)) < len(names):
+                raise ColumnError(f"a {kind} column is listed twice")
+
+    def bare(self) -> Layout:
+        """Roles and symbols alone: all that rows need once a channel is designed."""
+        return Layout(self.sensitive, self.public, self.bins, self.missing, self.labelled)
+
+    def empty_table(self) -> ContingencyTable:
+        """Contingency table without rows."""
+        orders = {name: bins.labels for name, bins in self.bins.items()}
+        return ContingencyTable.empty(self.sensitive, self.public, orders)
+
+    def columns(self, source: Mapping[str, Any]) -> Columns:
+        """Columns of a batch, as symbols."""
+        return Columns(self, source)
+
+    def check_distinct(self, table: ContingencyTable) -> None:
+        """Refuse columns that hold a different value in most rows: no law can be learned from them."""
+        if table.n < _FEW_ROWS:
+            return
+        for kind, alphabet in (("sensitive", table.sensitive), ("public", table.public)):
+            for name, codes in zip(alphabet.columns, alphabet.codes.T, strict=True):
+                if len(np.unique(codes)) > table.n / 2:
+                    raise ColumnError(
+                        f"{kind} column {name!r} has a different value in most rows, so there is no law to "
+                        f"learn; give bins for it if it is numeric (bins={{{name!r}: 8}} or a list of edges), "
+                        "otherwise leave it out",
+                        name,
+                    )
+
+    def audit(self, table: ContingencyTable) -> LeakageReport:
+        """Measure what the public columns tell as they are, without a budget."""
+        self.check_distinct(table)
+        joint = table.to_joint()
+        channel = Channel.identity(len(joint.public), joint.public)
+        return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit"))
+
+    def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
+        """What the report says about binning."""
+        found = [
+            f"the bin edges of column {name!r} were learned from the data (quantiles) and are released with it"
+            for name, bins in self.bins.items()
+            if bins.learned
+        ]
+        found += [
+            f"{n} rows of column {name!r} lay outside the declared edges and were clipped to them"
+            for name, n in clipped.items()
+            if n
+        ]
+        return tuple(found)

@@ -1,0 +1,148 @@
+"""A designed channel bound to the columns of a table: encode rows, draw, print.
+
+Memory, files and engines all go through this one class, so that they agree row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize._release.design import Design, Recipe, design
+from sanitize._release.layout import Layout
+from sanitize.channel import Channel
+from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
+from sanitize.joint import ContingencyTable, JointDistribution
+from sanitize.report import LeakageReport, ReleaseFacts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize._sampling.noise import RandomWords
+    from sanitize.binning import Bins
+
+HandleUnknown = Literal["high_risk", "error"]
+
+# Lanes of the random source above all stages of any channel; one for each printed numeric column.
+_BIN_LANE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Release:
+    """A channel ready to be applied to rows of the columns it was designed for."""
+
+    layout: Layout
+    recipe: Recipe
+    design: Design
+    handle_unknown: HandleUnknown = "high_risk"
+
+    @classmethod
+    def fit(
+        cls,
+        layout: Layout,
+        recipe: Recipe,
+        table: ContingencyTable,
+        *,
+        handle_unknown: HandleUnknown = "high_risk",
+        facts: ReleaseFacts | None = None,
+        clipped: Mapping[str, int] | None = None,
+    ) -> Release:
+        """Design the channel from counts and require it to be within its budget.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the designed channel leaks more than its budget allows.
+        """
+        if handle_unknown not in ("high_risk", "error"):
+            raise InvalidParameter(f"handle_unknown must be 'high_risk' or 'error', got {handle_unknown!r}")
+        layout.check_distinct(table)
+        learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
+        if recipe.confidence is not None and learned is not None:
+            raise ColumnError(
+                f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
+                f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
+                learned,
+            )
+        facts = facts or ReleaseFacts()
+        facts = replace(facts, warnings=(*facts.warnings, *layout.notes(clipped or {})))
+        return cls(layout, recipe, design(table, recipe, facts), handle_unknown)
+
+    @property
+    def output_columns(self) -> tuple[str, ...]:
+        """Names of the columns that are printed."""
+        return self.design.channel.outputs.columns
+
+    def expected(self, counts: ContingencyTable) -> NDArray[np.int64]:
+        """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""
+        joined, inputs, counted = self.design.channel.inputs.union(counts.public)
+        rows = np.zeros(len(joined), np.int64)
+        rows[counted] = counts.counts.sum(axis=0)
+        return rows[inputs]
+
+    @cached_property
+    def drawn_bins(self) -> dict[str, Bins]:
+        """Bins of the columns that print a number drawn inside a bin, and not its label."""
+        if self.recipe.release == "label":
+            return {}
+        return {name: bins for name, bins in self.layout.bins.items() if name not in self.layout.labelled}
+
+    @cached_property
+    def ranges(self) -> dict[str, tuple[int, int]]:
+        """Least and largest whole number that a column may print: noise and intervals may go beyond its own."""
+        outputs = self.design.channel.outputs
+        found = {}
+        for name, level in zip(outputs.columns, outputs.levels, strict=True):
+            bins = self.drawn_bins.get(name)
+            if bins is not None and bins.whole:
+                found[name] = bins.whole_range
+            elif pa.types.is_integer(level.type) and len(level):
+                least, largest = pc.min_max(level).as_py().values()
+                found[name] = (least, largest)
+        return found
+
+    def wide(self, types: Mapping[str, np.dtype[Any]]) -> set[str]:
+        """Columns that may print whole numbers beyond these types."""
+        return {
+            name
+            for name, (least, largest) in self.ranges.items()
+            if (dtype := types.get(name)) is not None
+            and not (np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max)
+        }
+
+    def encode(self, source: Mapping[str, Any]) -> tuple[NDArray[np.int32], int]:
+        """Public code of each row, and how many rows hold a symbol that was not seen at fit."""
+        codes = self.design.channel.inputs.encode(self.layout.columns(source))
+        unseen = codes < 0
+        n_unseen = int(unseen.sum())
+        if n_unseen:
+            if self.handle_unknown == "error":
+                raise UnknownSymbol(self.layout.public, n_unseen)
+            codes[unseen] = self.design.fallback
+        return codes, n_unseen
+
+    def decode(self, released: NDArray[np.int32], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
+        """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
+        columns = dict(self.design.channel.outputs.decode(released))
+        for lane, name in enumerate(sorted(self.layout.bins)):
+            if name in columns and name in self.drawn_bins:
+                drawn = words.words(_BIN_LANE + lane, start, len(released))
+                columns[name] = self.drawn_bins[name].draw(columns[name], drawn)
+        return columns
+
+
+def bare_design(channel: Channel, fallback: int = 0) -> Design:
+    """A channel to apply, without the law that it was designed from."""
+    nothing = JointDistribution.from_matrix([[1.0]])
+    return Design(nothing, channel, LeakageReport.measure(nothing, Channel.identity(1)), fallback)
+
+
+def no_mechanism(_: JointDistribution) -> Channel:
+    """Mechanism of who applies a channel and designs none."""
+    raise AssertionError("this channel is designed already")  # pragma: no cover

@@ -1,1 +1,0 @@
-"""Views of a report: text, JSON and one self-contained HTML page."""

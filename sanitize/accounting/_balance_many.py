@@ -1,0 +1,280 @@
+"""Bounds on max I(X_i;Y) over laws of a whole table with entropy at least b.
+
+Given the letter a of one record, the rest of the table only matters through the law of Y it leads to: the
+databases with the same law form a group, and a law X is (mass of each letter) times (law r over the groups of
+that letter), uniform within a group, which adds log of its size to the entropy. I(X_i;Y) is not concave in X,
+so a search gives a lower bound and a Lagrange function an upper bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
+from scipy.special import softmax, xlogy
+
+from sanitize.accounting._balance_one import NO_SLACK, relative_entropies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    # A letter, the law of Y of a mixture of its groups, and how far the mixture is from the even one.
+    _Cut = tuple[int, NDArray[np.float64], float]
+
+# Groups of one letter that the branch and bound still splits well.
+_MAX_GROUPS = 4
+_MAX_CELLS = 1 << 14
+_ROUNDS = 40
+# Factors by which one step of the cutting planes may move a probability or the multiplier; SLSQP fails on wide steps.
+_REACHES = (8.0, 3.0, 1.5)
+_SEARCH_STEPS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What one record can do to Y: for each of its letters the laws within reach, and how often each occurs.
+
+    Attributes
+    ----------
+    laws : ndarray of shape (k, m, n_y)
+        Laws of Y, one a group of databases; letters with fewer than m groups repeat one with count 0.
+    counts : ndarray of shape (k, m)
+    groups : ndarray of int, shape (n_x,)
+        Flat position (letter, group) of each database.
+    """
+
+    laws: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    groups: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, matrix: NDArray[np.float64], sizes: Sequence[int], record: int) -> Record:
+        """Group the databases of a channel (n_x, n_y) by the letter of one record and by their law of Y."""
+        letter = np.indices(sizes)[record].reshape(-1)
+        found = [
+            np.unique(matrix[letter == a], axis=0, return_inverse=True, return_counts=True)
+            for a in range(sizes[record])
+        ]
+        m = max(len(laws) for laws, _, _ in found)
+        laws = np.stack([np.concatenate([each, np.repeat(each[:1], m - len(each), axis=0)]) for each, _, _ in found])
+        counts = np.stack([np.pad(number.astype(np.float64), (0, m - len(number))) for _, _, number in found])
+        groups = np.empty(len(matrix), np.intp)
+        for a, (_, where, _) in enumerate(found):
+            groups[letter == a] = a * m + where.reshape(-1)
+        return cls(laws, counts, groups)
+
+    def information(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """I(X_i;Y) in nats of masses of the groups, shape (..., k, m)."""
+        joint = np.einsum("...am,amy->...ay", masses, self.laws)
+        total = xlogy(joint, joint).sum(axis=(-2, -1))
+        return np.asarray(total - sum(_negentropy(joint.sum(axis=axis)) for axis in (-2, -1)))
+
+    def law(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Law of the whole table, shape (n_x,)."""
+        shares = np.divide(masses, self.counts, out=np.zeros_like(masses), where=self.counts > 0)
+        return np.asarray(shares.reshape(-1)[self.groups])
+
+
+def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.float64]:
+    """Masses (k, m) within ``slack`` nats of full entropy and large I(X_i;Y): alternating maximisation.
+
+    With the posterior of X_i fixed, the bound H(X_i) + E log posterior on the information is concave in X and
+    its maximum under the entropy constraint is a Gibbs law in two levels, up to one multiplier s.
+    """
+    even = record.counts / record.counts.sum()
+    if slack <= NO_SLACK:
+        return np.asarray(even)
+    used = record.counts > 0
+    with np.errstate(divide="ignore"):
+        log_even = np.log(even / even.sum(axis=1, keepdims=True))
+    rng = np.random.default_rng(0)
+    masses = rng.dirichlet(np.full(even.size, 0.5), starts).reshape(starts, *even.shape)
+    masses = np.concatenate([even[None], np.where(used, masses + 1e-6, 0)])
+    masses /= masses.sum(axis=(1, 2), keepdims=True)
+
+    def gibbs(scores: NDArray[np.float64], log_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        s = np.exp(log_s)[:, None, None]
+        inner = scores / s + log_even
+        top = inner.max(axis=2, keepdims=True)
+        within = np.exp(inner - top)
+        total = within.sum(axis=2, keepdims=True)
+        outer = s / (1 + s) * (np.log(total) + top)
+        across = np.exp(outer - outer.max(axis=1, keepdims=True))
+        return np.asarray(within / total * (across / across.sum(axis=1, keepdims=True)))
+
+    def allowed(masses: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return relative_entropies(masses[:, used], even[used]) <= slack
+
+    before = np.full(len(masses), -1.0)
+    for step in range(_SEARCH_STEPS):
+        joint = np.einsum("tam,amy->tay", masses, record.laws)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A pair of probability 0 that the step could open again weighs like the smallest double.
+            posterior = np.where(joint > 0, np.log(joint / joint.sum(axis=1, keepdims=True)), -745.0)
+        scores = np.einsum("amy,tay->tam", record.laws, posterior)
+        low, high = np.full(len(masses), -16.0), np.full(len(masses), 18.0)
+        narrow = gibbs(scores, low)
+        for _ in range(28):
+            middle = (low + high) / 2
+            wide = allowed(gibbs(scores, middle))
+            low, high = np.where(wide, low, middle), np.where(wide, middle, high)
+        masses = np.where(allowed(narrow)[:, None, None], narrow, gibbs(scores, high))
+        now = record.information(masses)
+        if np.abs(now - before).max() < tol / 10:
+            break
+        if step == _SEARCH_STEPS // 20:  # by then the starts have chosen their hills
+            best = np.argsort(now)[-4:]
+            masses, now = masses[best], now[best]
+        before = now
+    met = np.where(allowed(masses), record.information(masses), -1.0)
+    best_start = int(met.argmax())
+    return np.asarray(masses[best_start] if met[best_start] >= 0 else even)
+
+
+def lagrange_bound(record: Record, slack: float, masses: NDArray[np.float64], tol: float) -> float:
+    """Upper bound on max I(X_i;Y) over D(X||u) <= slack; inf where a letter has too many groups to search.
+
+    u is the uniform law of the table and slack what H(X) may lack of log|X|. For every law q of Y
+    and every s > 0 the bound is s log(mean_a exp(V_a / s)) + s slack, V_a the largest D(rW_a || q) - s D(r||u_a)
+    over laws r of the groups of letter a. It is convex in (q, s) and minimised by cutting planes whose cuts are
+    maximisers r; every V_a is bounded by branch and bound, so each round's value is a bound.
+    """
+    if (record.counts > 0).sum(axis=1).max() > _MAX_GROUPS:
+        return math.inf
+    if slack <= NO_SLACK:
+        return float(record.information(record.counts / record.counts.sum()))
+    seen = record.laws.sum(axis=(0, 1)) > 0
+    letters = [
+        (laws[count > 0][:, seen], count[count > 0] / count.sum())
+        for laws, count in zip(record.laws, record.counts, strict=True)
+    ]
+    q = np.einsum("am,amy->y", masses, record.laws)[seen] + 1e-4
+    # The best multiplier grows as 1/sqrt(slack); the program sees it in units of that.
+    unit = max(1.0, 1 / math.sqrt(2 * slack))
+    q, s, best, model = q / q.sum(), 0.3 * unit, math.inf, -math.inf
+    cuts: list[_Cut] = []
+    for _ in range(_ROUNDS):
+        tops = np.empty(len(letters))
+        for a, (laws, share) in enumerate(letters):
+            tops[a], r = _best_mixture(laws, share, q, s, tol / 10)
+            cuts.append((a, r @ laws, float(relative_entropies(r, share))))
+        best = min(best, _log_mean(tops, s) + s * slack)
+        if best - model < tol:
+            break
+        model, q, s = _model(cuts, q, s, tops, slack, unit)
+    return best
+
+
+def _log_mean(values: NDArray[np.float64], s: float) -> float:
+    """Soft maximum s log(mean exp(values / s)), exact to rounding at any s."""
+    top = float(values.max())
+    return top + s * float(np.log1p(np.mean(np.expm1((values - top) / s))))
+
+
+def _model(
+    cuts: Sequence[_Cut],
+    q: NDArray[np.float64],
+    s: float,
+    tops: NDArray[np.float64],
+    slack: float,
+    unit: float,
+) -> tuple[float, NDArray[np.float64], float]:
+    """Minimise the bound over (q, s) with V_a replaced by its largest cut."""
+    n_y = len(q)
+    owner = np.array([a for a, _, _ in cuts])
+    mixtures = np.array([u for _, u, _ in cuts])
+    distances = np.array([distance for _, _, distance in cuts])
+    known = _negentropy(mixtures)
+    even = np.full(len(tops), 1 / len(tops))
+
+    def objective(z: NDArray[np.float64]) -> float:
+        s = unit * float(z[n_y])
+        return _log_mean(z[n_y + 1 :], s) + s * slack
+
+    def slope(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        p = softmax(z[n_y + 1 :] / (unit * z[n_y]))
+        return np.concatenate([np.zeros(n_y), [unit * (slack - float(relative_entropies(p, even)))], p])
+
+    def above(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        gains = known - mixtures @ np.log(z[:n_y])
+        return np.asarray(z[n_y + 1 :][owner] - gains + unit * z[n_y] * distances)
+
+    def above_slope(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        of_v = (owner[:, None] == np.arange(len(tops))).astype(np.float64)
+        return np.column_stack([mixtures / z[:n_y], unit * distances, of_v])
+
+    sums = np.concatenate([np.ones(n_y), np.zeros(len(tops) + 1)])
+    start = np.concatenate([np.clip(q, 1e-9, 1.0), [min(max(s / unit, 1e-7), 50.0)], tops])
+    for reach in _REACHES:
+        low = np.append(np.maximum(start[:n_y] / reach, 1e-9), max(start[n_y] / reach, 1e-7))
+        high = np.append(np.minimum(start[:n_y] * reach, 1.0), min(start[n_y] * reach, 50.0))
+        spans: list[tuple[float | None, float | None]] = list(zip(low.tolist(), high.tolist(), strict=True))
+        found = minimize(
+            objective,
+            start,
+            jac=slope,
+            method="SLSQP",
+            bounds=spans + [(None, None)] * len(tops),
+            constraints=[NonlinearConstraint(above, 0, np.inf, jac=above_slope), LinearConstraint(sums, 1, 1)],
+            options={"maxiter": 200, "ftol": 1e-12},
+        )
+        if found.success:
+            break
+    law = np.clip(found.x[:n_y], low[:n_y], high[:n_y])
+    return float(found.fun), law / law.sum(), unit * float(np.clip(found.x[n_y], low[n_y], high[n_y]))
+
+
+def _best_mixture(
+    laws: NDArray[np.float64], share: NDArray[np.float64], q: NDArray[np.float64], s: float, tol: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Upper bound on max_r D(r laws || q) - s D(r || share) within tol, and a mixture r close to it.
+
+    Branch and bound on simplices: the first term is convex, so at most its affine interpolation; the second is
+    concave, so at most its tangent at the centre. Both are affine, hence largest at a corner.
+    """
+    m = len(laws)
+
+    def divergence(r: NDArray[np.float64]) -> NDArray[np.float64]:
+        u = r @ laws
+        return np.asarray(_negentropy(u) - u @ np.log(q))
+
+    cells = np.eye(m)[None]
+    tried = np.concatenate([cells[0], share[None]])
+    best, where, settled = -np.inf, share, -np.inf
+    while True:
+        values = divergence(tried) - s * relative_entropies(tried, share)
+        if values.max() > best:
+            best, where = float(values.max()), tried[int(values.argmax())]
+        if m == 1:
+            return best, where
+        centres = cells.mean(axis=1)
+        tangent = np.einsum("cvg,cg->cv", cells, np.log(centres / share))
+        bounds = (divergence(cells) - s * tangent).max(axis=1)
+        open_ = bounds > best + tol
+        settled = max(settled, float(bounds[~open_].max(initial=-np.inf)))
+        if not open_.any() or open_.sum() > _MAX_CELLS:
+            return max(best, settled, float(bounds.max())), where
+        tried = centres[open_]
+        cells = _bisected(cells[open_])
+
+
+def _bisected(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each simplex (c, m, m) cut in two across its longest edge."""
+    m = cells.shape[1]
+    edges = np.square(cells[:, :, None] - cells[:, None]).sum(axis=3).reshape(len(cells), -1)
+    one, other = np.divmod(edges.argmax(axis=1), m)
+    each = np.arange(len(cells))
+    middle = (cells[each, one] + cells[each, other]) / 2
+    left, right = cells.copy(), cells.copy()
+    left[each, one] = middle
+    right[each, other] = middle
+    return np.concatenate([left, right])
+
+
+def _negentropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(xlogy(p, p).sum(axis=-1))

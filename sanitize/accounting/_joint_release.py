@@ -1,0 +1,283 @@
+"""The joint lift of several released columns, from the joint law of S and all of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._checks import listed
+from sanitize.alphabet import Alphabet
+from sanitize.channel import Channel, channel_matrix
+from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+from sanitize.joint import SUM_TOLERANCE, JointDistribution
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    # Code of the column in every symbol, symbols of the column, and their alphabet where there is one.
+    _Column = tuple[NDArray[np.intp], int, Alphabet | None]
+
+# Released tuples that fit in memory, cells of a law kept as a dense tensor, and those worked on at once.
+_MAX_OUTPUTS = 1 << 20
+_DENSE_CELLS = 1 << 24
+_BLOCK_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialLift:
+    """Log-lift of two releases, split into the first and what the second adds, in nats.
+
+    Where (y_1, y_2) cannot occur, and where s is ruled out by y_1 already, the second release adds 0.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_s, n_y1)
+        log l(s, y_1).
+    second : ndarray of shape (n_s, n_y1, n_y2)
+        log l(s, y_2 | y_1) = log P(s | y_1, y_2) / P(s | y_1).
+    occurs : ndarray of bool, shape (n_y1, n_y2)
+        Which pairs have positive probability.
+    """
+
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    occurs: NDArray[np.bool_]
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Log-lift of the pair, log l(s, y_1, y_2), shape (n_s, n_y1, n_y2)."""
+        return self.first[:, :, None] + self.second
+
+
+def joint_release(
+    law: JointDistribution | ArrayLike, channels: Sequence[Channel | ArrayLike | Any]
+) -> JointDistribution:
+    """Law of (S, (Y_1, ..., Y_d)) when each column passes through a channel of its own.
+
+    P(s, y_1, ..., y_d) = Σ P(s, x_1, ..., x_d) Π_j P(y_j | x_j), exactly; every measure and budget applies to the
+    result. Budgets on the lift do not add up over columns, so this is the figure to look at. The law is one tensor
+    that is contracted a column at a time; where it would be too large, the distinct rows of the data are summed.
+
+    Parameters
+    ----------
+    law : JointDistribution or array-like of shape (n_s, n_x1, ..., n_xd)
+        Joint law of S and the columns. In a JointDistribution the columns of X are the d columns; count it from
+        a table with ``JointDistribution.from_frame(df, sensitive, public=[...])``.
+    channels : sequence of d channels
+        Arrays, Channel objects or fitted estimators. The inputs of channel j are the symbols of column j that
+        occur, ascending and with missing last; a Channel whose inputs carry the column's name is matched by symbol.
+
+    Returns
+    -------
+    JointDistribution
+        Released symbols are tuples of output numbers (plain numbers if d = 1); those of probability 0 are left out.
+
+    Raises
+    ------
+    InvalidDistribution
+        If the law is not one.
+    InvalidChannel
+        If a channel is not row-stochastic or does not fit its column.
+    InvalidParameter
+        If there is not one channel a column, or the released tuples are too many.
+
+    Examples
+    --------
+    Two fair bits and their sum modulo 2: either column alone tells nothing, both tell all.
+
+    >>> from sanitize.lifts import max_log_lift
+    >>> law = np.zeros((2, 2, 2))
+    >>> law[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
+    >>> max_log_lift(joint_release(law, [np.eye(2), np.ones((2, 1))])).round(4)
+    array([0., 0.])
+    >>> max_log_lift(joint_release(law, [np.eye(2), np.eye(2)])).round(4)
+    array([0.6931, 0.6931, 0.6931, 0.6931])
+    """
+    given = listed("channels", channels)
+    columns: list[_Column]
+    if isinstance(law, JointDistribution):
+        pmf, sensitive, n = law.pmf, law.sensitive, law.n
+        columns = _columns_of(law.public)
+    else:
+        tensor = _tensor(law)
+        kept = np.flatnonzero(tensor.reshape(len(tensor), -1).sum(axis=0))
+        sensitive, n = Alphabet.of_size("s", len(tensor)), None
+        pmf = tensor.reshape(len(tensor), -1)[:, kept]
+        positions = np.unravel_index(kept, tensor.shape[1:])
+        columns = [(codes, size, None) for codes, size in zip(positions, tensor.shape[1:], strict=True)]
+    if len(given) != len(columns):
+        raise InvalidParameter(
+            f"channels must hold one channel a column: {len(columns)} columns, {len(given)} channels"
+        )
+    kernels = [_rows(channel, *column, j + 1) for j, (channel, column) in enumerate(zip(given, columns, strict=True))]
+    shape = tuple(kernel.shape[1] for _, kernel in kernels)
+    n_y = math.prod(shape)
+    if n_y > _MAX_OUTPUTS:
+        raise InvalidParameter(
+            f"channels release {n_y} tuples, more than {_MAX_OUTPUTS}; measure fewer columns at once"
+        )
+    released = _contracted(pmf, kernels)
+    kept = np.flatnonzero(released.sum(axis=0))
+    names = [f"y{j + 1}" for j in range(len(shape))]
+    numbers = np.stack(np.unravel_index(kept, shape), axis=1)
+    symbols = numbers[:, 0].tolist() if len(shape) == 1 else [tuple(row) for row in numbers.tolist()]
+    return JointDistribution(released[:, kept], sensitive, Alphabet(names, symbols), n)
+
+
+def _contracted(
+    pmf: NDArray[np.float64], kernels: Sequence[tuple[NDArray[np.intp], NDArray[np.float64]]]
+) -> NDArray[np.float64]:
+    """Law of S and the released tuples, shape (n_s, product of the n_y), from the law of S and the data's tuples."""
+    inputs = [len(kernel) for _, kernel in kernels]
+    if len(pmf) * math.prod(inputs) <= _DENSE_CELLS:
+        cells = np.zeros((len(pmf), math.prod(inputs)))
+        cells[:, np.ravel_multi_index([codes for codes, _ in kernels], inputs)] = pmf
+        tensor = cells.reshape(len(pmf), *inputs)
+        # Columns that shrink most go first, so that no step is larger than both ends.
+        for j in sorted(range(len(kernels)), key=lambda j: kernels[j][1].shape[1] / inputs[j]):
+            tensor = np.moveaxis(np.tensordot(tensor, kernels[j][1], axes=(j + 1, 0)), -1, j + 1)
+        return tensor.reshape(len(pmf), -1)
+    n_y = math.prod(kernel.shape[1] for _, kernel in kernels)
+    released = np.zeros((len(pmf), n_y))
+    step = max(1, _BLOCK_CELLS // n_y)
+    for start in range(0, pmf.shape[1], step):
+        rows = slice(start, start + step)
+        block = np.ones((len(pmf[0, rows]), 1))
+        for codes, kernel in kernels:
+            block = (block[:, :, None] * kernel[codes[rows]][:, None, :]).reshape(len(block), -1)
+        released += pmf[:, rows] @ block
+    return released
+
+
+def sequential_log_lift(law: ArrayLike) -> SequentialLift:
+    """Split of the joint log-lift: log l(s, y_1, y_2) = log l(s, y_1) + log l(s, y_2 | y_1).
+
+    If the second release meets a lift budget conditionally on every y_1, budgets add (`sequential_budget`).
+
+    Parameters
+    ----------
+    law : array-like of shape (n_s, n_y1, n_y2)
+        Joint law P(s, y_1, y_2); every s has positive probability.
+
+    Returns
+    -------
+    SequentialLift
+
+    Raises
+    ------
+    InvalidDistribution
+        If the law is not one, has another number of axes, or some s has probability 0.
+
+    Examples
+    --------
+    >>> law = np.zeros((2, 2, 2))
+    >>> law[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
+    >>> split = sequential_log_lift(law)
+    >>> split.first.round(4).tolist(), float(split.second.max().round(4))
+    ([[0.0, 0.0], [0.0, 0.0]], 0.6931)
+    """
+    tensor = _tensor(law)
+    if tensor.ndim != 3:
+        raise InvalidDistribution(f"law must have the axes S, Y1, Y2, got {tensor.ndim} axes")
+    p_s = tensor.sum(axis=(1, 2))
+    if not p_s.all():
+        raise InvalidDistribution("law: some sensitive symbol has probability 0; drop it")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before = tensor.sum(axis=2) / tensor.sum(axis=(0, 2))
+        first = np.log(before / p_s[:, None])
+        second = np.log(tensor / tensor.sum(axis=0) / before[:, :, None])
+    # 0/0: nothing can be added to what cannot occur, nor to certainty.
+    return SequentialLift(
+        np.nan_to_num(first, nan=0.0, posinf=np.inf, neginf=-np.inf),
+        np.nan_to_num(second, nan=0.0, posinf=np.inf, neginf=-np.inf),
+        tensor.sum(axis=0) > 0,
+    )
+
+
+def conditional_dependence(law: ArrayLike) -> float:
+    """γ = max |log P(x_1, ..., x_d | s) / Π_j P(x_j | s)| over cells whose columns each can occur with s, in nats.
+
+    Columns that are each ε_j-LDP with respect to S are together (Σ ε_j + 2γ)-LDP: see `sensitive_ldp_composition`.
+
+    Parameters
+    ----------
+    law : array-like of shape (n_s, n_x1, ..., n_xd)
+        Joint law of S and d >= 1 columns.
+
+    Returns
+    -------
+    float
+        0 where the columns are independent given S; inf where letters possible with s never meet.
+
+    Raises
+    ------
+    InvalidDistribution
+        If the law is not one.
+
+    Examples
+    --------
+    >>> round(conditional_dependence([[[0.2, 0.05], [0.05, 0.2]], [[0.125, 0.125], [0.125, 0.125]]]), 4)   # ln 2.5
+    0.9163
+    """
+    tensor = _tensor(law)
+    worst = 0.0
+    for row in tensor:
+        total = row.sum()
+        if total == 0:
+            continue
+        apart = np.ones(())
+        for axis in range(row.ndim):
+            others = tuple(other for other in range(row.ndim) if other != axis)
+            apart = np.multiply.outer(apart, row.sum(axis=others) / total)
+        possible = apart > 0
+        with np.errstate(divide="ignore"):
+            worst = max(worst, float(np.abs(np.log(row[possible] / total / apart[possible])).max()))
+    return worst
+
+
+def _tensor(law: ArrayLike) -> NDArray[np.float64]:
+    try:
+        tensor = np.array(law, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidDistribution("law must be an array of probabilities (n_s, n_x1, ..., n_xd)") from None
+    if tensor.ndim < 2 or not tensor.size:
+        raise InvalidDistribution(f"law must have the axes S, X1, ..., with entries, got shape {tensor.shape}")
+    if not np.isfinite(tensor).all() or (tensor < 0).any():
+        raise InvalidDistribution("law must be finite and >= 0")
+    if abs(tensor.sum() - 1) > SUM_TOLERANCE:
+        raise InvalidDistribution(f"law must sum to 1, got {tensor.sum():.12g}")
+    return np.asarray(tensor / tensor.sum())
+
+
+def _columns_of(public: Alphabet) -> list[_Column]:
+    """For each column of a tuple alphabet: its code in every symbol, its size, and its own alphabet."""
+    columns: list[_Column] = []
+    symbols = public.symbols if len(public.columns) > 1 else tuple((symbol,) for symbol in public.symbols)
+    for j, name in enumerate(public.columns):
+        used, codes = np.unique(public.codes[:, j], return_inverse=True)
+        first = [int(np.flatnonzero(codes == code)[0]) for code in range(len(used))]
+        columns.append((codes, len(used), Alphabet((name,), [symbols[position][j] for position in first])))
+    return columns
+
+
+def _rows(
+    channel: Any, codes: NDArray[np.intp], size: int, alphabet: Alphabet | None, position: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Codes of one column as inputs of its channel, and the channel's matrix."""
+    kernel = channel_matrix(channel, f"channel {position}")
+    channel = getattr(channel, "channel_", channel)
+    if alphabet is not None and isinstance(channel, Channel) and channel.inputs.columns == alphabet.columns:
+        match = channel.inputs.encode(alphabet.decode(np.arange(size)))
+        if (match < 0).any():
+            raise InvalidChannel(
+                f"channel {position} lacks {(match < 0).sum()} symbol(s) of column {alphabet.columns[0]!r}"
+            )
+        return match[codes].astype(np.intp), kernel
+    if len(kernel) != size:
+        raise InvalidChannel(f"channel {position} takes {len(kernel)} symbols, its column has {size}")
+    return codes, kernel

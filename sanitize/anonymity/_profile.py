@@ -1,0 +1,140 @@
+"""The k-anonymity family, for those who come from ARX or pyCANON: classes of rows, and what each gives away.
+
+Rows with equal quasi-identifiers are a class. All measures are read from counts, with missing as one value;
+pyCANON [SL] drops rows with a missing quasi-identifier, counts unused categories of a categorical column as classes
+of no rows, and reads row labels as positions: fill missing values, use plain columns and reset the index before you
+compare. None of these limits what
+a randomized release leaks to somebody who knows how it was made: that is what budgets are for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize._formatting import figure, percent, plain
+from sanitize.anonymity._classes import class_names, class_sizes
+from sanitize.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
+from sanitize.anonymity._diversity import (
+    AlphaK,
+    alpha_k_anonymity,
+    entropy_l_diversity,
+    k_anonymity,
+    l_diversity,
+    recursive_l_diversity,
+)
+
+if TYPE_CHECKING:
+    from sanitize.anonymity._classes import Columns, Others
+
+__all__ = [
+    "AlphaK",
+    "AnonymityProfile",
+    "alpha_k_anonymity",
+    "anonymity_profile",
+    "beta_likeness",
+    "delta_disclosure",
+    "enhanced_beta_likeness",
+    "entropy_l_diversity",
+    "k_anonymity",
+    "l_diversity",
+    "recursive_l_diversity",
+    "t_closeness",
+]
+
+
+@dataclass(frozen=True)
+class AnonymityProfile:
+    """Every measure of the family for one table.
+
+    Attributes
+    ----------
+    k : int
+        `k_anonymity`.
+    n_classes : int
+        Classes of equal quasi-identifiers.
+    unique : float
+        Share of rows that are alone in their class.
+    alpha, distinct_l, entropy_l, recursive_c, t, delta, beta, enhanced_beta
+        Of the functions of these names, worst sensitive column; ``recursive_c`` goes with ``distinct_l``.
+    """
+
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    k: int
+    n_classes: int
+    unique: float
+    alpha: float
+    distinct_l: int
+    entropy_l: float
+    recursive_c: float
+    t: float
+    delta: float
+    beta: float
+    enhanced_beta: float
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The measures in a sentence that names no symbol."""
+        return (
+            f"Of rows alike in {', '.join(self.quasi_identifiers)} there are at least k = {self.k} "
+            f"({percent(self.unique)} of rows stand alone); their sensitive values: l = {self.distinct_l} distinct "
+            f"(entropy {figure(self.entropy_l)}), alpha = {figure(self.alpha)}, t = {figure(self.t)}, "
+            f"delta = {figure(self.delta)}, beta = {figure(self.beta)}",
+        )
+
+    def to_text(self) -> str:
+        """The sentences of `summary`, one a line."""
+        return "\n".join(self.summary)
+
+    def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
+        """Plain values; the public view rounds figures to four digits and leaves out how many classes there are."""
+        hidden = {"n_classes"} if audience == "public" else set()
+        values = {name: value for name, value in vars(self).items() if name not in hidden}
+        return plain({"attack": "anonymity", **values, "summary": list(self.summary)}, audience)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def anonymity_profile(
+    table: Any, quasi_identifiers: Columns = None, sensitive: Columns = None, *, others: Others = "unknown"
+) -> AnonymityProfile:
+    """Every measure of the k-anonymity family at once.
+
+    Parameters
+    ----------
+    table : DataFrame, pyarrow Table, array or ContingencyTable
+    quasi_identifiers, sensitive : str or list of str
+        Optional for a ContingencyTable: all its public and sensitive columns.
+    others : {"unknown", "known"}
+        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> raw = sz.anonymity.anonymity_profile(df, ["class", "sex"], "survived")
+    >>> after = sz.anonymity.anonymity_profile(released.assign(survived=df["survived"]), ["class", "sex"], "survived")
+    >>> raw.k, round(raw.delta, 2), after.delta < raw.delta
+    (23, 3.2, True)
+    """
+    public, secret = class_names(table, quasi_identifiers, sensitive)
+    sizes = class_sizes(table, public)
+    arguments = (table, public, secret)
+    return AnonymityProfile(
+        quasi_identifiers=public,
+        sensitive=secret,
+        k=int(sizes.min()),
+        n_classes=len(sizes),
+        unique=float((sizes == 1).sum() / sizes.sum()),
+        alpha=alpha_k_anonymity(*arguments, others=others).alpha,
+        distinct_l=l_diversity(*arguments, others=others),
+        entropy_l=entropy_l_diversity(*arguments, others=others),
+        recursive_c=recursive_l_diversity(*arguments, others=others),
+        t=t_closeness(*arguments, others=others),
+        delta=delta_disclosure(*arguments, others=others),
+        beta=beta_likeness(*arguments, others=others),
+        enhanced_beta=enhanced_beta_likeness(*arguments, others=others),
+    )

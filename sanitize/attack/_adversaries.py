@@ -1,0 +1,163 @@
+"""Adversaries that learn from rows: any scikit-learn classifier, or a mixture of simple ones."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
+
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sanitize.attack._features import Features
+
+Rows: TypeAlias = "NDArray[np.int64]"
+Law: TypeAlias = "NDArray[np.float64]"
+
+# Strength of the prior in the frequency table, in rows; the last means that the released symbol is ignored.
+_STRENGTHS = (0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0, np.inf)
+_INNER_FOLDS = 4
+_MIXTURE_STEPS = 50
+# Coefficients up to which Newton steps beat quasi-Newton ones.
+_SMALL_HESSIAN = 512
+_MOST_LEAVES = 64
+_LEAF_PRIOR = 4.0
+
+
+class Secrets:
+    """Codes and weights of S for all rows, and what an adversary makes of a part of them."""
+
+    def __init__(self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None, n_s: int) -> None:
+        self.codes = codes
+        self.given = weights
+        self.weights = np.ones(len(codes)) if weights is None else weights
+        self.n_s = n_s
+
+    def prior(self, train: Rows) -> Law:
+        """Best constant prediction from some rows: their frequencies, half a row added to each symbol."""
+        counts = np.bincount(self.codes[train], self.weights[train], self.n_s) + 0.5
+        return counts / counts.sum()
+
+
+def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+    """What an adversary who learned from ``train`` believes about the rows ``test``, shape (n_test, n_s).
+
+    A share 1 / (n_train + 1) of the prior is mixed in, so that no belief is 0: the loss stays finite and the
+    prediction a law, which clipping would not give.
+    """
+    prior = secrets.prior(train)
+    beliefs = (_mixture if estimator is None else _fitted(estimator))(seen, secrets, train, test)
+    share = 1 / (len(train) + 1)
+    return (1 - share) * beliefs + share * prior
+
+
+def threads_for(estimator: Any) -> AbstractContextManager[Any]:
+    """One thread for the many small fits of the default, which take many times the CPU with two on a busy machine."""
+    return threadpool_limits(1) if estimator is None else nullcontext()
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what cannot predict a law of S."""
+    if estimator is not None and not all(hasattr(estimator, name) for name in ("fit", "predict_proba", "get_params")):
+        raise InvalidParameter(
+            f"estimator must be a scikit-learn classifier with predict_proba, got {type(estimator).__name__}"
+        )
+
+
+def _fitted(estimator: Any) -> Callable[[Features, Secrets, Rows, Rows], Law]:
+    """Adversary that uses a classifier."""
+
+    def beliefs(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+        present = np.unique(secrets.codes[train])
+        law = np.zeros((len(test), secrets.n_s))
+        if len(present) == 1:  # many classifiers refuse to learn from one class
+            law[:, present] = 1
+            return law
+        model = clone(estimator)
+        weighted = secrets.given is not None and has_fit_parameter(model, "sample_weight")
+        extra = {"sample_weight": secrets.weights[train]} if weighted else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", LinAlgWarning)
+            model.fit(seen.matrix[train], secrets.codes[train], **extra)
+        law[:, model.classes_] = model.predict_proba(seen.matrix[test])
+        return law
+
+    return beliefs
+
+
+def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+    """Frequencies of S beside each tuple, shrunk to the prior as strongly as the rows left out one by one ask."""
+    prior = secrets.prior(train)
+    cells, codes, weights = seen.cells[train], secrets.codes[train], secrets.weights[train]
+    flat = np.bincount(cells * secrets.n_s + codes, weights, seen.n_cells * secrets.n_s)
+    counts = flat.reshape(seen.n_cells, secrets.n_s)
+    totals = counts.sum(axis=1)
+    own, beside = counts[cells, codes] - weights, totals[cells] - weights
+
+    def loss(strength: float) -> float:
+        if np.isinf(strength):
+            return float(-weights @ np.log(prior[codes]))
+        # Rounding may leave a difference of equal sums just under zero.
+        left_out = (np.maximum(own, 0) + strength * prior[codes]) / (np.maximum(beside, 0) + strength)
+        return float(-weights @ np.log(left_out))
+
+    strength = min(_STRENGTHS, key=loss)
+    if np.isinf(strength):
+        return np.tile(prior, (len(test), 1))
+    return ((counts + strength * prior) / (totals[:, None] + strength))[seen.cells[test]]
+
+
+def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+    """Frequencies in the leaves of a tree, each shrunk to the prior by a few rows."""
+    leaf = max(10, len(train) // 200)
+    tree = DecisionTreeClassifier(max_leaf_nodes=_MOST_LEAVES, min_samples_leaf=leaf, random_state=0)
+    tree.fit(seen.matrix[train], secrets.codes[train], sample_weight=secrets.weights[train])
+    size = tree.tree_.weighted_n_node_samples[tree.apply(seen.matrix[test])][:, None]
+    law = np.zeros((len(test), secrets.n_s))
+    law[:, tree.classes_] = tree.predict_proba(seen.matrix[test])
+    return (size * law + _LEAF_PRIOR * secrets.prior(train)) / (size + _LEAF_PRIOR)
+
+
+def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+    """Mixture of simple adversaries; their shares are the likeliest on a quarter of the rows kept from them.
+
+    A mixture loses little to the best of them and, unlike a choice, does not change much with the rows. The prior
+    is one of them, so an adversary who finds nothing comes out close to it.
+    """
+    small = seen.matrix.shape[1] * secrets.n_s <= _SMALL_HESSIAN
+    adversaries: list[Callable[[Features, Secrets, Rows, Rows], Law]] = [
+        lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
+        _fitted(LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
+        _tree,
+    ]
+    if 2 * seen.n_cells <= len(train):
+        adversaries.append(_table)
+    held_out = np.arange(len(train)) % _INNER_FOLDS == 0
+    learn, judge = train[~held_out], train[held_out]
+    rows = np.arange(len(judge)), secrets.codes[judge]
+    floor = secrets.prior(learn)[secrets.codes[judge]] / (len(learn) + 1)
+    chances = np.stack([beliefs(seen, secrets, learn, judge)[rows] + floor for beliefs in adversaries])
+    weights = secrets.weights[judge]
+    shares = np.full(len(adversaries), 1 / len(adversaries))
+    for _ in range(_MIXTURE_STEPS):  # expectation-maximization: the likelihood is concave in the shares
+        blame = shares[:, None] * chances
+        blame = (blame / blame.sum(axis=0)) @ weights
+        if not blame.sum() > 0:  # all held-out rows have weight 0
+            break
+        shares = blame / blame.sum()
+    laws = [beliefs(seen, secrets, train, test) for beliefs in adversaries]
+    return np.tensordot(shares, laws, axes=1)

@@ -1,0 +1,223 @@
+"""Whether released rows leak what their report says, or more: attacks held against exact figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sanitize._formatting import figure, percent, plain
+from sanitize._tables.columns import as_arrow
+from sanitize._tables.frame import Table
+from sanitize.attack._bayes import bayes
+from sanitize.attack._features import sensitive_codes
+from sanitize.attack._infer import infer
+from sanitize.attack._infer_result import InferenceAttack
+from sanitize.binning import is_numeric
+from sanitize.errors import InvalidParameter
+from sanitize.measures import mutual_information
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.alphabet import Alphabet
+    from sanitize.joint import JointDistribution
+    from sanitize.report import LeakageReport
+
+Verdict = Literal["consistent", "exceeds", "differs"]
+# The false-alarm rate is shared equally by the gain, the accuracy and the law.
+_N_TESTS = 3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An attack on released rows beside the figures of their report.
+
+    Attributes
+    ----------
+    verdict : {"consistent", "exceeds", "differs"}
+        ``exceeds``: the adversary learned more than the report allows anybody to. ``differs``: she did not, but
+        the rows do not follow the law that the report measured, so its figures are not theirs.
+    false_alarm : float
+        Largest chance of any verdict but ``consistent`` for a release that does what its report says.
+    information, least_information : float
+        What she gained, and the least that she gains on fresh rows short of that chance, in nats.
+    reported_information : float
+        I(S;Y) of the report, plus the ``bias`` that an estimate may have.
+    accuracy, reported_accuracy : float
+        Share of rows guessed right, and the best there can be by the report.
+    law_excess : float or None
+        Evidence against the law in nats beyond what chance allows; above 0 the rows do not follow it. None where
+        the released symbols could not be matched with those of the report.
+    outside : tuple of str
+        Columns she saw that the report does not measure.
+    """
+
+    verdict: Verdict
+    false_alarm: float
+    information: float
+    least_information: float
+    reported_information: float
+    accuracy: float
+    reported_accuracy: float
+    law_excess: float | None
+    outside: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the release is consistent with its report."""
+        return self.verdict == "consistent"
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The result in sentences that name no symbol."""
+        found = (
+            f"an adversary gains {figure(self.information)} nats a row and is right in {percent(self.accuracy)}; the "
+            f"report allows {figure(self.reported_information)} nats and {percent(self.reported_accuracy)}"
+        )
+        beside = f"; she also saw {', '.join(self.outside)}, which the report does not measure" if self.outside else ""
+        head = {
+            "consistent": "The released rows are consistent with their report",
+            "exceeds": "THE RELEASED ROWS LEAK MORE THAN THEIR REPORT SAYS",
+            "differs": "THE RELEASED ROWS DO NOT FOLLOW THE LAW OF THEIR REPORT",
+        }[self.verdict]
+        return (f"{head} (false alarms: at most {self.false_alarm:g}): {found}{beside}",)
+
+    def to_text(self) -> str:
+        """The sentences of `summary`, one a line."""
+        return "\n".join(self.summary)
+
+    def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
+        """Plain values; four digits of each figure for the public."""
+        return plain({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)}, audience)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def check(
+    report: LeakageReport, released: Any, sensitive: Any, *, false_alarm: float = 1e-3, **settings: Any
+) -> Comparison:
+    """Attack released rows and compare what is learned with what the report says can be.
+
+    Three tests share the false-alarm rate. The gain of the trained adversary must not exceed I(S;Y), nor her
+    accuracy that of the Bayes adversary. And in the rows of each sensitive symbol every released symbol must
+    occur about as often as the channel says: this catches a sampler that draws from another law, also where that
+    law leaks no more.
+
+    Parameters
+    ----------
+    report : LeakageReport
+        Of this release, for the frequencies of these very rows: neither smoothed nor of other rows.
+    released, sensitive
+        As in `infer`.
+    false_alarm : float
+        Chance of a wrong alarm that is accepted.
+    **settings
+        Passed on to `infer`: ``estimator``, ``rows``, ``columns``, ``clusters``, ...
+
+    Returns
+    -------
+    Comparison
+
+    Notes
+    -----
+    The test of the law is exact for any number of rows: given S, the count of a released symbol is a sum of
+    independent indicators, so a share q instead of p in m rows has probability at most exp(-m KL(q||p)) [HOEF]; all
+    cells and both sides are covered by Bonferroni. The accuracy is held to the same bound as if folds were
+    independent, and the gain to a normal limit as in `infer`; both hold for many rows. Weights are not accepted: rows
+    are drawn one by one.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> report = sz.last_report(released)
+    >>> sz.attack.check(report, released, df["survived"]).verdict
+    'consistent'
+    >>> sz.attack.check(report, df[["class", "sex"]], df["survived"]).verdict  # nothing was sanitized
+    'exceeds'
+    """
+    if not 0 < false_alarm < 1:
+        raise InvalidParameter(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
+    if settings.get("weights") is not None:
+        raise InvalidParameter("weights do not go with a check: released symbols are drawn row by row")
+    table = Table.of(released)
+    law = report._after
+    symbols, codes, _ = sensitive_codes(sensitive, table.n_rows)
+    place = _places(symbols, law.sensitive)
+    if (place < 0).any():
+        raise InvalidParameter(
+            "the sensitive columns hold symbols that the report does not know: give the columns it was made for, "
+            f"{', '.join(report.sensitive)}, of the rows it was made for"
+        )
+    attack = infer(table, sensitive, **settings)
+    return _compare(report, attack, _law_excess(law, table, place[codes], false_alarm / _N_TESTS), false_alarm)
+
+
+def _compare(
+    report: LeakageReport, attack: InferenceAttack, law_excess: float | None, false_alarm: float
+) -> Comparison:
+    share = false_alarm / _N_TESTS
+    best = bayes(report._after).accuracy
+    allowed = mutual_information(report._after) + attack.bias
+    least = attack.gain - NormalDist().inv_cdf(1 - share) * attack.standard_error
+    surprise = attack.n_rows * float(_kl(np.array(attack.accuracy), np.array(min(best, 1.0))))
+    exceeds = least > allowed or (attack.accuracy > best and surprise > np.log(1 / share))
+    verdict: Verdict = "exceeds" if exceeds else "consistent"
+    if not exceeds and law_excess is not None and law_excess > 0:
+        verdict = "differs"
+    measured = {*report._after.public.columns}
+    return Comparison(
+        verdict=verdict,
+        false_alarm=false_alarm,
+        information=attack.information,
+        least_information=max(0.0, least),
+        reported_information=allowed,
+        accuracy=attack.accuracy,
+        reported_accuracy=best,
+        law_excess=law_excess,
+        outside=tuple(name for name in attack.columns if name not in measured),
+    )
+
+
+def _law_excess(law: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
+    """Largest evidence of any cell against P(y|s), in nats above the limit; None where symbols do not match."""
+    columns = law.public.columns
+    if not set(columns) <= set(table.names) or not _comparable(law.public, table):
+        return None
+    codes = law.public.encode(table)
+    n_s, n_y = law.pmf.shape
+    # The last column counts symbols that the channel never prints.
+    cells = np.bincount(sensitive * (n_y + 1) + np.where(codes < 0, n_y, codes), minlength=n_s * (n_y + 1))
+    counts = cells.reshape(n_s, n_y + 1)
+    expected = np.column_stack([law.pmf / law.p_s[:, None], np.zeros(n_s)])
+    totals = counts.sum(axis=1, keepdims=True)
+    evidence = totals * _kl(counts / np.maximum(totals, 1), expected)
+    return float(evidence.max() - np.log(2 * counts.size / false_alarm))
+
+
+def _comparable(alphabet: Alphabet, table: Table) -> bool:
+    """Whether the columns hold symbols of the report's kind, and not numbers drawn inside its bins."""
+    return all(
+        is_numeric(level.type) == is_numeric(as_arrow(table[name], name).type)
+        for name, level in zip(alphabet.columns, alphabet.levels, strict=True)
+    )
+
+
+def _places(symbols: Alphabet, known: Alphabet) -> NDArray[np.int32]:
+    """Code of each symbol in another alphabet, whatever its columns are called; -1 where it is absent."""
+    place = {symbol: code for code, symbol in enumerate(known.symbols)}
+    return np.array([place.get(symbol, -1) for symbol in symbols.symbols], np.int32)
+
+
+def _kl(q: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divergence of two coins, q from p, in nats; infinite where p rules out what q has."""
+    p = np.minimum(p, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        heads = np.where(q > 0, q * (np.log(q) - np.log(p)), 0.0)
+        tails = np.where(q < 1, (1 - q) * (np.log1p(-q) - np.log1p(-p)), 0.0)
+    return np.maximum(heads + tails, 0.0)

@@ -1,0 +1,113 @@
+"""Rows of a released table as numbers that a classifier can read; nothing here looks at S."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._tables.columns import MISSING, as_arrow, factorize, sort_values
+from sanitize._tables.frame import Table
+from sanitize.alphabet import Alphabet
+from sanitize.binning import is_numeric
+from sanitize.errors import ColumnError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+# Numeric columns with more distinct values than this are ranked and cut; others are symbols like any.
+_FEW_VALUES = 32
+_CUTS = 16
+# Levels of a column that get a feature of their own, most frequent first.
+_MOST_LEVELS = 64
+POSITION = "(position)"
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """What an adversary sees of each row.
+
+    Attributes
+    ----------
+    matrix : ndarray of float32, shape (n_rows, n_features)
+        One column a frequent level, and the rank between 0 and 1 of numeric columns.
+    cells : ndarray of int64, shape (n_rows,)
+        Number of the row's tuple of symbols, numeric columns cut into quantiles.
+    columns : tuple of str
+        The columns these come from.
+    """
+
+    matrix: NDArray[np.float32]
+    cells: NDArray[np.int64]
+    columns: tuple[str, ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of different tuples."""
+        return int(self.cells.max()) + 1
+
+
+def features_of(table: Table, columns: Sequence[str] | None, *, with_position: bool) -> Features:
+    """Features of some columns of a table (all by default), and of where each row stands."""
+    names = tuple(table.names if columns is None else columns)
+    parts: list[NDArray[np.float32]] = []
+    cells = np.zeros(table.n_rows, np.int64)
+    sources = {name: as_arrow(table[name], name) for name in names}
+    if with_position:
+        rows = np.arange(table.n_rows)
+        # Orders met in practice: sorted, in runs, and in pairs or threes (matched cases and controls).
+        for label, values in ((POSITION, rows), ("(pairs)", rows % 2), ("(threes)", rows % 3)):
+            sources[label] = as_arrow(values, label)
+    for name, column in sources.items():
+        if len(column) != table.n_rows:
+            raise ColumnError(f"column {name!r} has {len(column)} rows, the table {table.n_rows}", name)
+        values, codes = _ascending(column, name)
+        if is_numeric(column.type) and len(values) > _FEW_VALUES:
+            ranks = _ranks(codes, len(values))
+            parts.append(ranks[:, None].astype(np.float32))
+            codes = np.where(codes == MISSING, _CUTS, np.minimum((ranks * _CUTS).astype(np.int64), _CUTS - 1))
+        if name in names:  # tuples of symbols and positions would all be different
+            cells = np.unique(cells * (int(codes.max(initial=0)) + 2) + codes + 1, return_inverse=True)[1]
+        parts.append(_indicators(codes))
+    return Features(np.concatenate(parts, axis=1), cells, names)
+
+
+def _ascending(column: Any, name: str) -> tuple[Any, NDArray[np.int64]]:
+    """Distinct values in ascending order, and each row's index among them (MISSING for null)."""
+    values, codes = factorize(column, name)
+    level, order = sort_values(values)
+    place = np.full(len(values) + 1, MISSING, np.int64)  # the last serves MISSING
+    place[order] = np.arange(len(values))
+    return level, place[codes]
+
+
+def _ranks(codes: NDArray[np.int64], n_values: int) -> NDArray[np.float64]:
+    """Rank of each row's value, scaled to between 0 and 1; missing values stand in the middle."""
+    counts = np.bincount(codes[codes != MISSING], minlength=n_values)
+    middle = (np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1)
+    return np.append(middle, 0.5)[codes]
+
+
+def _indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
+    """One column for each frequent code; the rest have none."""
+    counts = np.bincount(codes + 1)
+    levels = np.sort(np.argsort(-counts, kind="stable")[: min(_MOST_LEVELS, int((counts > 0).sum()))])
+    return (codes[:, None] + 1 == levels).astype(np.float32)
+
+
+def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32], dict[str, Any]]:
+    """Symbols of S, each row's code, and the columns they come from."""
+    if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names") or getattr(sensitive, "ndim", 1) == 2:
+        table = Table.of(sensitive)
+        columns = {name: table[name] for name in table.names}
+    else:
+        name = getattr(sensitive, "name", None)
+        columns = {"sensitive" if name is None else str(name): sensitive}
+    for name, column in columns.items():
+        if len(column) != n_rows:
+            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, the released table {n_rows}", name)
+    alphabet = Alphabet.from_table(columns, list(columns))
+    return alphabet, alphabet.encode(columns), columns

@@ -1,0 +1,101 @@
+"""Theorems that convert one notion into another, with their corrections.
+
+A channel that meets a lift budget meets bounds on every averaged leakage too. The lifts of one symbol lie in
+[a, b] = [e**-lower, e**upper] and average to 1 under P_S, so the extremes are two-point laws; the bounds here
+are the suprema over all priors. They replace printed statements of [ZDS Prop. 1, 3, 5], several of which fail
+when a + b < 2 (or 1/a + 1/b < 2), the first being the regime the paper recommends. Each function of one measure
+returns a `Bound` with both numbers and its verdict on the printed one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sanitize.bounds._converse import (
+    max_lift_from_alpha,
+    max_lift_from_chi2,
+    max_lift_from_l1,
+    min_lift_from_alpha_inverse,
+    min_lift_from_chi2_inverse,
+    min_lift_from_l1_inverse,
+)
+from sanitize.bounds._inverse import alpha_lift_inverse_bound, chi2_lift_inverse_bound, l1_lift_inverse_bound
+from sanitize.bounds._lift import (
+    Bound,
+    alpha_lift_bound,
+    arimoto_bound,
+    chi2_bound,
+    l1_lift_bound,
+    ldp_bound,
+    mutual_information_bound,
+    sibson_bound,
+    total_variation_bound,
+)
+from sanitize.budgets import LDPBudget, LiftBudget
+
+if TYPE_CHECKING:
+    from sanitize.budgets import Budget
+
+__all__ = [
+    "Bound",
+    "alpha_lift_bound",
+    "alpha_lift_inverse_bound",
+    "arimoto_bound",
+    "chi2_bound",
+    "chi2_lift_inverse_bound",
+    "implied_bounds",
+    "l1_lift_bound",
+    "l1_lift_inverse_bound",
+    "ldp_bound",
+    "max_lift_from_alpha",
+    "max_lift_from_chi2",
+    "max_lift_from_l1",
+    "min_lift_from_alpha_inverse",
+    "min_lift_from_chi2_inverse",
+    "min_lift_from_l1_inverse",
+    "mutual_information_bound",
+    "sibson_bound",
+    "total_variation_bound",
+]
+
+
+def implied_bounds(budget: Budget | None) -> dict[str, float]:
+    """Largest value of each measure that a budget allows, by measure name, in the measure's unit.
+
+    Parameters
+    ----------
+    budget : Budget or None
+        Bounds are known for `LiftBudget` and `LDPBudget`; other budgets give an empty mapping.
+
+    Returns
+    -------
+    dict of str to float
+        ``min_log_lift`` is a lower limit, all others are upper limits.
+
+    Examples
+    --------
+    >>> from sanitize.budgets import LiftBudget
+    >>> bounds = implied_bounds(LiftBudget(lower=1.5, upper=0.5))
+    >>> round(bounds["chi2_divergence"], 4), round(bounds["mutual_information"], 4)
+    (0.504, 0.2969)
+    """
+    if isinstance(budget, LDPBudget):
+        return {"ldp_sensitive": budget.eps, "max_log_lift": budget.eps, "min_log_lift": -budget.eps}
+    if not isinstance(budget, LiftBudget):
+        return {}
+    lower, upper = budget.lower, budget.upper
+    limits = {"max_log_lift": upper, "min_log_lift": -lower, "ldp_sensitive": lower + upper}
+    if math.isinf(upper):
+        return limits
+    chi2, order_2 = chi2_bound(lower, upper).tight, sibson_bound(lower, upper, 2).tight
+    return limits | {
+        "maximal_leakage": upper,
+        "mutual_information": mutual_information_bound(lower, upper).tight,
+        "total_variation": total_variation_bound(lower, upper).tight,
+        "chi2_divergence": chi2,
+        "chi2_lift": chi2,
+        "l1_lift": l1_lift_bound(lower, upper).tight,
+        "sibson_2": order_2,
+        "arimoto_2": order_2,
+    }

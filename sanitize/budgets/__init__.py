@@ -1,0 +1,22 @@
+"""What each released symbol may leak, as frozen values.
+
+A budget looks at the lifts of one symbol and the prior, nothing else, so the same budget drives a mechanism
+and judges its result. ``excess > 0`` holds exactly where a symbol leaks too much; differences up to 1e-12
+(rounding of doubles) count as met.
+"""
+
+from __future__ import annotations
+
+from sanitize.budgets._budgets import TOLERANCE as TOLERANCE
+from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets._capacity import CapacityBudget
+from sanitize.budgets._capacity import ChannelBudget as ChannelBudget
+from sanitize.budgets._coerce import as_budget as as_budget
+from sanitize.budgets._coerce import as_capacity_budget as as_capacity_budget
+from sanitize.budgets._coerce import check_kind as check_kind
+from sanitize.budgets._coerce import check_lift_kind as check_lift_kind
+from sanitize.budgets._conditional import given as given
+from sanitize.budgets._words import BUDGETS as BUDGETS
+from sanitize.budgets._words import budget_words as budget_words
+
+__all__ = ["AlphaLiftBudget", "Budget", "CapacityBudget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"]

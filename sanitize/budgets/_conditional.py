@@ -1,0 +1,88 @@
+"""A budget on what one more released symbol tells together with all that is released already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.alphabet import Alphabet
+from sanitize.joint import JointDistribution
+from sanitize.lifts import lift
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sanitize.budgets._budgets import Budget
+
+# Cells of one step: what is worked on at once stays below 128 MB.
+_STEP_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class GivenBudget:
+    """An inner budget on (b, y) for every b that is released already, whatever b was, as a budget on y alone.
+
+    It drives any mechanism that asks a `Budget`: the mechanism is given the law of ((s, b), X), takes the pairs for
+    its sensitive symbols, and every lift of (s, b) at y tells P(s, b | y), from which the lift of s at (b, y) is
+    P(s, b | y) / (P(b | y) P(s)). The excess of y is the largest of the inner budget's over all b that occur with y.
+    Merging all of X makes y a constant, so y adds nothing to b: within the budget if what is released already is.
+
+    Attributes
+    ----------
+    inner : Budget
+    cells : ndarray of int, shape (n_pairs,)
+        Number of each pair among all s x b.
+    shape : tuple of int
+        How many s and b there are.
+    """
+
+    inner: Budget
+    cells: NDArray[np.intp] = field(repr=False)
+    shape: tuple[int, int]
+
+    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+        """Inner excess of the riskiest b at each released symbol, shape (n_y,), for a law of ((s, b), Y)."""
+        return self.excess_of(lift(released), released.p_s)
+
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same from the lifts of the pairs (n_pairs, k) and their prior (n_pairs,), shape (k,)."""
+        return self._worst(self.inner.excess_of, lifts, p_s)
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Inner risk of the riskiest b at each column of lifts, shape (k,)."""
+        return self._worst(self.inner.risk_of, lifts, p_s)
+
+    def _worst(
+        self,
+        of: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+        lifts: NDArray[np.float64],
+        p_pairs: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        n_s, n_b = self.shape
+        prior: NDArray[np.float64] = np.bincount(self.cells // n_b, p_pairs, n_s).astype(np.float64)
+        step = max(1, _STEP_CELLS // (n_s * n_b))
+        worst = np.empty(lifts.shape[1])
+        for start in range(0, lifts.shape[1], step):
+            columns = slice(start, start + step)
+            law = np.zeros((n_s * n_b, len(worst[columns])))
+            law[self.cells] = lifts[:, columns] * p_pairs[:, None]  # P(s, b | y)
+            by_s = law.reshape(n_s, -1)
+            together = by_s.sum(axis=0)  # P(b | y)
+            occurs = together > 0
+            found = np.full(len(occurs), -np.inf)
+            found[occurs] = of(by_s[:, occurs] / together[occurs] / prior[:, None], prior)
+            worst[columns] = found.reshape(n_b, -1).max(axis=0)
+        return worst
+
+
+def given(cells: NDArray[np.float64], public: Alphabet, budget: Budget) -> tuple[JointDistribution, GivenBudget]:
+    """Law of ((s, b), X) and the budget for it, from P(s, b, x), shape (n_s, n_b, n_x)."""
+    n_s, n_b, n_x = cells.shape
+    rows = cells.reshape(-1, n_x)
+    occur = np.flatnonzero(rows.any(axis=1))
+    law = JointDistribution(rows[occur], Alphabet.of_size("sensitive and released before", len(occur)), public)
+    return law, GivenBudget(budget, occur, (n_s, n_b))

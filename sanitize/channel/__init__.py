@@ -1,0 +1,16 @@
+"""P_{Y|X} as a chain of sparse stages: build, compose, sample exactly."""
+
+from __future__ import annotations
+
+from sanitize.channel._channel import CHANNEL_VERSION as CHANNEL_VERSION
+from sanitize.channel._channel import Channel
+from sanitize.channel._channel import check_channel as check_channel
+from sanitize.channel._groups import group_alphabet as group_alphabet
+from sanitize.channel._matrix import channel_matrix as channel_matrix
+from sanitize.channel._reduced import ReducedChannel as ReducedChannel
+from sanitize.channel._stage import SCALE as SCALE
+from sanitize.channel._stage import Stage as Stage
+from sanitize.channel._tuple_channel import tuple_channel as tuple_channel
+from sanitize.channel._tuples import Tuples as Tuples
+
+__all__ = ["Channel"]

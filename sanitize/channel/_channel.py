@@ -1,0 +1,296 @@
+"""P_{Y|X} as a chain of sparse stages: build, compose, sample exactly."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from sanitize._sampling.noise import Randomness, random_words
+from sanitize._sampling.sampler import draw_all, receiving
+from sanitize.alphabet import Alphabet
+from sanitize.channel._json import stages_from, stages_to
+from sanitize.channel._stage import SCALE_BITS, Stage
+from sanitize.errors import InvalidChannel
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+_FORMAT = "sanitize/channel"
+CHANNEL_VERSION = 2
+# Version 1 had no stages of parts; its channels are read as they are.
+_READ = (1, CHANNEL_VERSION)
+# Larger dense matrices are a mistake: every measure works on the stages.
+_DENSE_CELLS = 1 << 25
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Channel:
+    """Privacy channel P_{Y|X}: a chain of sparse row-stochastic stages, applied first to last.
+
+    The probabilities of every stage are integers over 2**62 that sum exactly. What a report measures and what
+    `sample` draws is the law of these integers. A chain keeps memory linear in the symbols where the product
+    would be a dense square: randomized response and in-group resampling are two short stages.
+
+    Attributes
+    ----------
+    stages : tuple of Stage
+    inputs, outputs : Alphabet
+        Symbols of X and of Y.
+
+    Examples
+    --------
+    >>> channel = Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])
+    >>> channel.then(channel).matrix
+    array([[0.625, 0.375],
+           [0.375, 0.625]])
+    >>> channel.sample([0, 1, 1], rng=5).tolist()
+    [0, 1, 1]
+    """
+
+    stages: tuple[Stage, ...]
+    inputs: Alphabet
+    outputs: Alphabet
+
+    def __init__(
+        self, stages: tuple[Stage, ...], inputs: Alphabet | None = None, outputs: Alphabet | None = None
+    ) -> None:
+        if not stages:
+            raise InvalidChannel("a channel needs at least one stage; the identity is Channel.identity(n)")
+        for a, b in pairwise(stages):
+            if a.n_outputs != b.n_inputs:
+                raise InvalidChannel(f"a stage with {a.n_outputs} outputs cannot feed one with {b.n_inputs} inputs")
+        inputs = Alphabet.of_size("x", stages[0].n_inputs) if inputs is None else inputs
+        outputs = Alphabet.of_size("y", stages[-1].n_outputs) if outputs is None else outputs
+        if len(inputs) != stages[0].n_inputs or len(outputs) != stages[-1].n_outputs:
+            raise InvalidChannel(
+                f"alphabets of {len(inputs)} and {len(outputs)} symbols do not fit a channel from "
+                f"{stages[0].n_inputs} to {stages[-1].n_outputs} symbols"
+            )
+        object.__setattr__(self, "stages", _fuse(stages))
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "outputs", outputs)
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
+        """Channel from a row-stochastic matrix (n_x, n_y); rows must sum to 1 within 1e-9.
+
+        Raises
+        ------
+        InvalidChannel
+            If the matrix is not two-dimensional, has negative or non-finite entries, or a row does not sum to 1.
+        """
+        try:
+            dense = np.asarray(matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidChannel("a channel matrix holds numbers (n_x, n_y), in rows of one length") from None
+        if dense.ndim != 2 or not dense.size:
+            raise InvalidChannel(f"a channel matrix has shape (n_x, n_y) with entries, got {dense.shape}")
+        n_x, n_y = dense.shape
+        stage = Stage.from_probabilities(
+            np.arange(0, n_x * n_y + 1, n_y), np.tile(np.arange(n_y), n_x), dense.ravel(), n_y
+        )
+        return cls((stage,), inputs, outputs)
+
+    @classmethod
+    def identity(cls, n: int, symbols: Alphabet | None = None) -> Channel:
+        """Channel that releases X as it is."""
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise InvalidChannel(f"the identity needs a whole number of symbols >= 1, got {n!r}")
+        return cls((Stage.deterministic(np.arange(n), n),), symbols, symbols)
+
+    @classmethod
+    def merge(cls, labels: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
+        """Deterministic channel that releases the group of a symbol; ``labels[x]`` is the group's number."""
+        groups = np.asarray(labels)
+        if groups.ndim != 1 or not groups.size or not np.issubdtype(groups.dtype, np.integer):
+            raise InvalidChannel("labels must be one whole number a symbol, the number of its group")
+        return cls((Stage.deterministic(groups, int(groups.max()) + 1),), inputs, outputs)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of input symbols."""
+        return self.stages[0].n_inputs
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of output symbols."""
+        return self.stages[-1].n_outputs
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """P(y|x) as a dense matrix (n_x, n_y), for alphabets of up to a few thousand symbols."""
+        if self.n_inputs * self.n_outputs > _DENSE_CELLS:
+            raise InvalidChannel(
+                f"a dense matrix of {self.n_inputs} x {self.n_outputs} is too large; "
+                "work with .stages, joint.release(channel) or .sample"
+            )
+        return self.sparse_matrix().toarray()
+
+    def sparse_matrix(self) -> sparse.csr_array:
+        """P(y|x) as one sparse matrix: the product of the stages."""
+        product = self.stages[0].probabilities
+        for stage in self.stages[1:]:
+            product = product @ stage.probabilities
+        return product
+
+    def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Law of (anything, Y) from the law of (anything, X), shape (..., n_x) to (..., n_y)."""
+        for stage in self.stages:
+            pmf = stage.push(pmf)
+        return pmf
+
+    def then(self, other: Channel) -> Channel:
+        """Pass Y on through another channel: X to Y to Z."""
+        if other.n_inputs != self.n_outputs:
+            raise InvalidChannel(f"{self.n_outputs} released symbols cannot enter a channel of {other.n_inputs}")
+        return Channel(self.stages + other.stages, self.inputs, other.outputs)
+
+    def renamed(self, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
+        """Same kernel with other symbols."""
+        return Channel(self.stages, inputs or self.inputs, outputs or self.outputs)
+
+    def reversed(self, p_x: NDArray[np.float64]) -> Channel:
+        """Channel P_{X|Y} by Bayes' rule, from released to public symbols.
+
+        Drawing from it after the channel prints a released symbol as a public one. S - X - Y - X' is a Markov
+        chain, so by data processing this never leaks more, and the margin of X' is P_X.
+        """
+        joint = sparse.csr_array((self.sparse_matrix() * p_x[:, None]).T)
+        joint.eliminate_zeros()
+        joint.sort_indices()
+        impossible = int((np.diff(joint.indptr) == 0).sum())
+        if impossible:
+            raise InvalidChannel(
+                f"{impossible} released symbol(s) cannot occur, so nothing can be said of what led to them"
+            )
+        sums = np.add.reduceat(joint.data, joint.indptr[:-1])
+        stage = Stage.from_probabilities(
+            joint.indptr, joint.indices, joint.data / np.repeat(sums, np.diff(joint.indptr)), self.n_inputs
+        )
+        return Channel((stage,), self.outputs, self.inputs)
+
+    def sample(
+        self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0, out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
+        """Released symbol of each row, drawn from exactly the law that reports measure.
+
+        Parameters
+        ----------
+        codes : array-like of int, shape (n_rows,)
+            Input symbols.
+        rng : None, int, numpy Generator or 32 bytes
+            None draws from a cryptographic generator keyed by the operating system; an integer seeds one, for
+            tests; bytes are a key.
+        start : int
+            Number of the first row. With a key or seed, row ``i`` draws the same symbol in any batch.
+        out : ndarray of int, shape (n_rows,), optional
+            Array to draw into, of any integer type that holds the symbols: a narrow one saves time.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            ``out``, or a new array of int32.
+
+        Raises
+        ------
+        InvalidChannel
+            If codes are not the numbers of input symbols, or do not fit ``out``.
+        """
+        rows = np.asarray(codes)
+        if rows.ndim != 1 or (rows.size and not np.issubdtype(rows.dtype, np.integer)):
+            raise InvalidChannel("codes must be a one-dimensional array of integers")
+        if rows.size and (rows.min() < 0 or rows.max() >= self.n_inputs):
+            raise InvalidChannel(f"codes must lie between 0 and {self.n_inputs - 1}")
+        source = random_words(rng)
+        return draw_all(
+            [
+                stage.indices.take if stage.is_deterministic else stage.sampler.drawing(source, lane, start)
+                for lane, stage in enumerate(self.stages)
+            ],
+            rows,
+            receiving(out, len(rows), self.n_outputs),
+        )
+
+    def to_json(self) -> str:
+        """The kernel and its symbols as text; P_SX is not part of it, but in-group resampling tells P_X.
+
+        What is read back draws the same symbols from the same key.
+        """
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "version": CHANNEL_VERSION,
+                "scale_bits": SCALE_BITS,
+                "inputs": self.inputs.to_dict(),
+                "outputs": self.outputs.to_dict(),
+                "stages": stages_to(self.stages),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Channel:
+        """Inverse of `to_json`; every invariant is checked again."""
+        try:
+            state = json.loads(text)
+        except (TypeError, ValueError):
+            raise InvalidChannel("this is not a channel: the text is not JSON") from None
+        if not isinstance(state, dict) or state.get("format") != _FORMAT:
+            raise InvalidChannel(f"this is not a channel: expected the format {_FORMAT!r}")
+        if state.get("version") not in _READ or state.get("scale_bits") != SCALE_BITS:
+            raise InvalidChannel("this channel was written by an incompatible version; design it again")
+        try:
+            stages = stages_from(state["stages"])
+            return cls(stages, Alphabet.from_dict(state["inputs"]), Alphabet.from_dict(state["outputs"]))
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            if isinstance(error, InvalidChannel):
+                raise
+            raise InvalidChannel("this channel is damaged: parts are missing or of the wrong kind") from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Channel):
+            return NotImplemented
+        return (
+            self.inputs == other.inputs
+            and self.outputs == other.outputs
+            and len(self.stages) == len(other.stages)
+            and all(
+                a.n_outputs == b.n_outputs
+                and np.array_equal(a.indptr, b.indptr)
+                and np.array_equal(a.indices, b.indices)
+                and np.array_equal(a.weights, b.weights)
+                for a, b in zip(self.stages, other.stages, strict=True)
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(stage.weights.tobytes() for stage in self.stages))
+
+    def __repr__(self) -> str:
+        entries = sum(len(stage.indices) for stage in self.stages)
+        return f"Channel({self.n_inputs} -> {self.n_outputs} symbols, {len(self.stages)} stage(s), {entries} entries)"
+
+
+def check_channel(channel: Channel) -> Channel:
+    """The channel itself, or an error that says what was passed instead."""
+    if not isinstance(channel, Channel):
+        raise InvalidChannel.no_channel(channel)
+    return channel
+
+
+def _fuse(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Chain with neighbouring deterministic stages made one, and identities left out."""
+    fused: list[Stage] = []
+    for stage in stages:
+        if stage.is_deterministic and fused:
+            if stage.n_inputs == stage.n_outputs and np.array_equal(stage.indices, np.arange(stage.n_inputs)):
+                continue
+            if fused[-1].is_deterministic:
+                fused[-1] = Stage.deterministic(stage.indices[fused[-1].indices], stage.n_outputs)
+                continue
+        fused.append(stage)
+    return tuple(fused)

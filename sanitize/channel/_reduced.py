@@ -1,0 +1,167 @@
+"""Row entropies and row ratios of a channel, without its dense matrix.
+
+Three facts keep this linear in the entries of the stages: leading deterministic stages only relabel X; a last
+stage whose rows do not overlap lets Y determine its input; and in a product of two stages one long row shared
+by many inputs (the scramble of randomized response) can be handled as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.special import xlogy
+
+from sanitize.channel._tuples import parts_of
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.channel._channel import Channel
+    from sanitize.channel._stage import Stage
+
+_DENSE_CELLS = 1 << 24
+_ENTRIES = 1 << 26
+_LONG_ROW = 64
+
+
+@dataclass(frozen=True)
+class ReducedChannel:
+    """Channel from the distinct states of X to what Y tells of them.
+
+    Attributes
+    ----------
+    states : ndarray of int, shape (n_x,)
+        State of each input symbol after the leading deterministic stages.
+    stages : tuple of Stage
+        What remains; empty when Y determines the state.
+    """
+
+    states: NDArray[np.intp]
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def of(cls, channel: Channel) -> ReducedChannel:
+        """Reduce a channel."""
+        stages = list(channel.stages)
+        states: NDArray[np.intp] = np.arange(channel.n_inputs)
+        while stages and stages[0].is_deterministic:
+            states = stages.pop(0).indices[states].astype(np.intp)
+        if len(stages) < len(channel.stages):
+            used, states = np.unique(states, return_inverse=True)
+            if stages and len(used) < stages[0].n_inputs:
+                stages[0] = stages[0].take(used)
+        while stages and not _overlaps(stages[-1]):
+            stages.pop()
+        return cls(states, tuple(stages))
+
+    @property
+    def n_states(self) -> int:
+        """Number of distinct states."""
+        return int(self.states.max()) + 1
+
+    def entropies(self) -> NDArray[np.float64]:
+        """H(Y|state) in nats, shape (n_states,), after stripping what Y determines."""
+        if not self.stages:
+            return np.zeros(self.n_states)
+        if len(self.stages) == 1:
+            stage = self.stages[0]
+            p = stage.shares
+            return -np.add.reduceat(xlogy(p, p), stage.indptr[:-1])
+        if self.n_states * self.stages[-1].n_outputs <= _DENSE_CELLS:
+            matrix = self._dense()
+            return -xlogy(matrix, matrix).sum(axis=1)
+        if (apart := parts_of(self.stages)) is not None:
+            # Parts are drawn independently given the state, so their entropies add up.
+            rows_of = [ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in apart]
+            return np.sum([rows[start] for rows, (start, _) in zip(rows_of, apart, strict=True)], axis=0)
+        short, weight, long_row, rows = self._split()
+        return _mixture_entropies(short, weight, long_row, rows)
+
+    def log_ratio(self) -> float:
+        """Largest log P(y|x)/P(y|x') over y, x, x' in nats; inf where some x cannot release y."""
+        if self.n_states == 1:
+            return 0.0
+        if not self.stages:
+            return np.inf
+        if len(self.stages) == 1 and len(self.stages[0].indices) < self.n_states * len(
+            np.unique(self.stages[0].indices)
+        ):
+            return np.inf
+        if len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= _DENSE_CELLS:
+            matrix = self._dense()
+            top, bottom = matrix.max(axis=0), matrix.min(axis=0)
+            with np.errstate(divide="ignore"):
+                return float(np.log(top[top > 0] / bottom[top > 0]).max())
+        if parts_of(self.stages) is not None:
+            raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
+        short, weight, long_row, rows = self._split()
+        if len(np.unique(weight)) > 1 or len(np.unique(long_row)) > 1:
+            raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
+        base = weight[0] * rows[[long_row[0]]].toarray().ravel()
+        by_output = short.tocsc()
+        counts = np.diff(by_output.indptr)
+        peak = np.zeros(short.shape[1])
+        low = np.full(short.shape[1], np.inf)
+        columns = np.repeat(np.arange(short.shape[1]), counts)
+        np.maximum.at(peak, columns, by_output.data)
+        np.minimum.at(low, columns, by_output.data)
+        low = np.where(counts < self.n_states, 0.0, low)
+        top, bottom = base + peak, base + low
+        with np.errstate(divide="ignore"):
+            return float(np.log(top[top > 0] / bottom[top > 0]).max())
+
+    def _dense(self) -> NDArray[np.float64]:
+        product = self.stages[0].probabilities
+        for stage in self.stages[1:]:
+            product = product @ stage.probabilities
+        return product.toarray()
+
+    def _split(
+        self,
+    ) -> tuple[sparse.csr_array, NDArray[np.float64], NDArray[np.intp], sparse.csr_array]:
+        """Rows as a sparse part plus a weight times one row of the last stage."""
+        head = self.stages[0].probabilities
+        last = self.stages[1].probabilities
+        for stage in self.stages[2:]:
+            last = sparse.csr_array(last @ stage.probabilities)
+        is_long = np.diff(last.indptr) > _LONG_ROW
+        links = head[:, np.flatnonzero(is_long)].tocsr()
+        if (np.diff(links.indptr) > 1).any():
+            raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
+        weight = np.zeros(self.n_states)
+        long_row = np.zeros(self.n_states, np.intp)
+        owner = np.repeat(np.arange(self.n_states), np.diff(links.indptr))
+        weight[owner] = links.data
+        long_row[owner] = np.flatnonzero(is_long)[links.indices]
+        light = head @ sparse.diags_array(np.where(is_long, 0.0, 1.0))
+        light = sparse.csr_array(light)
+        light.eliminate_zeros()
+        if int(np.diff(last.indptr)[light.indices].sum()) > _ENTRIES:
+            raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
+        return sparse.csr_array(light @ last), weight, long_row, last
+
+
+def _mixture_entropies(
+    short: sparse.csr_array, weight: NDArray[np.float64], long_row: NDArray[np.intp], rows: sparse.csr_array
+) -> NDArray[np.float64]:
+    """Entropy of ``short[x] + weight[x] * rows[long_row[x]]``: the long part whole, corrected where they meet."""
+    n = short.shape[0]
+    owner = np.repeat(np.arange(n), np.diff(short.indptr))
+    here = np.asarray(rows[long_row[owner], short.indices]).ravel()
+    p = short.data
+    c = weight[owner]
+    met = np.bincount(owner, weights=here, minlength=n)
+    met_log = np.bincount(owner, weights=xlogy(here, here), minlength=n)
+    exact = np.bincount(owner, weights=xlogy(p + c * here, p + c * here), minlength=n)
+    whole_log = np.add.reduceat(xlogy(rows.data, rows.data), rows.indptr[:-1])[long_row]
+    rest = xlogy(weight, weight) * (1 - met) + weight * (whole_log - met_log)
+    return -(exact + rest)
+
+
+def _overlaps(stage: Stage) -> bool:
+    """Whether two inputs of a stage share an output."""
+    return len(stage.indices) > stage.n_outputs or len(np.unique(stage.indices)) < len(stage.indices)

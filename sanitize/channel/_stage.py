@@ -1,0 +1,191 @@
+"""One sparse row-stochastic stage whose probabilities are integers over 2**62.
+
+The integers are the law: the report, the budget check and the sampler read the same ones. A float64
+probability above 2**-10 is such an integer exactly; smaller ones move by at most 2**-63, and a positive
+probability never becomes zero nor a zero positive, so the support is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from sanitize._sampling.alias_table import AliasTable
+from sanitize._sampling.dense_table import DenseTable, suits
+from sanitize._sampling.response_tables import KeepTable, RedrawTable, UniformTable
+from sanitize.errors import InvalidChannel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize._sampling.sampler import Sampler
+
+SCALE_BITS = 62
+SCALE = 1 << SCALE_BITS
+ROW_TOLERANCE = 1e-9
+# Up to here, adding terms up one by one takes less than making a sparse matrix, in the same order.
+_FEW_TERMS = 1 << 13
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Rows of a sparse stochastic matrix: entries ``indptr[i]:indptr[i+1]`` belong to input i.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (n_inputs + 1,)
+    indices : ndarray of int32
+        Output of each entry, ascending in a row.
+    weights : ndarray of int64
+        Probability of each entry times 2**62; positive, and exactly 2**62 a row.
+    n_outputs : int
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.int64]
+    n_outputs: int
+
+    def __post_init__(self) -> None:
+        self._set(self.indptr, self.indices, self.weights, self.n_outputs)
+        starts = self.indptr[:-1]
+        # Sums of integers wrap around at 2**64, which the sums of doubles exclude.
+        exact = (np.add.reduceat(self.weights, starts) == SCALE) & (
+            np.add.reduceat(self.weights / SCALE, starts) < ROW_TOLERANCE + 1
+        )
+        if (self.weights <= 0).any() or not exact.all():
+            raise InvalidChannel("a channel's rows must be positive integers that sum to 2**62")
+
+    def _set(self, indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[Any], n_outputs: int) -> None:
+        """Take the entries in, frozen; what the integers sum to is for the caller to prove."""
+        if len(indices) and not 0 <= indices.min() <= indices.max() < min(n_outputs, 1 << 31):
+            raise InvalidChannel(f"a channel names outputs outside 0 to {n_outputs - 1}")
+        entries: dict[str, NDArray[Any]] = {
+            "indptr": np.ascontiguousarray(indptr, np.int64),
+            "indices": np.ascontiguousarray(indices, np.int32),
+            "weights": np.ascontiguousarray(weights, np.int64),
+        }
+        for array in entries.values():
+            array.flags.writeable = False
+        vars(self).update(entries, n_outputs=n_outputs)
+        starts, ends = self.indptr[:-1], self.indptr[1:]
+        if not len(starts) or not (starts < ends).all() or starts[0] != 0:
+            raise InvalidChannel("every input symbol of a channel needs at least one output")
+        if ends[-1] != len(self.indices) or len(self.indices) != len(self.weights):
+            raise InvalidChannel("a channel's entries do not fit its rows")
+        ascending = self.indices[1:] > self.indices[:-1]
+        ascending[starts[1:] - 1] = True
+        if not ascending.all():
+            raise InvalidChannel("the outputs of a channel's row must be in ascending order, each once")
+
+    @classmethod
+    def from_probabilities(
+        cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: NDArray[np.float64], n_outputs: int
+    ) -> Stage:
+        """Stage from float rows: each entry rounded to the grid, the rest given to the row's largest entry."""
+        positive = probabilities > 0
+        if not positive.all():
+            if not np.isfinite(probabilities).all() or (probabilities < 0).any():
+                raise InvalidChannel("a channel's probabilities must be finite and non-negative")
+            indptr = np.concatenate([[0], np.cumsum(positive)])[indptr]
+            indices, probabilities = indices[positive], probabilities[positive]
+        empty = indptr[1:] <= indptr[:-1]
+        if empty.any():
+            raise InvalidChannel(f"row {int(empty.argmax())} of the channel sums to 0, expected 1")
+        sums = np.add.reduceat(probabilities, indptr[:-1])
+        worst = int(np.abs(sums - 1).argmax())
+        if abs(sums[worst] - 1) > ROW_TOLERANCE:
+            raise InvalidChannel(f"row {worst} of the channel sums to {sums[worst]:.12g}, expected 1")
+        return cls.from_masses(indptr, indices, probabilities, sums, n_outputs)
+
+    @classmethod
+    def from_masses(
+        cls,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        masses: NDArray[np.float64],
+        sums: NDArray[np.float64],
+        n_outputs: int,
+    ) -> Stage:
+        """The same from rows of positive masses and their sums, which are divided by; every row has entries."""
+        starts = indptr[:-1]
+        rows = np.arange(len(starts)).repeat(indptr[1:] - starts)
+        weights = np.maximum(np.rint(masses / sums[rows] * SCALE), 1).astype(np.int64)
+        largest = np.flatnonzero(weights == np.maximum.reduceat(weights, starts)[rows])
+        if len(largest) > len(starts):
+            largest = largest[np.unique(rows[largest], return_index=True)[1]]  # the first of several
+        weights[largest] += SCALE - np.add.reduceat(weights, starts)
+        # Rows of positive integers that sum to 2**62 by now: what is left to prove is where they stand.
+        made = cls.__new__(cls)
+        made._set(indptr, indices, weights, n_outputs)
+        if len(rows) <= _FEW_TERMS:
+            vars(made)["_rows"] = rows
+        return made
+
+    @classmethod
+    def deterministic(cls, outputs: NDArray[Any], n_outputs: int) -> Stage:
+        """Stage that sends input i to ``outputs[i]`` for sure."""
+        n = len(outputs)
+        return cls(np.arange(n + 1), outputs, np.full(n, SCALE, np.int64), n_outputs)
+
+    def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
+        return Stage, (self.indptr, self.indices, self.weights, self.n_outputs)
+
+    @property
+    def n_inputs(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def is_deterministic(self) -> bool:
+        return len(self.indices) == self.n_inputs
+
+    @cached_property
+    def _rows(self) -> NDArray[np.intp]:
+        """Input of each entry."""
+        return np.arange(self.n_inputs).repeat(self.indptr[1:] - self.indptr[:-1])
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Probability of each entry."""
+        return self.weights / SCALE
+
+    def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Law of (anything, output) from the law of (anything, input), shape (k, n_inputs) to (k, n_outputs)."""
+        k = len(pmf)
+        if self.is_deterministic:
+            terms, outputs = pmf, self.indices
+        elif k * len(self.indices) <= _FEW_TERMS:
+            terms, outputs = pmf[:, self._rows] * self.shares, self.indices
+        else:
+            return pmf @ self.probabilities
+        return np.array([np.bincount(outputs, row, self.n_outputs) for row in terms])
+
+    @cached_property
+    def probabilities(self) -> sparse.csr_array:
+        """The stage as a float matrix (n_inputs, n_outputs)."""
+        return sparse.csr_array((self.shares, self.indices, self.indptr), shape=(self.n_inputs, self.n_outputs))
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """Table for drawing outputs, built once, of the kind that is fastest for the form of the stage."""
+        n, form = self.n_inputs, (self.indptr, self.indices, self.weights)
+        if UniformTable.fits(*form, self.n_outputs):
+            return UniformTable(self.n_outputs, SCALE_BITS)
+        if KeepTable.fits(*form):
+            return KeepTable(int(self.weights[0]), int(self.indices[1]), self.n_outputs, SCALE_BITS)
+        if RedrawTable.fits(self.indptr, self.indices):
+            return RedrawTable(self.take(np.array([n - 1])).sampler, n - 1, self.n_outputs)
+        if suits(n, self.n_outputs, len(self.indices)):
+            return DenseTable.build(*form, self.n_outputs, SCALE_BITS)
+        return AliasTable.build(self.indptr, self.indices, self.weights, SCALE_BITS)
+
+    def take(self, inputs: NDArray[Any]) -> Stage:
+        """Stage with some of the inputs, in the order given."""
+        sizes = np.diff(self.indptr)[inputs]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.repeat(self.indptr[inputs] - indptr[:-1], sizes) + np.arange(indptr[-1])
+        return Stage(indptr, self.indices[entries], self.weights[entries], self.n_outputs)

@@ -1,0 +1,165 @@
+"""A policy to start from: every column of a table with a role to be reviewed, and no value of any."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from sanitize._files.open import opened
+from sanitize._tables.columns import check_type, factorize
+from sanitize.binning import is_numeric
+from sanitize.errors import ColumnError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sanitize._files.source import Source
+
+# Different values are counted up to here.
+_MOST_VALUES = 10_000
+# Numbers with more values than this are asked for bins.
+_MANY = 20
+_SENSITIVE = re.compile(
+    r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
+    r"drug|therap|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|orient|politic|party|"
+    r"union|crime|criminal|arrest|convict|survived|target|death|died|genetic|biometric)"
+)
+_HEAD = """\
+# Release policy, written by `sanitize init` from the columns of a table and their numbers of different values.
+# Nothing here is decided: read every line, move each column to the role it should have, and choose the budget.
+# Each column is listed exactly once; a column that is not listed stops the run.
+version = 1
+rows = "shuffle"       # or "keep": the order of the rows is then measured, and refused if it tells too much
+audience = "internal"  # or "public": reports without symbols and counts
+
+[columns]
+"""
+_TAIL = """
+[budget]
+# What a released value may tell, in nats: at most e^upper times as likely, at least e^-lower times. There is no
+# default; for example upper = 0.5 and lower = 1.5. Pairs that never occur need lower = inf, or are merged.
+# upper =
+# lower =
+
+[channel]
+mechanism = "subset-merging"  # or watchdog, optimal-random-response, subset-random-response, randomized-response, ...
+# min_count = 10              # pool public values in fewer rows
+"""
+
+
+@dataclass
+class _Survey:
+    """One column: what it holds, and how many different values."""
+
+    name: str
+    kind: str
+    numeric: bool
+    nested: bool
+    values: set[Any] = field(default_factory=set)
+    missing: bool = False
+
+    @property
+    def n(self) -> str:
+        """Number of different values, in words."""
+        more = len(self.values) > _MOST_VALUES
+        return f"{'more than ' if more else ''}{min(len(self.values), _MOST_VALUES)} different values"
+
+    def look(self, column: Any) -> None:
+        """Take another batch into account."""
+        if self.nested or len(self.values) > _MOST_VALUES:
+            return
+        values, codes = factorize(column, self.name)
+        self.missing = self.missing or bool((codes < 0).any())
+        self.values.update(values.to_pylist())
+
+
+def skeleton(source: Path | BinaryIO) -> str:
+    """Text of a policy that lists every column of a table."""
+    with opened(source) as table:
+        surveys, n_rows = _survey(table)
+    roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "keep": [], "drop": []}
+    for survey in surveys:
+        roles[_role(survey, n_rows)].append(survey)
+    lines = [_HEAD]
+    for role, note in (
+        ("sensitive", "to protect; guessed by name, so look for what was missed"),
+        ("public", "released together through the channel"),
+        ("keep", "released as they are; the budget covers what they tell"),
+        ("drop", "left out"),
+    ):
+        lines.append(f"# {note}\n{role} = [")
+        lines += [f"\n    {_quoted(survey.name)},  # {_words(survey, n_rows)}" for survey in roles[role]]
+        lines.append("\n]\n" if roles[role] else "]\n")
+    lines.append(_TAIL)
+    wide = [survey for survey in (*roles["sensitive"], *roles["public"]) if _needs_bins(survey)]
+    if wide:
+        lines.append(
+            "\n# Numbers with many values are released as intervals. Choose edges from knowledge, not from rows.\n"
+        )
+        lines.append("[channel.bins]\n")
+        lines += [f"# {_quoted(survey.name)} = [low, ..., high]\n" for survey in wide]
+    return "".join(lines)
+
+
+def _survey(table: Source) -> tuple[list[_Survey], int]:
+    names = table.schema.names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ColumnError(f"{table.root.name} has two columns named {twice!r}; rename one first", twice)
+    surveys = []
+    for column in table.schema:
+        try:
+            check_type(column.type, column.name)
+        except ColumnError:
+            surveys.append(_Survey(column.name, str(column.type).partition("<")[0], numeric=False, nested=True))
+            continue
+        plain = getattr(column.type, "value_type", column.type)
+        surveys.append(_Survey(column.name, str(plain), numeric=is_numeric(column.type), nested=False))
+    plain_names = [survey.name for survey in surveys if not survey.nested]
+    n_rows = 0
+    for file in table.files if plain_names else ():
+        for batch in table.batches(file, plain_names):
+            for survey in surveys:
+                if not survey.nested:
+                    survey.look(batch[survey.name])
+            n_rows += len(batch[plain_names[0]])
+    return surveys, n_rows
+
+
+def _role(survey: _Survey, n_rows: int) -> str:
+    """Role to start from."""
+    if survey.nested:
+        return "drop"
+    if _SENSITIVE.search(survey.name):
+        return "sensitive"
+    return "public" if survey.numeric or not _distinct(survey, n_rows) else "drop"
+
+
+def _distinct(survey: _Survey, n_rows: int) -> bool:
+    return len(survey.values) > max(n_rows / 2, 1)
+
+
+def _needs_bins(survey: _Survey) -> bool:
+    return survey.numeric and len(survey.values) > _MANY
+
+
+def _words(survey: _Survey, n_rows: int) -> str:
+    """What is known of a column, without a value of it."""
+    if survey.nested:
+        return f"{survey.kind}: flatten it to release it"
+    told = [survey.kind, survey.n]
+    if survey.missing:
+        told.append("some missing")
+    if _needs_bins(survey):
+        told.append("needs bins")
+    elif _distinct(survey, n_rows):
+        told.append("a different value in most rows: no law can be learned")
+    return ", ".join(told)
+
+
+def _quoted(name: str) -> str:
+    """Name as a TOML string."""
+    escaped = json.dumps(name, ensure_ascii=False)
+    return "".join(f"\\u{ord(c):04x}" if 0x7F <= ord(c) < 0xA0 or c in "\u2028\u2029" else c for c in escaped)

@@ -1,0 +1,20 @@
+"""Laws that a table of counts allows, and what a channel leaks at worst under any of them.
+
+A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the law the
+rows were drawn from. Here is the set of laws that the counts allow, and a channel's exact worst case over it.
+"""
+
+from __future__ import annotations
+
+from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
+from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_case_lift
+from sanitize.confidence._confidence_set import laws_of as laws_of
+from sanitize.confidence._intervals import intervals as intervals
+from sanitize.confidence._worst_case import excess_of as excess_of
+from sanitize.confidence._worst_case import least_law as least_law
+from sanitize.confidence._worst_case import lift_bounds as lift_bounds
+from sanitize.confidence._worst_case import logs as logs
+from sanitize.confidence._worst_case import ratio_bounds as ratio_bounds
+from sanitize.confidence._worst_case import released_bounds as released_bounds
+
+__all__ = ["ConfidenceSet", "WorstCase", "worst_case_lift"]

@@ -1,0 +1,298 @@
+"""Laws that a table of counts allows, and what a channel leaks at worst under any of them.
+
+A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the law the
+rows were drawn from. Here is the set of laws that the counts allow, and a channel's exact worst case over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from sanitize.budgets import TOLERANCE
+from sanitize.confidence._clopper_pearson import check_confidence, clopper_pearson, total_variation_radius, whole_counts
+from sanitize.confidence._worst_case import excess_of, lift_bounds, logs, ratio_bounds, released_bounds
+from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.alphabet import Alphabet
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import ContingencyTable, JointDistribution
+
+# Entries of P(y|x) that the worst case sorts at most, as often as there are sensitive symbols.
+MOST_ENTRIES = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceSet:
+    """Laws of (S, X) that counts of n independent rows allow, at a level of confidence.
+
+    P(s) and every P(x|s) lie in Clopper-Pearson intervals [CP34], and every P(.|s) within a total variation of the
+    frequencies that bounds the error of all groups of x at once [WOS03]. All hold at the same time (Bonferroni over
+    the n_s + n_s n_x intervals and n_s distances, in equal shares): with probability at least ``confidence`` over
+    the rows, the law they were drawn from is in the set, whatever it is. Nothing ties the parts of different s
+    together, so the set is all combinations of its parts.
+
+    The symbols are taken as known beforehand: the set speaks of laws on the symbols that occur. Weighted or
+    smoothed counts are refused, because they are not counts of independent rows.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_s, n_x)
+        Frequencies of x given s.
+    lower, upper : ndarray of shape (n_s, n_x)
+        Bounds of P(x|s).
+    distance : ndarray of shape (n_s,)
+        Bound of the total variation of P(.|s) from the center.
+    prior_lower, prior_upper : ndarray of shape (n_s,)
+        Bounds of P(s).
+    counts : ndarray of shape (n_s, n_x)
+        What was counted.
+    confidence : float
+        Between 0 and 1.
+    sensitive, public : Alphabet
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> joint = sz.JointDistribution.from_frame(df, "survived", "class")
+    >>> laws = ConfidenceSet.of(joint, 0.95)
+    >>> laws.contains(joint)
+    True
+    >>> laws.center[0].round(3), laws.upper[0].round(3), laws.distance.round(3)
+    (array([0.082, 0.112, 0.354, 0.452]), array([0.104, 0.137, 0.391, 0.489]), array([0.052, 0.076]))
+    """
+
+    center: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    distance: NDArray[np.float64]
+    prior_lower: NDArray[np.float64]
+    prior_upper: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    confidence: float
+    sensitive: Alphabet
+    public: Alphabet
+
+    @classmethod
+    def of(cls, counts: ContingencyTable | JointDistribution, confidence: float) -> ConfidenceSet:
+        """Set of the laws that counts allow.
+
+        Parameters
+        ----------
+        counts : ContingencyTable or JointDistribution
+            Whole counts, or relative frequencies of ``n`` rows. Symbols without rows are left out.
+        confidence : float
+            Least probability, over the rows, that the set holds their law; 0 < confidence < 1.
+
+        Raises
+        ------
+        InvalidParameter
+            If confidence is no such number, or the counts are weighted or smoothed.
+        InvalidDistribution
+            If the law does not say how many rows it was counted from.
+        """
+        cells, joint = whole_counts(counts)
+        return cls._of_counts(cells, check_confidence(confidence), joint.sensitive, joint.public)
+
+    @classmethod
+    def _of_counts(
+        cls, cells: NDArray[np.int64], confidence: float, sensitive: Alphabet, public: Alphabet
+    ) -> ConfidenceSet:
+        n_s, n_x = cells.shape
+        level = (1 - confidence) / (2 * n_s + n_s * n_x)
+        rows = cells.sum(axis=1)
+        bounds = clopper_pearson(cells, rows[:, None], level)
+        prior = clopper_pearson(rows, rows.sum(), level)
+        distance = total_variation_radius(n_x, rows, level)
+        arrays = (cells / rows[:, None], *bounds, distance, *prior, cells)
+        for array in arrays:
+            array.flags.writeable = False
+        return cls(*arrays, confidence, sensitive, public)
+
+    def scaled(self, factor: int) -> ConfidenceSet:
+        """Set that ``factor`` times as many rows of the same frequencies would give: an extrapolation."""
+        return self._of_counts(self.counts * factor, self.confidence, self.sensitive, self.public)
+
+    @property
+    def n(self) -> int:
+        """Rows counted."""
+        return int(self.counts.sum())
+
+    def contains(self, joint: JointDistribution) -> bool:
+        """Whether a law on the same symbols is in the set, up to rounding."""
+        if joint.pmf.shape != self.lower.shape:
+            raise InvalidDistribution(f"the set is of laws of shape {self.lower.shape}, got {joint.pmf.shape}")
+        given = joint.pmf / joint.p_s[:, None]
+        cells = (given >= self.lower - TOLERANCE) & (given <= self.upper + TOLERANCE)
+        far = np.abs(given - self.center).sum(axis=1) / 2 <= self.distance + TOLERANCE
+        prior = (joint.p_s >= self.prior_lower - TOLERANCE) & (joint.p_s <= self.prior_upper + TOLERANCE)
+        return bool(cells.all() and far.all() and prior.all())
+
+    def merged(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
+        """Set of the laws of (S, group of X), exactly, whatever chose the groups: bounds of a group are sums."""
+        first = np.eye(len(public))[np.asarray(labels)]
+        whole = (self.counts @ first).astype(np.int64)
+        return ConfidenceSet(
+            self.center @ first,
+            self.lower @ first,
+            self.upper @ first,
+            self.distance,
+            self.prior_lower,
+            self.prior_upper,
+            whole,
+            self.confidence,
+            self.sensitive,
+            public,
+        )
+
+    def released(self, channel: Channel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
+        if channel.n_inputs != len(self.public):
+            raise InvalidChannel(
+                f"the channel takes {channel.n_inputs} symbols, the set has {len(self.public)} public symbols"
+            )
+        if self.work(channel) > MOST_ENTRIES:
+            raise InvalidParameter(
+                f"the worst case of a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to "
+                "compute; pool rare symbols (min_count) or release fewer columns"
+            )
+        stages = list(channel.stages)
+        parts = (self.center, self.upper - self.center, self.center - self.lower)
+        if stages[0].is_deterministic:  # merges the set itself; what follows is small
+            first = stages.pop(0)
+            merge = sparse.csr_array(first.probabilities)
+            parts = (np.asarray(parts[0] @ merge), np.asarray(parts[1] @ merge), np.asarray(parts[2] @ merge))
+        product = sparse.eye_array(parts[0].shape[1], format="csr")
+        for stage in stages:
+            product = product @ stage.probabilities
+        matrix = sparse.csc_array(product)
+        matrix.eliminate_zeros()
+        center, up, down = parts
+        return released_bounds(center, up, down, self.distance, matrix)
+
+    def work(self, channel: Channel) -> int:
+        """Numbers that the worst case of a channel sorts, at most: entries of P(y|x) times sensitive symbols."""
+        n_s = len(self.center)
+        stages = channel.stages[1:] if channel.stages[0].is_deterministic else channel.stages
+        entries = n_in = stages[0].n_inputs if stages else channel.n_outputs
+        for stage in stages:
+            entries = min(n_in * stage.n_outputs, entries * int(np.diff(stage.indptr).max()))
+        return n_s * (entries + n_s * channel.n_outputs)
+
+    def worst_case(self, channel: Channel) -> WorstCase:
+        """Exact extremes of the lift of each released symbol over the set."""
+        pushed = channel.push(self.counts / self.n)
+        kept = np.flatnonzero(pushed.sum(axis=0) > 0)
+        low, high = (bound[:, kept] for bound in self.released(channel))
+        least, most = lift_bounds(low, high, self.prior_lower, self.prior_upper)
+        ratio = ratio_bounds(low, high)
+        for array in (low, high, least, most, ratio):
+            array.flags.writeable = False
+        return WorstCase(least, most, ratio, low, high, self, channel.outputs.take(kept))
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """Extremes of what each released symbol tells, over a set of laws. Each is attained by a law of the set.
+
+    Attributes
+    ----------
+    least_lift, most_lift : ndarray of shape (n_s, n_y)
+        Smallest and largest lift l(s, y) of any law of the set.
+    ldp_ratio : ndarray of shape (n_y,)
+        Largest p(y|s) / p(y|s').
+    low, high : ndarray of shape (n_s, n_y)
+        Smallest and largest p(y|s).
+    laws : ConfidenceSet
+    released : Alphabet
+        Symbols y that can occur.
+    """
+
+    least_lift: NDArray[np.float64]
+    most_lift: NDArray[np.float64]
+    ldp_ratio: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    laws: ConfidenceSet
+    released: Alphabet
+
+    @property
+    def max_log_lift(self) -> NDArray[np.float64]:
+        """Largest log-lift of each released symbol, shape (n_y,), in nats."""
+        return logs(self.most_lift.max(axis=0))
+
+    @property
+    def min_log_lift(self) -> NDArray[np.float64]:
+        """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf where it can be ruled out."""
+        return logs(self.least_lift.min(axis=0))
+
+    @property
+    def ldp_epsilon(self) -> NDArray[np.float64]:
+        """Largest log of p(y|s) / p(y|s') of each released symbol, shape (n_y,), in nats."""
+        return logs(self.ldp_ratio)
+
+    def excess(self, budget: Budget) -> NDArray[np.float64]:
+        """Nats above a lift or LDP budget of each released symbol under the worst law, shape (n_y,)."""
+        return excess_of(self.least_lift, self.most_lift, self.ldp_ratio, budget)
+
+
+def worst_case_lift(
+    counts: ContingencyTable | JointDistribution | ConfidenceSet, channel: Channel, confidence: float = 0.95
+) -> WorstCase:
+    """Exact largest and smallest log-lift of a channel over all laws that the counts allow.
+
+    However the channel was designed: with probability at least ``confidence`` over the rows, no released symbol's
+    lift leaves these bounds under the law they were drawn from. Given the set the bounds are exact: p(y|s) is extreme
+    where probability is moved greedily from one end of P(y|x) to the other, and the lift then is the ratio of a
+    number and a linear function of P(s).
+
+    Parameters
+    ----------
+    counts : ContingencyTable, JointDistribution or ConfidenceSet
+        Whole counts of independent rows; a ConfidenceSet has a confidence of its own.
+    channel : Channel
+        From X to what is printed.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    WorstCase
+        One value a released symbol, in nats: ``max_log_lift``, ``min_log_lift``, ``ldp_epsilon``.
+
+    Raises
+    ------
+    InvalidParameter
+        If the counts are weighted or smoothed, confidence is not between 0 and 1, or the channel is too large.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> joint = sz.JointDistribution.from_frame(df, "survived", "class")
+    >>> channel = sz.watchdog(joint, 0.5)
+    >>> worst = worst_case_lift(joint, channel)
+    >>> sz.lifts.max_log_lift(joint.release(channel)).round(3), worst.max_log_lift.round(3)
+    (array([0.06 , 0.248, 0.1  ]), array([0.211, 0.515, 0.183]))
+    """
+    laws = counts if isinstance(counts, ConfidenceSet) else ConfidenceSet.of(counts, confidence)
+    return laws.worst_case(channel)
+
+
+def laws_of(joint: JointDistribution, confidence: float | ConfidenceSet) -> ConfidenceSet:
+    """Laws that a mechanism designs for: those given, or those that the frequencies of ``joint.n`` rows allow."""
+    if not isinstance(confidence, ConfidenceSet):
+        return ConfidenceSet.of(joint, confidence)
+    if confidence.lower.shape != joint.pmf.shape:
+        raise InvalidDistribution(
+            f"the confidence set is of laws of shape {confidence.lower.shape}, the law has shape {joint.pmf.shape}"
+        )
+    return confidence

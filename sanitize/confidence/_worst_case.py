@@ -1,0 +1,191 @@
+"""Extremes of p(y|s) and of the lift over boxes of laws, by greedy filling; arrays only.
+
+A law within ``lower <= p <= upper, sum p = 1`` that makes a mean of given values smallest puts the lower bounds
+everywhere and fills what is left into the smallest values first (a fractional knapsack); near a center it moves
+what may be moved from one end of the values to the other. Every extreme is attained by a law.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.budgets import TOLERANCE, LDPBudget, check_lift_kind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy import sparse
+
+    from sanitize.budgets import Budget
+
+# Numbers that one batch of columns may hold at a time: 32 MiB.
+_BATCH = 1 << 22
+
+
+def least_mean(
+    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Smallest mean of each column of values, shape (k, m), over laws between lower and upper, shape (k,)."""
+    return np.asarray((values * least_law(values, lower, upper)).sum(axis=0))
+
+
+def most_mean(
+    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Largest mean of each column of values; see `least_mean`."""
+    return -least_mean(-values, lower, upper)
+
+
+def least_law(
+    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Laws between lower and upper, shape (k,), that make the mean of each column of values (k, m) smallest."""
+    order = np.argsort(values, axis=0, kind="stable")
+    filled = np.minimum(np.cumsum((upper - lower)[order], axis=0), 1 - lower.sum())
+    extra = np.empty_like(values)
+    np.put_along_axis(extra, order, np.diff(filled, axis=0, prepend=0.0), axis=0)
+    return lower[:, None] + extra
+
+
+def released_bounds(
+    center: NDArray[np.float64],
+    up: NDArray[np.float64],
+    down: NDArray[np.float64],
+    distance: NDArray[np.float64],
+    matrix: sparse.csc_array,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Smallest and largest p(y|s) over the laws P(.|s) near a center, shapes (n_s, n_y).
+
+    The largest value moves probability from the letters of the smallest P(y|x) to those of the largest, until the
+    two meet, a bound is reached, or ``distance`` has been moved.
+
+    Parameters
+    ----------
+    center, up, down : ndarray of shape (n_s, n_x)
+        A law of X for each s, and how much each of its entries may grow and shrink.
+    distance : ndarray of shape (n_s,)
+        How much may be moved in all: the total variation from the center.
+    matrix : sparse array of shape (n_x, n_y)
+        P(y|x). Entries that are not stored are zeros and need no sorting.
+    """
+    n_s, n_y = len(center), matrix.shape[1]
+    low, high = np.zeros((n_s, n_y)), np.zeros((n_s, n_y))
+    n_entries = np.diff(matrix.indptr)
+    totals = [capacity.sum(axis=1)[:, None, None] for capacity in (up, down)]
+    order = np.argsort(n_entries, kind="stable")
+    start = 0
+    while start < n_y:
+        sizes = n_entries[order[start:]] * np.arange(1, n_y - start + 1) * n_s
+        columns = order[start : start + max(1, int(np.searchsorted(sizes, _BATCH)))]
+        start += len(columns)
+        place = np.arange(int(n_entries[columns].max()))[:, None]
+        stored = place < n_entries[columns]
+        entry = np.where(stored, matrix.indptr[columns] + place, 0)
+        values = np.where(stored, matrix.data[entry], 0.0)
+        by_size = np.argsort(-values, axis=0, kind="stable")
+        values = np.take_along_axis(values, by_size, axis=0)
+        letters = np.take_along_axis(np.where(stored, matrix.indices[entry], 0), by_size, axis=0)
+        mean = (center[:, letters] * values).sum(axis=1)
+        grow, shrink = (
+            _with_rest(capacity[:, letters] * (values > 0), total)
+            for capacity, total in zip((up, down), totals, strict=True)
+        )
+        values = np.concatenate([values, np.zeros((1, len(columns)))])
+        high[:, columns] = mean + _moved(values, grow, shrink, distance)
+        low[:, columns] = mean + _moved(values[::-1], grow[:, ::-1], shrink[:, ::-1], distance)
+    return low, high
+
+
+def least_near(
+    values: NDArray[np.float64],
+    center: NDArray[np.float64],
+    up: NDArray[np.float64],
+    down: NDArray[np.float64],
+    distance: float,
+) -> float:
+    """Smallest mean of values, shape (k,), over the laws near one center; see `released_bounds`."""
+    order = np.argsort(values, kind="stable")
+    change = _moved(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
+    return float(center @ values + change[0, 0])
+
+
+def _with_rest(capacity: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Capacities (n_s, k, m) of the letters with entries, then that of all letters without."""
+    rest = np.maximum(total - capacity.sum(axis=1, keepdims=True), 0.0)
+    return np.concatenate([capacity, rest], axis=1)
+
+
+def _moved(
+    values: NDArray[np.float64],
+    grow: NDArray[np.float64],
+    shrink: NDArray[np.float64],
+    distance: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Change of the mean, shape (n_s, m), when all that may move goes from the last values (k, m) to the first."""
+    growing = np.cumsum(grow, axis=1)
+    shrinking = np.cumsum(shrink[:, ::-1], axis=1)
+    # Across a cut, what lies before it can take no more than what lies behind it gives.
+    moved = np.minimum(growing[:, :-1], shrinking[:, -2::-1]).max(axis=1, initial=0.0, keepdims=True)
+    moved = np.minimum(moved, distance[:, None, None])
+    taken = np.diff(np.minimum(growing, moved), axis=1, prepend=0.0)
+    given = np.diff(np.minimum(shrinking, moved), axis=1, prepend=0.0)[:, ::-1]
+    return np.asarray(((taken - given) * values).sum(axis=1))
+
+
+def lift_bounds(
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    prior_lower: NDArray[np.float64],
+    prior_upper: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Smallest and largest lift p(y|s) / p(y), shapes (n_s, n_y), over p(y|s) in [low, high] and P_S in its box.
+
+    p(y) = Σ P(s') p(y|s'). The lift of s grows with p(y|s) and falls with every other p(y|s') whatever P_S is, so
+    its largest value has p(y|s) at the top and the others at the bottom; what is left is a smallest mean over P_S.
+    """
+    least, most = np.ones_like(low), np.ones_like(high)
+    if len(low) == 1:
+        return least, most
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for s in range(len(low)):
+            values = low.copy()
+            values[s] = high[s]
+            most[s] = np.where(high[s] > 0, high[s] / least_mean(values, prior_lower, prior_upper), 0.0)
+            values = high.copy()
+            values[s] = low[s]
+            least[s] = np.where(low[s] > 0, low[s] / most_mean(values, prior_lower, prior_upper), 0.0)
+    return least, most
+
+
+def ratio_bounds(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Largest p(y|s) / p(y|s') of any two different s, shape (n_y,); 1 where there is one s only."""
+    if len(low) == 1:
+        return np.ones(low.shape[1])
+    smallest = np.argmin(low, axis=0)
+    ordered = np.partition(low, 1, axis=0)
+    other = np.where(np.arange(len(low))[:, None] == smallest, ordered[1], ordered[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(high > 0, high / other, 0.0).max(axis=0))
+
+
+def excess_of(
+    least: NDArray[np.float64], most: NDArray[np.float64], ratio: NDArray[np.float64], budget: Budget
+) -> NDArray[np.float64]:
+    """Excess of symbols whose lifts reach from least to most, shapes (n_s, k), and whose ratio reaches (k,)."""
+    known = check_lift_kind(budget)
+    if isinstance(known, LDPBudget):
+        over = _minus(logs(ratio), known.eps)
+    else:
+        over = np.maximum(_minus(logs(most.max(axis=0)), known.upper), _minus(-logs(least.min(axis=0)), known.lower))
+    return np.where(over <= TOLERANCE, np.minimum(over, 0.0), over)
+
+
+def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithms, -inf of 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
+
+
+def _minus(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+    return np.full_like(value, -np.inf) if np.isinf(bound) else value - bound

@@ -1,0 +1,12 @@
+"""Releases of the same rows in one book, with one budget for all of them together."""
+
+from __future__ import annotations
+
+from sanitize.ledger._book import Entry as Entry
+from sanitize.ledger._joint_law import CountedElsewhere as CountedElsewhere
+from sanitize.ledger._joint_law import Tally as Tally
+from sanitize.ledger._ledger import Ledger
+from sanitize.ledger._ledger import as_ledger as as_ledger
+from sanitize.ledger._ledger import recorded as recorded
+
+__all__ = ["Ledger"]

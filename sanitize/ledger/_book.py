@@ -1,0 +1,232 @@
+"""The file of a ledger: what is written, read, checked and locked."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import hmac
+import json
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._files.target import replace_text
+from sanitize._release.layout import Layout
+from sanitize.binning import Bins
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.channel import Channel
+from sanitize.errors import InvalidBudget, LedgerError, SanitizeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sanitize._release.release import Release
+    from sanitize.budgets import Budget
+
+FORMAT = "sanitize/ledger"
+VERSION = 1
+_BUDGETS = {kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)}
+
+
+@dataclass(frozen=True)
+class _RecordedBins(Bins):
+    """Bins with their symbols written out, whatever made them."""
+
+    symbols: pa.Array = None
+
+    @property
+    def labels(self) -> pa.Array:
+        """Symbols of the intervals in ascending order."""
+        return self.symbols
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release: which columns went through which channel.
+
+    Attributes
+    ----------
+    number : str
+        Random, to take back what was not released after all.
+    layout : Layout
+        Columns and bins.
+    channel : Channel
+    fallback : int
+        Code of rows whose symbol the channel does not know.
+    digest : str
+        Keyed digest of the counts of (S, X) that the channel was applied to.
+    key : str or None
+        Keyed digest of the key of the noise, where the caller brought one.
+    """
+
+    number: str
+    layout: Layout
+    channel: Channel
+    fallback: int
+    digest: str = ""
+    key: str | None = None
+
+    @classmethod
+    def of(cls, release: Release, key: str | None) -> Entry:
+        """A release that is about to happen."""
+        layout = Layout(release.layout.sensitive, release.layout.public, dict(release.layout.bins))
+        return cls(os.urandom(8).hex(), layout, release.design.channel, release.design.fallback, key=key)
+
+    def encode(self, source: Mapping[str, Any]) -> NDArray[np.int32]:
+        """Input symbol of each row."""
+        codes = self.channel.inputs.encode(self.layout.columns(source))
+        codes[codes < 0] = self.fallback
+        return codes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Serializable form."""
+        return {
+            "number": self.number,
+            "sensitive": list(self.layout.sensitive),
+            "public": list(self.layout.public),
+            "bins": {name: _bins_to_dict(bins) for name, bins in self.layout.bins.items()},
+            "channel": json.loads(self.channel.to_json()),
+            "fallback": self.fallback,
+            "digest": self.digest,
+            "key": self.key,
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Entry:
+        """Inverse of `to_dict`."""
+        bins = {str(name): _bins_from_dict(name, packed) for name, packed in state["bins"].items()}
+        layout = Layout(tuple(state["sensitive"]), tuple(state["public"]), bins)
+        channel = Channel.from_json(json.dumps(state["channel"]))
+        fallback = state["fallback"]
+        if not 0 <= fallback < channel.n_inputs or channel.inputs.columns != layout.public:
+            raise ValueError
+        return cls(str(state["number"]), layout, channel, int(fallback), str(state["digest"]), state["key"])
+
+
+@dataclass(frozen=True)
+class Book:
+    """What a ledger's file says.
+
+    Attributes
+    ----------
+    budget : Budget
+        Of all releases together.
+    salt : bytes
+        Key of the digests.
+    n_rows : int or None
+        Rows of the table; None before the first release.
+    entries : tuple of Entry
+    together : str or None
+        Keyed digest of the counts of S and of what all channels tell apart; None where it is not known.
+    """
+
+    budget: Budget
+    salt: bytes = field(repr=False)
+    n_rows: int | None = None
+    entries: tuple[Entry, ...] = ()
+    together: str | None = None
+
+    @classmethod
+    def empty(cls, budget: Budget) -> Book:
+        """A book without releases."""
+        if type(budget).__name__ not in _BUDGETS:
+            raise InvalidBudget(f"a ledger keeps one of {', '.join(_BUDGETS)}, not {type(budget).__name__}")
+        return cls(budget, os.urandom(32))
+
+    def without(self, number: str) -> Book:
+        """The book less one entry."""
+        left = tuple(entry for entry in self.entries if entry.number != number)
+        return replace(self, entries=left, n_rows=self.n_rows if left else None, together=None)
+
+    @classmethod
+    def read(cls, path: Path) -> Book:
+        """Book in a file; every part is checked again."""
+        try:
+            state = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise LedgerError(f"the ledger {path.name!r} cannot be read: {error.strerror or error}") from None
+        except ValueError:
+            raise LedgerError(f"{path.name!r} is not a ledger: the text is not JSON") from None
+        if not isinstance(state, dict) or state.get("format") != FORMAT:
+            raise LedgerError(f"{path.name!r} is not a ledger: expected the format {FORMAT!r}")
+        if state.get("version") != VERSION:
+            raise LedgerError(f"the ledger {path.name!r} was written by another version of the library")
+        try:
+            budget = state["budget"]
+            bounds = {name: float(value) for name, value in budget.items() if name != "type"}
+            entries = tuple(Entry.from_dict(entry) for entry in state["releases"])
+            n_rows = None if state["n_rows"] is None else int(state["n_rows"])
+            salt = bytes.fromhex(state["salt"])
+            return cls(_BUDGETS[budget["type"]](**bounds), salt, n_rows, entries, state["together"])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, SanitizeError, pa.ArrowException):
+            # A part of it read as nothing would let a release pass that must not.
+            raise LedgerError(f"the ledger {path.name!r} is damaged; restore it from a copy") from None
+
+    def write(self, path: Path) -> None:
+        """Put the book in place of the file in one step, readable by its owner only."""
+        budget = dataclasses.asdict(self.budget)  # type: ignore[call-overload]
+        state = {
+            "format": FORMAT,
+            "version": VERSION,
+            "budget": {"type": type(self.budget).__name__, **{name: str(value) for name, value in budget.items()}},
+            "salt": self.salt.hex(),
+            "n_rows": self.n_rows,
+            "together": self.together,
+            "releases": [entry.to_dict() for entry in self.entries],
+        }
+        try:
+            replace_text(path, json.dumps(state))
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise LedgerError(f"the ledger {path.name!r} cannot be written: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from changing a ledger; the lock goes away with the process."""
+    try:
+        handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise LedgerError(f"the ledger {path.name!r} cannot be locked: {error.strerror or error}") from None
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def keyed_digest(book: Book, *parts: bytes) -> str:
+    """Digest of some parts that tells nothing without the book's salt."""
+    mac = hmac.new(book.salt, digestmod="sha256")
+    for part in parts:
+        mac.update(len(part).to_bytes(8, "big") + part)
+    return mac.hexdigest()
+
+
+def _bins_to_dict(bins: Bins) -> dict[str, Any]:
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch([bins.labels], names=["v"])
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return {"edges": list(bins.edges), "symbols": base64.b64encode(sink.getvalue()).decode()}
+
+
+def _bins_from_dict(name: str, state: dict[str, Any]) -> Bins:
+    symbols = pa.ipc.open_stream(base64.b64decode(state["symbols"])).read_all().column(0).combine_chunks()
+    edges = tuple(float(edge) for edge in state["edges"])
+    if len(symbols) != len(edges) - 1:
+        raise ValueError
+    return _RecordedBins(name, edges, symbols=symbols)

@@ -1,0 +1,292 @@
+"""What all recorded releases of some rows and one more tell together."""
+
+from __future__ import annotations
+
+import hmac
+import math
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize import measures
+from sanitize._files.open import opened
+from sanitize._files.source import Source
+from sanitize._tables.frame import Table
+from sanitize.alphabet import Alphabet
+from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.channel import Channel, ReducedChannel, Tuples, tuple_channel
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
+from sanitize.joint import ContingencyTable, JointDistribution
+from sanitize.ledger._book import Book, Entry, keyed_digest
+from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from sanitize.budgets import Budget
+
+_NOTHING = "(nothing)"
+
+
+def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
+    """The book with one more entry, and the report on all of its entries.
+
+    Raises
+    ------
+    LedgerExceeded
+        If they tell more than the budget together.
+    LedgerError
+        If the rows are others than those of the book.
+    ColumnError
+        If what they tell cannot be measured and no theorem bounds it.
+    """
+    if any(set(old.layout.sensitive) != set(entry.layout.sensitive) for old in book.entries):
+        raise LedgerError(
+            "the recorded releases protect other sensitive columns than this one; keep one ledger for each set"
+        )
+    runs = [_Run.of(number, each) for number, each in enumerate((*book.entries, entry), 1)]
+    digests, n_rows, counts = _count(book, runs, rows)
+    known = [old.digest for old in book.entries]
+    whole = None
+    if counts is not None:
+        columns = [run.column for run in runs]
+        whole = keyed_digest(book, *_packed_together(counts, columns))
+        if book.together is not None:
+            known.append(book.together)
+            digests.insert(len(book.entries), keyed_digest(book, *_packed_together(counts, columns[:-1])))
+    if book.n_rows not in (None, n_rows) or not all(map(hmac.compare_digest, known, digests)):
+        raise LedgerError(
+            "these are not the rows that the recorded releases were made of: their number or their frequencies "
+            "differ. What releases of overlapping tables tell together is not measured; keep one ledger for each table "
+            "and do not change a table between its releases"
+        )
+    report = _measure(counts, runs, book.budget, 0.0)
+    level = 0.0
+    if report is None and isinstance(book.budget, (LiftBudget, LDPBudget)):
+        level = sum(run.level for run in runs if not math.isinf(run.level))
+        runs = [run for run in runs if math.isinf(run.level)]
+        if level:
+            report = _measure(_count(book, runs, rows)[2] if runs else counts, runs, book.budget, level)
+    if report is None:
+        raise ColumnError(
+            f"the {len(book.entries) + 1} releases of these rows have too many combinations of symbols to measure what "
+            "they tell together, and no theorem bounds it; release coarser columns (bins, min_count)"
+        )
+    _require(report, book, level)
+    recorded = replace(entry, digest=digests[-1])
+    return replace(book, n_rows=n_rows, entries=(*book.entries, recorded), together=whole), report
+
+
+@dataclass(frozen=True)
+class _Run:
+    """An entry as it is measured: what its channel makes of a symbol before anything is drawn, and what it draws.
+
+    Symbols that the channel merges count as one; and printing a released symbol as one that determines it tells
+    neither more nor less than the symbol.
+    """
+
+    entry: Entry
+    column: str
+
+    @classmethod
+    def of(cls, number: int, entry: Entry) -> _Run:
+        return cls(entry, f"release {number}")
+
+    @cached_property
+    def reduced(self) -> ReducedChannel:
+        return ReducedChannel.of(self.entry.channel)
+
+    @cached_property
+    def level(self) -> float:
+        """Local DP of X of the channel; inf where it is not finite or cannot be told."""
+        try:
+            return measures.ldp_epsilon(self.entry.channel)
+        except InvalidParameter:
+            return math.inf
+
+    def drawn(self, states: Alphabet) -> list[Channel]:
+        """Channel from the states that occur to what is drawn; none where the state itself is told."""
+        if not self.reduced.stages:
+            return []
+        first, *others = self.reduced.stages
+        stages = (first.take(np.asarray(states.symbols)), *others)
+        return [Channel(stages, states, Alphabet.of_size(self.column, stages[-1].n_outputs))]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of S and each of some releases, and of S and all of them together.
+
+    Attributes
+    ----------
+    singles : tuple of ContingencyTable
+        S and the public symbol that each release gets.
+    whole : ContingencyTable or None
+        S and what all releases tell apart; None where that is too many to count.
+    """
+
+    singles: tuple[ContingencyTable, ...]
+    whole: ContingencyTable | None
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry], rows: Any) -> Tally:
+        """Counts of the rows of a frame, of files, or of whoever counts them."""
+        if isinstance(rows, CountedElsewhere):
+            return rows.tally(tuple(entries))
+        runs = [_Run.of(number, entry) for number, entry in enumerate(entries, 1)]
+        sensitive = entries[0].layout.sensitive
+        orders = [{n: b.labels for n, b in run.entry.layout.bins.items() if n in sensitive} for run in runs]
+        singles = [
+            ContingencyTable.empty(sensitive, [run.column], order) for run, order in zip(runs, orders, strict=True)
+        ]
+        whole: ContingencyTable | None = ContingencyTable.empty(sensitive, [run.column for run in runs], orders[0])
+        layouts = [entry.layout for entry in entries]
+        names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.public))
+        numeric = {name for layout in layouts for name in layout.bins}
+        for batch in _batches(rows, list(names), numeric):
+            codes = {run.column: run.entry.encode(batch) for run in runs}
+            for run, single in zip(runs, singles, strict=True):
+                single.count(_beside(run, batch, {run.column: codes[run.column]}))
+            if whole is not None:
+                states = {run.column: run.reduced.states[codes[run.column]].astype(np.int32) for run in runs}
+                try:
+                    whole.count(_beside(runs[0], batch, states))
+                except ColumnError:
+                    whole = None
+        return cls(tuple(singles), whole)
+
+    def merged(self, other: Tally) -> Tally:
+        """Counts of the rows of both; the same, however the rows were cut."""
+        singles = tuple(one.merged(two) for one, two in zip(self.singles, other.singles, strict=True))
+        try:
+            whole = None if self.whole is None or other.whole is None else self.whole.merged(other.whole)
+        except ColumnError:
+            whole = None
+        return Tally(singles, whole)
+
+
+@dataclass(frozen=True)
+class CountedElsewhere:
+    """Rows that are counted by others: by the workers of an engine.
+
+    Attributes
+    ----------
+    tally : callable
+        From releases to the counts of all rows, as `Tally.of` has them.
+    """
+
+    tally: Callable[[tuple[Entry, ...]], Tally]
+
+
+def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], int, ContingencyTable | None]:
+    """Digest of the counts of each release, the number of rows, and the counts of all together unless too many."""
+    tally = Tally.of([run.entry for run in runs], rows)
+    if tally.singles[0].n == 0:
+        raise ColumnError("the table has no rows, so nothing is known of what a release of it tells")
+    return [keyed_digest(book, *_packed(single)) for single in tally.singles], tally.singles[0].n, tally.whole
+
+
+def _beside(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> dict[str, Any]:
+    """Sensitive columns of a batch as a release sees them, and columns of codes."""
+    columns = run.entry.layout.columns(batch)
+    return {**{name: columns[name] for name in run.entry.layout.sensitive}, **codes}
+
+
+def _batches(rows: Any, names: list[str], numeric: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """Columns of the table: of a frame at once, of files a batch at a time."""
+    if isinstance(rows, Source):
+        rows.check(names)
+        for file in rows.files:
+            yield from rows.batches(file, names)
+        rows.unchanged()
+    elif isinstance(rows, (str, os.PathLike)):
+        with opened(rows, numeric) as source:
+            yield from _batches(source, names, numeric)
+    else:
+        yield Table.of(rows)
+
+
+def _packed(table: ContingencyTable) -> tuple[bytes, ...]:
+    """Counts as bytes, the same for the same rows."""
+    s, x = np.nonzero(table.counts)
+    cells = np.stack([s, np.asarray(table.public.symbols)[x], table.counts[s, x]]).astype("<i8")
+    return b"counts", repr(table.sensitive.symbols).encode(), b"%d" % table.n, cells.tobytes()
+
+
+def _packed_together(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, ...]:
+    """Counts of S and some of the releases together as bytes, the same for the same rows."""
+    tuples, (alphabet,) = Tuples.split(counts.public, [columns])
+    sums = np.stack([np.bincount(tuples.codes[:, 0], row, len(alphabet)) for row in counts.counts])
+    s, y = np.nonzero(sums)
+    states = np.asarray(alphabet.symbols).reshape(len(alphabet), -1)[y]
+    cells = np.column_stack([s, states, np.rint(sums[s, y])]).astype("<i8")
+    return b"together", repr(counts.sensitive.symbols).encode(), cells.tobytes()
+
+
+def _measure(
+    counts: ContingencyTable | None, runs: Sequence[_Run], budget: Budget, level: float
+) -> LeakageReport | None:
+    """Report on some releases beside others that tell up to a level; None where they are too many to measure."""
+    if not runs:
+        law, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
+    elif counts is None:
+        return None
+    else:
+        law = counts.to_joint()
+        groups = [(run.column,) for run in runs]
+        alphabets = Tuples.split(law.public, groups)[1]
+        try:
+            channel = tuple_channel(
+                law.public, groups, [run.drawn(states) for run, states in zip(runs, alphabets, strict=True)]
+            )
+        except ColumnError:
+            return None
+    notes: tuple[str, ...] = ()
+    if level:
+        notes = (
+            "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
+            f"of X count with the sum of their levels, {level:.6g} nats, and the others against what that leaves",
+        )
+    facts = ReleaseFacts(mechanism="ledger", release="label", warnings=notes)
+    return LeakageReport.measure(law, channel, _less(budget, level), facts=facts)
+
+
+def _less(budget: Budget, level: float) -> Budget:
+    """What is left of a budget beside releases that multiply every P(y|s) by at most e**±level relative to P(y)."""
+    if not level:
+        return budget
+    if isinstance(budget, LiftBudget):
+        return LiftBudget(max(budget.lower - level, 0.0), max(budget.upper - level, 0.0))
+    assert isinstance(budget, LDPBudget)
+    return LDPBudget(max(budget.eps - level, 0.0))
+
+
+def _require(report: LeakageReport, book: Book, level: float) -> None:
+    """Refuse what exceeds the budget, and say what the recorded releases leave of it."""
+    over = max(level - bound for bound in vars(book.budget).values()) if level else 0.0
+    witness: tuple[Any, Any] = (None, None)
+    try:
+        report.require()
+        excess = over
+        if over <= VERDICT_TOLERANCE:
+            return
+    except BudgetExceeded as error:
+        witness, excess = error.witness, max(error.excess, over)
+    left = None
+    if not level:
+        # The law of everything less the last release is the law of what is recorded.
+        left = float(-book.budget.excess(_without_last(report._after)).max())
+    raise LedgerExceeded(report, witness, excess, book.budget, len(book.entries), left)
+
+
+def _without_last(law: JointDistribution) -> JointDistribution:
+    """Law of S and all released columns but the last."""
+    columns = law.public.columns[:-1]
+    if not columns:
+        return JointDistribution(law.p_s[:, None], law.sensitive, Alphabet.of_size(_NOTHING, 1))
+    tuples, (alphabet,) = Tuples.split(law.public, [columns])
+    sums = [np.bincount(tuples.codes[:, 0], weights=row, minlength=len(alphabet)) for row in law.pmf]
+    return JointDistribution(np.stack(sums), law.sensitive, alphabet)

@@ -1,0 +1,232 @@
+"""Releases of the same rows in one book, with one budget for all of them together."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sanitize._sampling.noise import NoiseKey, random_words
+from sanitize.budgets import as_budget
+from sanitize.errors import InvalidParameter, LedgerError
+from sanitize.ledger._book import Book, Entry, keyed_digest, locked
+from sanitize.ledger._joint_law import together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sanitize._release.release import Release
+    from sanitize._sampling.noise import Randomness
+    from sanitize.budgets import Budget
+    from sanitize.report import LeakageReport
+    from sanitize.transformers import Sanitizer
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Book of the releases of one table, with a budget for all of them together.
+
+    Every release of the same rows draws fresh noise, so each one tells more, and budgets of releases do not add up.
+    The ledger keeps the channel of every release. A new one is measured together with all of them: the joint
+    frequencies of S and all columns, contracted with every channel, give the law of everything that was and would be
+    handed out. Only where that law is too large to write down, channels with a finite local DP of X are counted by it
+    instead: such levels add up, whatever the law [WXH Thm 7.1]. Rows count as linked across releases; where every
+    release is shuffled they are not, and the figure is more than what is told.
+
+    The file is for the owner of the table only (mode 0600). It holds the channels, from which the frequencies of the
+    public columns follow, no rows, and of the counts a keyed digest. Two processes cannot both spend what is left: the
+    file is compared and replaced under a lock.
+
+    Parameters
+    ----------
+    path : path
+        The file; it is made if it is not there.
+    budget : Budget or float, optional
+        Of all releases together; a number is symmetric LIP in nats. Needed for a new file. For one that is there it may
+        be left out, and must be the same otherwise.
+
+    Attributes
+    ----------
+    path : Path
+    budget : Budget
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> df = sz.datasets.load_titanic()
+    >>> ledger = sz.Ledger(pathlib.Path(tempfile.mkdtemp()) / "titanic.ledger", sz.LiftBudget(1.0, 0.7))
+    >>> first = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public="class").fit(df)
+    >>> ledger.record(df, first).ok
+    True
+    >>> second = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> try:
+    ...     ledger.record(df, second)
+    ... except sz.errors.BudgetExceeded as error:
+    ...     print(f"{error.excess:.2f} nats too much, {error.left:.3f} left")
+    2.20 nats too much, 0.041 left
+    >>> len(ledger)
+    1
+    """
+
+    path: Path
+    budget: Budget
+
+    def __init__(self, path: str | os.PathLike[str], budget: Budget | float | None = None) -> None:
+        object.__setattr__(self, "path", Path(path))
+        wanted = None if budget is None else as_budget(budget)
+        with locked(self.path):
+            if not self.path.exists():
+                if wanted is None:
+                    raise LedgerError(
+                        f"there is no ledger {self.path.name!r}; make it with sanitize.Ledger(path, budget), the "
+                        "budget of all releases together"
+                    )
+                Book.empty(wanted).write(self.path)
+        kept = Book.read(self.path).budget
+        if wanted is not None and wanted != kept:
+            raise LedgerError(f"the ledger {self.path.name!r} has the budget {kept!r}, not {wanted!r}")
+        object.__setattr__(self, "budget", kept)
+
+    def __len__(self) -> int:
+        """Releases recorded."""
+        return len(Book.read(self.path).entries)
+
+    def check(self, rows: Any, sanitizer: Sanitizer) -> LeakageReport:
+        """What one more release would tell together with all that are recorded; nothing is recorded.
+
+        Parameters
+        ----------
+        rows : DataFrame, pyarrow Table, array, or path of a Parquet file or folder
+            The table: the same rows as in every recorded release, with all columns those were made of.
+        sanitizer : Sanitizer
+            Fitted.
+
+        Returns
+        -------
+        LeakageReport
+            Of everything together, against the budget of the ledger.
+
+        Raises
+        ------
+        LedgerExceeded
+            If it would be more than the budget; a `BudgetExceeded` that says what is left.
+        LedgerError
+            If these are not the rows of the ledger, or the sensitive columns are others.
+        ColumnError
+            If the joint law is too large to measure and no theorem bounds it.
+        """
+        book = Book.read(self.path)
+        return together(book, Entry.of(_fitted(sanitizer), None), rows)[1]
+
+    def record(self, rows: Any, sanitizer: Sanitizer, *, key: Randomness = None) -> LeakageReport:
+        """Record a release, if all together stay within the budget. Do it before the release is handed out.
+
+        Parameters
+        ----------
+        rows, sanitizer
+            As in `check`.
+        key : NoiseKey or bytes, optional
+            Key of the noise, where it is not a fresh one of the operating system; ``random_state`` of the sanitizer by
+            default. A key that a recorded release used is refused, because equal noise is not independent.
+
+        Returns
+        -------
+        LeakageReport
+            Of everything together.
+
+        Raises
+        ------
+        LedgerExceeded, LedgerError, ColumnError
+            As in `check`; nothing is recorded then.
+        """
+        return self._spend(rows, sanitizer, key)[1]
+
+    @contextlib.contextmanager
+    def spending(
+        self, rows: Any, sanitizer: Sanitizer, *, key: Randomness = None, target: Path | None = None
+    ) -> Iterator[LeakageReport]:
+        """Record a release for the time of a block that makes it, and take it back if the block fails.
+
+        It is recorded before the block, so that a process that is killed has spent and not saved. Where ``target`` has
+        changed when the block fails, the entry stays, for somebody may have it.
+
+        Parameters
+        ----------
+        rows, sanitizer, key
+            As in `record`.
+        target : path, optional
+            What the block writes.
+        """
+        before = _stamp(target)
+        number, report = self._spend(rows, sanitizer, key)
+        try:
+            yield report
+        except BaseException:
+            if _stamp(target) == before:
+                with locked(self.path):
+                    Book.read(self.path).without(number).write(self.path)
+            raise
+
+    def _spend(self, rows: Any, sanitizer: Sanitizer, key: Randomness) -> tuple[str, LeakageReport]:
+        release = _fitted(sanitizer)
+        while True:
+            book = Book.read(self.path)
+            entry = Entry.of(release, _key_digest(book, sanitizer.random_state if key is None else key))
+            book, report = together(book, entry, rows)
+            with locked(self.path):
+                # Measuring may take long, so nobody waits for it; whoever was slower measures again.
+                now = Book.read(self.path)
+                if [old.number for old in now.entries] == [old.number for old in book.entries[:-1]]:
+                    book.write(self.path)
+                    return entry.number, report
+
+
+def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
+    """The ledger that a release was given, or that is in the file it was given."""
+    return ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger)
+
+
+def recorded(
+    ledger: Ledger | None, rows: Any, sanitizer: Sanitizer, *, key: bytes | None, target: Path | None
+) -> contextlib.AbstractContextManager[object]:
+    """The release in its ledger, if there is one, while a block writes it; see `Ledger.spending`."""
+    if ledger is None:
+        return contextlib.nullcontext()
+    return ledger.spending(rows, sanitizer, key=key, target=target)
+
+
+def _fitted(sanitizer: Sanitizer) -> Release:
+    release: Release | None = getattr(sanitizer, "_release", None)
+    if release is None:
+        raise InvalidParameter(f"this {type(sanitizer).__name__} is not fitted yet; call fit first")
+    if sanitizer.keep_sensitive:
+        raise InvalidParameter("keep_sensitive=True is not for release; drop it")
+    return release
+
+
+def _key_digest(book: Book, key: Randomness) -> str | None:
+    """Keyed digest of a key of the caller's; refused where a recorded release had the same."""
+    if key is None:
+        return None
+    words = random_words(key)
+    if not isinstance(words, NoiseKey):
+        return None  # a Generator moves on as it is used
+    digest = keyed_digest(book, b"key", words.key)
+    if any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):
+        raise InvalidParameter(
+            "a recorded release of these rows had the same key or seed; equal noise is not independent, so draw a "
+            "fresh key (or leave it at None)"
+        )
+    return digest
+
+
+def _stamp(target: Path | None) -> tuple[int, int] | None:
+    if target is None or not target.exists():
+        return None
+    state = target.stat()
+    return state.st_ino, state.st_mtime_ns

@@ -1,0 +1,171 @@
+"""A budget on the capacity of a whole channel, and randomized response calibrated to it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import xlogy
+
+from sanitize._checks import nats
+from sanitize.channel import Channel
+from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._data_independent.randomized_response import randomized_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+# A root is known to a few units in the last place; it is moved this share to the private side.
+ROOT_MARGIN = 1e-13
+# Capacities below this are held to be 0: the squares that they come from leave the range of doubles.
+NOTHING = 1e-290
+
+
+def randomized_response_capacity(n: int, epsilon: float) -> float:
+    """C = log n - H(Z) of n-ary randomized response, Z the law of a row, in nats [WXH Cor. 3, 4].
+
+    Every row is a permutation of one law and the columns sum alike, so the uniform input attains the bound of
+    [WXH Cor. 4]. For n = 2 this is log 2 - h(p) with flip probability p = 1/(1 + e^ε).
+
+    Parameters
+    ----------
+    n : int
+        Symbols, >= 1.
+    epsilon : float
+        Local differential privacy in nats, >= 0; inf keeps every symbol.
+
+    Returns
+    -------
+    float
+        Nats, between 0 and log n; its own size is its accuracy, down to ε = 1e-150.
+
+    Raises
+    ------
+    InvalidParameter
+        If n or epsilon is out of range.
+
+    Examples
+    --------
+    >>> round(randomized_response_capacity(2, 2.0), 6), round(randomized_response_capacity(5, 1.0), 6)
+    (0.327813, 0.109215)
+    """
+    n = check_size("n", n)
+    epsilon = nats("epsilon", epsilon)
+    if n == 1 or epsilon == 0:
+        return 0.0
+    if epsilon > 1:
+        return math.log(n) - _response_entropy(n, epsilon)
+    # Deviations of n P from 1; sum (1 + d) log(1 + d) - d over n cells has no first-order term to cancel.
+    other = -math.expm1(epsilon) / (math.exp(epsilon) + n - 1)
+    return (_information(-(n - 1) * other) + (n - 1) * _information(other)) / n
+
+
+def calibrate_randomized_response(n: int, capacity: float) -> float:
+    """The ε at which n-ary randomized response has a given capacity: log n - H(Z) = capacity [WXH Cor. 3, 4].
+
+    **Corrected**: in nats throughout (the paper's interval (0, 1) for n = 2 is in bits), and no noise at all
+    is needed, ε = inf, once the capacity reaches log n.
+
+    Parameters
+    ----------
+    n : int
+        Symbols, >= 1. For n = 2 the flip probability is p* = 1/(1 + e^ε).
+    capacity : float
+        Budget in nats, >= 0.
+
+    Returns
+    -------
+    float
+        Local differential privacy in nats, between 0 and inf, rounded to the private side.
+
+    Raises
+    ------
+    InvalidParameter
+        If n or capacity is out of range.
+
+    Examples
+    --------
+    >>> epsilon = calibrate_randomized_response(2, 0.3681)
+    >>> round(1 / (1 + math.exp(epsilon)), 4)    # flips one symbol in ten
+    0.1
+    """
+    n = check_size("n", n)
+    capacity = nats("capacity", capacity)
+    if capacity >= math.log(n):
+        return math.inf
+    if capacity < NOTHING:
+        return 0.0
+    entropy = math.log(n) - capacity
+
+    def off(log_epsilon: float) -> float:
+        epsilon = math.exp(log_epsilon)
+        if epsilon > 1 and entropy < capacity:  # near log n the entropy that is left has the digits
+            return math.log(entropy / _response_entropy(n, epsilon))
+        return math.log(randomized_response_capacity(n, epsilon) / capacity)
+
+    # C <= epsilon^2 / 8 for every epsilon-LDP channel; and beyond the upper end H(Z) < 1e-25.
+    return math.exp(root(off, math.log(8 * capacity) / 2 - 1e-9, math.log(64 + math.log(n))))
+
+
+def capacity_randomized_response(n: int, capacity: float) -> Channel:
+    """Randomized response over n symbols whose capacity is the budget: log n - H(Z) = capacity [WXH Cor. 3, 4].
+
+    Guarantee
+    ---------
+    max over P_X of I(X;Y) <= capacity for the integers that are sampled: the noise is rounded so that the local
+    DP never exceeds the calibrated ε, and the capacity grows with it.
+
+    Parameters
+    ----------
+    n : int
+        Symbols, >= 1.
+    capacity : float
+        Budget in nats, >= 0. From log n on, symbols are released as they are.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    InvalidParameter
+        If n or capacity is out of range.
+
+    Examples
+    --------
+    >>> capacity_randomized_response(2, 0.3681).matrix.round(3)
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
+    """
+    epsilon = calibrate_randomized_response(n, capacity)
+    return Channel.identity(int(n)) if math.isinf(epsilon) else randomized_response(n, epsilon)
+
+
+def root(off: Callable[[float], float], low: float, high: float) -> float:
+    """Root of an increasing function of the logarithm of a parameter, moved to the private (lower) side."""
+    found: float = brentq(off, low, high, xtol=1e-15, rtol=1e-15)
+    return found - ROOT_MARGIN
+
+
+def check_size(name: str, value: object) -> int:
+    """A whole number of symbols, >= 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidParameter(f"{name} must be a whole number >= 1, got {value!r}")
+    return int(value)
+
+
+def _response_entropy(n: int, epsilon: float) -> float:
+    """H(Z) of a row: all terms positive, so it keeps its digits where it is small."""
+    odds = (n - 1) * math.exp(-epsilon)  # of replacing to keeping
+    replaced = odds * epsilon / (1 + odds) if odds else 0.0
+    return math.log1p(odds) + replaced
+
+
+def _information(deviation: float) -> float:
+    """(1 + d) log(1 + d) - d, by its series d^2/2 - d^3/6 + ... where d is small."""
+    if abs(deviation) > 0.03:
+        return float(xlogy(1 + deviation, 1 + deviation)) - deviation
+    return sum((-deviation) ** j / (j * (j - 1)) for j in range(2, 14))

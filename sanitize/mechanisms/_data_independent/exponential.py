@@ -1,0 +1,233 @@
+"""The rank-exponential channel, calibrated to a capacity [WXH §4.3]."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.special import zeta
+
+from sanitize._checks import nats
+from sanitize.channel import SCALE, Channel, Stage
+from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._data_independent.calibration import NOTHING, check_size, root
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Distance = Literal["line", "circle"]
+
+_MOST_CELLS = 1 << 24
+# Coefficients of x coth x - 1 - log(sinh x / x) in x^2, x^4, ...: 2 (-1)^{j+1} zeta(2j) (1 - 1/2j) / pi^{2j}.
+_ORDERS = np.arange(1, 16)
+_SERIES = 2 * (-1.0) ** (_ORDERS + 1) * zeta(2 * _ORDERS) * (1 - 1 / (2 * _ORDERS)) / math.pi ** (2 * _ORDERS)
+
+
+def exponential_entropy(k: int, rate: float) -> float:
+    """H(Z) = log((1-e^{-kλ})/(1-e^{-λ})) + λ/(e^λ-1) - kλ/(e^{kλ}-1) of the law ∝ e^{-jλ}, j < k [WXH (82)].
+
+    **Corrected**: it holds for every λ > 0, not only for λ <= 1, and decreases strictly from log k to 0.
+
+    Parameters
+    ----------
+    k : int
+        Outputs, >= 1.
+    rate : float
+        λ = 1/N, >= 0; inf puts all mass on rank 0.
+
+    Returns
+    -------
+    float
+        Nats.
+
+    Raises
+    ------
+    InvalidParameter
+        If k or rate is out of range.
+
+    Examples
+    --------
+    >>> round(exponential_entropy(5, 1.0), 6), round(exponential_entropy(5, 0.0), 6)
+    (0.999973, 1.609438)
+    """
+    k, rate = check_size("k", k), nats("rate", rate)
+    if k == 1 or rate > 1000:
+        return 0.0
+    if rate < 0.5:
+        return math.log(k) - _deficit(k, rate)
+    ratio = math.log1p(-math.exp(-k * rate)) - math.log1p(-math.exp(-rate))
+    return ratio + _share(rate) - _share(k * rate)
+
+
+def calibrate_exponential(k: int, capacity: float) -> float:
+    """The largest λ with log k - H(Z) <= capacity, the root of [WXH (83)] taken with equality.
+
+    λ is unique because H(Z) decreases strictly. The bound log k - H(Z) on the capacity is attained for
+    distances on a line or a circle; for others the channel may have less [WXH Cor. 5, an upper bound].
+
+    Parameters
+    ----------
+    k : int
+        Outputs, >= 1.
+    capacity : float
+        Budget in nats, >= 0; from log k on no noise is needed and λ = inf.
+
+    Returns
+    -------
+    float
+        λ between 0 and inf, rounded to the private side.
+
+    Raises
+    ------
+    InvalidParameter
+        If k or capacity is out of range.
+
+    Examples
+    --------
+    >>> [round(calibrate_exponential(5, eps), 4) for eps in (0.1, 0.5, 1.0)]
+    [0.327, 0.8585, 1.6366]
+    """
+    k, capacity = check_size("k", k), nats("capacity", capacity)
+    if capacity >= math.log(k):
+        return math.inf
+    if capacity < NOTHING:
+        return 0.0
+    entropy = math.log(k) - capacity
+
+    def off(log_rate: float) -> float:
+        rate = math.exp(log_rate)
+        if rate >= 0.5 and entropy < capacity:  # near log k the entropy that is left has the digits
+            return math.log(entropy / exponential_entropy(k, rate))
+        return math.log(_deficit(k, rate) / capacity)
+
+    # log k - H(Z) <= λ²(k²-1)/24 bounds the root from below.
+    low = math.log(24 * capacity / (k * k - 1)) / 2
+    return math.exp(root(off, low - 1e-9, max(low, 0.0) + 5))
+
+
+def exponential_channel(
+    n: int,
+    *,
+    capacity: float | None = None,
+    rate: float | None = None,
+    distance: Distance | ArrayLike = "line",
+) -> Channel:
+    """P(y|x) ∝ exp(-λ rank of y by its distance from x): every row a permutation of one law [WXH Def. 15].
+
+    Guarantee
+    ---------
+    max over P_X of I(X;Y) <= log k - H(Z) <= capacity [WXH Cor. 4, 5], for the integers that are sampled: all
+    ranks but the first are rounded up, which makes the law flatter and its entropy larger.
+
+    Parameters
+    ----------
+    n : int
+        Input symbols, >= 1.
+    capacity : float, optional
+        Budget in nats; λ is calibrated to it. Give this or ``rate``.
+    rate : float, optional
+        λ itself, >= 0; inf releases the nearest output for sure.
+    distance : {"line", "circle"} or array-like of shape (n, k)
+        |x - y| on a line or around a circle, or a matrix of distances (ranks are distances too). Ties go to
+        the lower index; on a circle to the right neighbour, which keeps it symmetric.
+
+    Returns
+    -------
+    Channel
+        From n to k outputs (k = n for a line or a circle).
+
+    Raises
+    ------
+    InvalidParameter
+        If both or neither of capacity and rate are given, or an argument is out of range.
+
+    Examples
+    --------
+    >>> exponential_channel(3, rate=np.log(2), distance="circle").matrix.round(4)
+    array([[0.5714, 0.2857, 0.1429],
+           [0.1429, 0.5714, 0.2857],
+           [0.2857, 0.1429, 0.5714]])
+    """
+    n = check_size("n", n)
+    ranks = _ranks(n, distance)
+    k = ranks.shape[1]
+    if (capacity is None) == (rate is None):
+        raise InvalidParameter("give either capacity or rate, and not both")
+    if rate is None:
+        rate = calibrate_exponential(k, capacity)  # type: ignore[arg-type]
+    rate = nats("rate", rate)
+    if math.isinf(rate) or k == 1:
+        return Channel((Stage.deterministic(ranks.argmin(axis=1), k),))
+    ladder = _ladder(k, rate)
+    if ladder[0] <= ladder[1]:  # flat to within rounding: one law for all inputs, which tells nothing
+        flat = np.full(k, SCALE // k, np.int64)
+        flat[: SCALE % k] += 1
+        start = Stage.deterministic(np.zeros(n, np.int32), 1)
+        return Channel((start, Stage(np.array([0, k]), np.arange(k, dtype=np.int32), flat, k)))
+    indices = np.tile(np.arange(k, dtype=np.int32), n)
+    return Channel((Stage(np.arange(0, n * k + 1, k), indices, ladder[ranks].ravel(), k),))
+
+
+def _ranks(n: int, distance: Distance | ArrayLike) -> NDArray[np.intp]:
+    """Rank of each output by its distance from each input, shape (n, k), every row a permutation."""
+    if isinstance(distance, str):
+        if distance not in ("line", "circle"):
+            raise InvalidParameter(f"distance must be 'line', 'circle' or a matrix (n, k), got {distance!r}")
+        _check_cells(n, n)
+        x, y = np.arange(n)[:, None], np.arange(n)
+        if distance == "circle":
+            ahead = (y - x) % n
+            return np.where(2 * ahead <= n, np.maximum(2 * ahead - 1, 0), 2 * (n - ahead))
+        given = np.abs(x - y)
+    else:
+        try:
+            given = np.asarray(distance, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)") from None
+        if given.ndim != 2 or len(given) != n or given.shape[1] < 1:
+            raise InvalidParameter(f"distance must have shape ({n}, k) with k >= 1, got {given.shape}")
+        if not np.isfinite(given).all() or (given < 0).any():
+            raise InvalidParameter("distance must be finite numbers >= 0")
+        _check_cells(*given.shape)
+    return np.argsort(np.argsort(given, axis=1, kind="stable"), axis=1, kind="stable")
+
+
+def _ladder(k: int, rate: float) -> NDArray[np.int64]:
+    """Integer probability of each rank: all but the first rounded up, the first takes the rest."""
+    with decimal.localcontext(decimal.Context(prec=60)):
+        ratio = (-Decimal(rate)).exp()
+        powers = [Decimal(1)]
+        for _ in range(k - 1):
+            powers.append(powers[-1] * ratio)
+        unit = SCALE / sum(powers, Decimal(0))
+        weights = [0, *(max(1, math.ceil(unit * power)) for power in powers[1:])]
+    weights[0] = max(0, SCALE - sum(weights))
+    return np.array(weights, np.int64)
+
+
+def _deficit(k: int, rate: float) -> float:
+    """F(kλ/2) - F(λ/2) = log k - H(Z), F(x) = x coth x - 1 - log(sinh x / x); exact to its last digits."""
+    return _growth(k * rate / 2) - _growth(rate / 2)
+
+
+def _growth(x: float) -> float:
+    """F(x), by its series x²/6 - x⁴/60 + ... where x is small."""
+    if x < 0.5:
+        return float(_SERIES @ (x * x) ** _ORDERS)
+    return _share(2 * x) - 1 + math.log(2 * x) - math.log1p(-math.exp(-2 * x))
+
+
+def _share(x: float) -> float:
+    """Return x / (e^x - 1), 0 where e^x overflows."""
+    return x / math.expm1(x) if x < 700 else 0.0
+
+
+def _check_cells(n: int, k: int) -> None:
+    if n * k > _MOST_CELLS:
+        raise InvalidParameter(
+            f"an exponential channel from {n} to {k} symbols is a dense matrix of more than 2^24 cells; "
+            "merge or bin symbols first"
+        )

@@ -1,0 +1,239 @@
+"""The Gaussian channel calibrated to a capacity, released on a grid as a finite channel."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from sanitize._checks import nats
+from sanitize.alphabet import Alphabet
+from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, known_values_capacity
+from sanitize.channel import SCALE, Channel, Stage
+from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._data_independent.calibration import NOTHING, root
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Method = Literal["exact", "closed_form"]
+
+# Beyond this many known values the whole interval is used: it needs barely more noise.
+_FEW_VALUES = 32
+_MOST_CELLS = 1 << 24
+# Values this many standard deviations apart are never confused, in doubles.
+_FAR = 40.0
+# C(40) is 3.01 nats.
+_MOST_NATS = 3.0
+# Up to about this amplitude the best input on [-A, A] is one of the two ends.
+_TWO_POINTS = 1.665
+
+
+def gaussian_noise_variance(
+    half_range: float, capacity: float, method: Method = "exact", *, values: ArrayLike | None = None
+) -> float:
+    """Least variance N of Gaussian noise that keeps the capacity of Y = f + Z, |f| <= T, within a budget.
+
+    ``exact`` solves C(T/√N) = ε with the amplitude-constrained capacity C [Smith]; ``closed_form`` is
+    N = T²/(e^{2ε} - 1). **Corrected**: [WXH Cor. 6] prints the latter as the capacity itself. It is an upper
+    bound (the input is bounded in amplitude, not in power) and its noise suffices, but it is more than needed:
+    twice as much at ε = 1, three times at ε = 2. T is half the range of f, after centring.
+
+    Parameters
+    ----------
+    half_range : float
+        T, finite and >= 0.
+    capacity : float
+        ε in nats, >= 0. At 0 no finite noise suffices and N = inf.
+    method : {"exact", "closed_form"}
+        ``exact`` takes at most 3 nats.
+    values : array-like of shape (k,), optional
+        What f can be, if that is known: still less noise suffices, and none from log k nats on. For ``exact``.
+
+    Returns
+    -------
+    float
+        N in the unit of f squared, rounded to the private side: the certified upper end of the capacity is
+        within the budget.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is out of range, or the values do not lie in an interval of length 2T.
+
+    Examples
+    --------
+    >>> [round(gaussian_noise_variance(1.0, 1.0, method), 6) for method in ("exact", "closed_form")]
+    [0.075982, 0.156518]
+    >>> round(gaussian_noise_variance(1.0, 1.0, values=[-1, 0, 1]), 6)
+    0.068818
+    """
+    epsilon = nats("capacity", capacity)
+    t = nats("half_range", half_range)
+    if math.isinf(t):
+        raise InvalidParameter(f"half_range must be finite, got {half_range}")
+    if method not in ("exact", "closed_form"):
+        raise InvalidParameter(f"method must be 'exact' or 'closed_form', got {method!r}")
+    known = None if values is None else _known(values, t)
+    if t == 0 or math.isinf(epsilon):
+        return 0.0
+    if epsilon < NOTHING:
+        return math.inf
+    if method == "closed_form":
+        return t * t / math.expm1(2 * epsilon) if epsilon < 350 else 0.0
+    if known is not None and epsilon >= math.log(len(known)):
+        return 0.0
+    amplitude = _interval_amplitude(epsilon) if known is None else _known_amplitude(known / t, epsilon)
+    return (t / amplitude) ** 2
+
+
+def gaussian_channel(
+    values: ArrayLike,
+    capacity: float,
+    *,
+    step: float,
+    reach: float = 4.0,
+    method: Method = "exact",
+) -> Channel:
+    """Release a number from a known set with Gaussian noise, rounded to a grid: a finite channel.
+
+    Guarantee
+    ---------
+    max over P_X of I(X;Y) <= capacity. The noise is calibrated for the continuous channel; rounding to the
+    grid and folding both tails into the end points only process its output. Probabilities are integers over
+    2^62 read off the normal distribution, and every leakage of the release is computed from them.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        What X may be, strictly ascending; n >= 2. Up to 32 values are used as they are by ``exact``; for more,
+        all numbers between the ends count as possible. T is half their range.
+    capacity : float
+        Budget in nats, > 0 (at 0 no finite noise suffices).
+    step : float
+        Distance of the output grid's points, > 0. The grid starts from the first value.
+    reach : float
+        Standard deviations of noise that the grid extends beyond the values, >= 0. What would fall outside is
+        released as the end point: a bias at the ends, none in the middle. 0 keeps releases within the range.
+    method : {"exact", "closed_form"}
+        As in `gaussian_noise_variance`.
+
+    Returns
+    -------
+    Channel
+        Inputs are the values, outputs the points of the grid.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is out of range, or the channel would have more than 2^24 entries.
+
+    Examples
+    --------
+    >>> channel = gaussian_channel([0.0, 1.0, 2.0], 0.5, step=1.0, reach=0)
+    >>> channel.outputs.symbols, channel.matrix[1].round(3).tolist()
+    ((0.0, 1.0, 2.0), [0.24, 0.52, 0.24])
+    """
+    x = _values(values)
+    epsilon = nats("capacity", capacity)
+    if epsilon < NOTHING:
+        raise InvalidParameter("capacity must be > 0: at 0 no finite noise suffices, so release nothing")
+    for name, value, least in (("step", step, "> 0"), ("reach", reach, ">= 0")):
+        if not math.isfinite(nats(name, value)) or (value == 0 and name == "step"):
+            raise InvalidParameter(f"{name} must be a finite number {least}, got {value}")
+    known = x if len(x) <= _FEW_VALUES else None
+    half_range = float(x[-1] - x[0]) / 2
+    if epsilon >= math.log(len(x)) and method == "exact":
+        deviation = 0.0
+    else:
+        deviation = math.sqrt(gaussian_noise_variance(half_range, epsilon, method, values=known))
+    beyond = math.ceil(reach * deviation / step)
+    n_points = 2 * beyond + math.ceil((x[-1] - x[0]) / step - 1e-9) + 1
+    if n_points * len(x) > _MOST_CELLS:
+        raise InvalidParameter(
+            f"the channel would have {len(x)} x {n_points} entries, more than 2^24; take a larger step or a "
+            "smaller reach"
+        )
+    grid = x[0] + step * np.arange(-beyond, n_points - beyond)
+    inputs, outputs = Alphabet(("x",), x.tolist()), Alphabet(("y",), (grid + 0.0).tolist())
+    if deviation == 0 or n_points == 1:
+        nearest = np.abs(x[:, None] - grid).argmin(axis=1)
+        return Channel((Stage.deterministic(nearest, n_points),), inputs, outputs)
+    weights = _cells((grid[:-1] + step / 2 - x[:, None]) / deviation)
+    indptr = np.arange(0, weights.size + 1, n_points)
+    indices = np.tile(np.arange(n_points, dtype=np.int32), len(x))
+    return Channel((Stage(indptr, indices, weights.ravel(), n_points),), inputs, outputs)
+
+
+def _cells(edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Integer probabilities of the cells between edges (n, k - 1), the outer cells open: rows sum to 2^62."""
+    tail = np.rint(ndtr(-np.abs(edges)) * SCALE).astype(np.int64)  # digits are kept on both sides
+    below = np.where(edges <= 0, tail, SCALE - tail)
+    weights = np.diff(below, axis=1, prepend=0, append=SCALE)
+    # A normal law reaches every cell: one unit where its mass is below 2^-63, from the largest cell.
+    lifted: NDArray[np.int64] = np.maximum(weights, 1)
+    largest = weights.argmax(axis=1)
+    lifted[np.arange(len(lifted)), largest] -= (lifted - weights).sum(axis=1)
+    return lifted
+
+
+def _interval_amplitude(epsilon: float) -> float:
+    """Largest A with C(A) <= ε, between the input of bounded power and the uniform one."""
+    if epsilon > _MOST_NATS:
+        raise InvalidParameter(
+            f"method='exact' takes a capacity of at most {_MOST_NATS:g} nats, got {epsilon}; use "
+            "method='closed_form', which is valid too"
+        )
+    low = math.sqrt(math.expm1(2 * epsilon))
+    high = min(LARGEST_AMPLITUDE, low * math.sqrt(math.pi * math.e / 2) * (1 + 1e-9))
+
+    def off(log_amplitude: float) -> float:
+        return math.log(amplitude_capacity(math.exp(log_amplitude)).upper / epsilon)
+
+    return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high)))
+
+
+def _known_amplitude(units: NDArray[np.float64], epsilon: float) -> float:
+    """Largest A at which the values A u, |u| <= 1, have capacity at most ε < log k."""
+    if epsilon <= amplitude_capacity(_TWO_POINTS).value:  # the two outer values alone are best on the interval
+        return _interval_amplitude(epsilon) / float(units[-1])
+
+    def off(log_amplitude: float) -> float:
+        return math.log(known_values_capacity(math.exp(log_amplitude) * units, 1e-11).upper / epsilon)
+
+    low = math.log(math.expm1(2 * epsilon)) / 2 - 1e-6
+    high = low + 1
+    while off(high) < 0:
+        high += 1
+        if math.exp(high) * np.diff(units).min() > _FAR:
+            return math.exp(high - 1)
+    return math.exp(root(off, low, high))
+
+
+def _known(values: ArrayLike, half_range: float) -> NDArray[np.float64]:
+    """Distinct known values, centred."""
+    x = np.unique(_numbers(values))
+    middle = (x[0] + x[-1]) / 2
+    if x[-1] - middle > half_range * (1 + 1e-12):
+        raise InvalidParameter(f"values must lie within half_range = {half_range:g} of their middle")
+    centred: NDArray[np.float64] = x - middle
+    return centred
+
+
+def _values(values: ArrayLike) -> NDArray[np.float64]:
+    x = _numbers(values)
+    if len(x) < 2 or (np.diff(x) <= 0).any():
+        raise InvalidParameter("values must be two or more numbers in strictly ascending order")
+    return x + 0.0
+
+
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        x = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter("values must be numbers") from None
+    if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
+        raise InvalidParameter(f"values must be a vector of finite numbers, got shape {x.shape}")
+    return x

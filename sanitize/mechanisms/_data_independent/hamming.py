@@ -1,0 +1,233 @@
+"""Channels on databases of n records that decay with the Hamming distance, and products of channels [WYZ]."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._checks import nats, probabilities
+from sanitize.channel import SCALE, Channel, Stage
+from sanitize.errors import InvalidBudget, InvalidDistribution, InvalidParameter
+from sanitize.mechanisms._data_independent.calibration import check_size
+from sanitize.mechanisms._data_independent.randomized_response import randomized_response
+from sanitize.tradeoff import identifiability_threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.alphabet import Alphabet
+
+_MOST_ENTRIES = 1 << 25
+_MOST_DATABASES = 1024
+_AMPLE = 1e-6
+_ROUNDING = 1e-14
+
+
+def product_channel(
+    channels: Sequence[Channel], inputs: Alphabet | None = None, outputs: Alphabet | None = None
+) -> Channel:
+    """Each coordinate through its own channel, independently: P(y|x) = prod_j P_j(y_j|x_j).
+
+    Capacities add up, and so do the local DP of the factors where a neighbour may differ in every coordinate.
+    Symbols are tuples in lexicographic order, the first coordinate most significant; each factor stays a stage
+    of its own, so the product matrix is never formed.
+
+    Parameters
+    ----------
+    channels : sequence of Channel
+        At least one.
+    inputs, outputs : Alphabet, optional
+        Symbols of the tuples; integers by default.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no channel, or the stages would have more than 2^25 entries.
+
+    Examples
+    --------
+    >>> one = Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])
+    >>> product_channel([one, one]).matrix[0]
+    array([0.5625, 0.1875, 0.1875, 0.0625])
+    """
+    if not channels:
+        raise InvalidParameter("channels must hold at least one channel")
+    plan = []
+    before, after = 1, math.prod(channel.n_inputs for channel in channels)
+    for channel in channels:
+        after //= channel.n_inputs
+        plan += [(stage, before, after) for stage in channel.stages]
+        before *= channel.n_outputs
+    entries = sum(left * len(stage.indices) * right for stage, left, right in plan)
+    if entries > _MOST_ENTRIES or before > _MOST_ENTRIES:
+        raise InvalidParameter(
+            f"the product channel would have {entries} entries and {before} outputs, more than 2^25; "
+            "take fewer coordinates or fewer symbols in each"
+        )
+    return Channel(tuple(_along(stage, left, right) for stage, left, right in plan), inputs, outputs)
+
+
+def _along(stage: Stage, before: int, after: int) -> Stage:
+    """Let a stage act on the middle coordinate of (before, middle, after): identity x stage x identity."""
+    sizes = np.diff(stage.indptr)
+    # Rows in the order (b, x, a); each has the entries of the stage's row x.
+    row = np.tile(np.repeat(np.arange(stage.n_inputs), after), before)
+    b = np.repeat(np.arange(before), stage.n_inputs * after)
+    a = np.tile(np.arange(after), before * stage.n_inputs)
+    counts = sizes[row]
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    entry = np.repeat(stage.indptr[row] - indptr[:-1], counts) + np.arange(indptr[-1])
+    outputs = (np.repeat(b, counts) * stage.n_outputs + stage.indices[entry]) * after + np.repeat(a, counts)
+    return Stage(indptr, outputs.astype(np.int32), stage.weights[entry], before * stage.n_outputs * after)
+
+
+def hamming_channel(n_records: int, n_letters: int, epsilon: float) -> Channel:
+    """E_d: P(y|x) = e^{-ε d(x,y)} / (1 + (m-1) e^{-ε})^n, d the number of records that differ [WYZ (27)].
+
+    Databases are numbered 0 .. m^n - 1 with the first record most significant. The channel is randomized
+    response on every record.
+
+    Guarantee
+    ---------
+    ε-differential privacy: P(y|x) <= e^ε P(y|x') for x, x' that differ in one record [WYZ Lemma 5], exactly
+    for the integers that are sampled. The expected distance is h(ε) = n / (1 + e^ε/(m-1)) for every x, up to
+    that rounding (it can only grow).
+
+    Parameters
+    ----------
+    n_records, n_letters : int
+        n and m, each >= 1.
+    epsilon : float
+        Nats, finite and >= 0.
+
+    Returns
+    -------
+    Channel
+        One stage a record, m^n inputs and outputs.
+
+    Raises
+    ------
+    InvalidParameter, InvalidBudget
+        If an argument is out of range or the channel is too large.
+
+    Examples
+    --------
+    >>> hamming_channel(2, 2, np.log(3)).matrix[0]
+    array([0.5625, 0.1875, 0.1875, 0.0625])
+    """
+    n, m = check_size("n_records", n_records), check_size("n_letters", n_letters)
+    if m > 1 and n * math.log(m) > math.log(_MOST_ENTRIES):
+        raise InvalidParameter(f"n_letters ** n_records must be at most 2^25 databases, got {m} ** {n}")
+    return product_channel([randomized_response(m, epsilon)] * n)
+
+
+def identifiability_channel(prior: ArrayLike, n_records: int, epsilon: float) -> Channel:
+    """E_i: P(y|x) = p_Y(y) e^{-ε d(x,y)} / (P_X(x) (1 + (m-1) e^{-ε})^n), p_Y = T^{-1} P_X [WYZ (26)].
+
+    Guarantee
+    ---------
+    ε-identifiability: P(x|y) <= e^ε P(x'|y) for x, x' that differ in one record, expected distance h(ε), and
+    least I(X;Y) at that distance [WYZ Lemma 4, Theorem 2]. Under the same prior its differential privacy is at
+    most ε + ε_X. For one record the integers that are sampled are rounded so that it holds for them too; for
+    several records log-ratios may exceed ε by 2^-62 over the smallest entry.
+
+    Parameters
+    ----------
+    prior : array-like of shape (m ** n_records,)
+        Law of the database, first record most significant; all entries > 0, at most 1024 of them.
+    n_records : int
+        n >= 1.
+    epsilon : float
+        Nats, finite, at least ``identifiability_threshold(prior, n_records)``.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    InvalidDistribution
+        If the prior is not a law with full support on m^n databases.
+    InvalidParameter, InvalidBudget
+        If epsilon is not a finite number, or below the threshold, where the formula gives negative entries.
+
+    Examples
+    --------
+    >>> identifiability_channel([0.6, 0.4], 1, np.log(3)).matrix.round(4)
+    array([[0.875 , 0.125 ],
+           [0.4375, 0.5625]])
+    """
+    p, m, n = _database_law(prior, n_records)
+    if not math.isfinite(nats("epsilon", epsilon)):
+        raise InvalidBudget(f"epsilon must be finite and >= 0, got {epsilon}")
+    parts = _interactions(p, m, n)
+    if m == 1 or (epsilon == 0 and not parts.any()):  # T has one row: every input draws from the same law
+        return hamming_channel(n, m, 0.0)
+    # At the threshold itself one entry is zero up to rounding.
+    if epsilon == 0 or (p_y := _output_law(p, parts, m, epsilon)).min() < -_ROUNDING:
+        least = identifiability_threshold(p, n)
+        raise InvalidParameter(f"epsilon must be at least {least:.9g} nats for this prior, got {epsilon}")
+    one = np.full((m, m), math.exp(-epsilon))
+    np.fill_diagonal(one, 1.0)
+    kernel: NDArray[np.float64] = np.ones((1, 1))
+    for _ in range(n):
+        kernel = np.kron(kernel, one / (1 + (m - 1) * math.exp(-epsilon))).astype(np.float64)
+    return Channel((_rounded_up(kernel * np.maximum(p_y, 0.0) / p[:, None]),))
+
+
+def _rounded_up(matrix: NDArray[np.float64]) -> Stage:
+    """Integers rounded up, what they are too much taken from the letter kept: posteriors only get flatter."""
+    weights = np.ceil(matrix * SCALE).astype(np.int64)
+    rows = np.arange(len(weights))
+    giver = np.where(np.diagonal(matrix) > _AMPLE, rows, weights.argmax(axis=1))
+    weights[rows, giver] -= weights.sum(axis=1) - SCALE
+    filled = weights > 0
+    indptr = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
+    return Stage(indptr, np.nonzero(filled)[1].astype(np.int32), weights[filled], len(weights))
+
+
+def _database_law(prior: ArrayLike, n_records: int) -> tuple[NDArray[np.float64], int, int]:
+    """The prior with its number of letters and records."""
+    n = check_size("n_records", n_records)
+    p = probabilities(prior)
+    m = round(len(p) ** (1 / n))
+    if m**n != len(p):
+        raise InvalidDistribution(f"prior must have m ** {n} entries for some m, got {len(p)}")
+    if len(p) > _MOST_DATABASES:
+        raise InvalidDistribution(f"prior must have at most {_MOST_DATABASES} entries, got {len(p)}")
+    if (p == 0).any():
+        raise InvalidDistribution("prior must be positive on every database: no identifiability level exists else")
+    return p, m, n
+
+
+def _interactions(p: NDArray[np.float64], m: int, n: int) -> NDArray[np.float64]:
+    """Parts of a law by order of interaction, shape (n, m^n): T^{-1} multiplies order k by (1/r)^k.
+
+    In rational arithmetic, so that a part that vanishes (at a uniform or independent law) is exactly 0.
+    """
+    exact = np.array([Fraction(value) for value in p.tolist()], dtype=object).reshape((m,) * n)
+    parts = [exact]
+    for axis in range(n):
+        split = [np.zeros_like(exact) for _ in range(len(parts) + 1)]
+        for order, part in enumerate(parts):
+            mean = part.sum(axis=axis, keepdims=True) * Fraction(1, m)
+            split[order] = split[order] + mean
+            split[order + 1] = split[order + 1] + (part - mean)
+        parts = split
+    return np.array([part.ravel().astype(np.float64) for part in parts[1:]])
+
+
+def _output_law(p: NDArray[np.float64], parts: NDArray[np.float64], m: int, epsilon: float) -> NDArray[np.float64]:
+    """p_Y = P + sum_k ((1/r)^k - 1) part_k with 1/r = 1 + m/(e^ε - 1): nothing cancels for large ε."""
+    log_gain = math.log1p(m / math.expm1(epsilon))
+    law: NDArray[np.float64] = p + np.expm1(np.arange(1, len(parts) + 1) * log_gain) @ parts
+    return law

@@ -1,0 +1,72 @@
+"""The best partition of a few letters into safe sets, by dynamic programming over sets of letters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import xlogy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._merging.risks import SetRisks
+
+
+def exact_partition(letters: NDArray[np.float64], p_x: NDArray[np.float64], risks: SetRisks) -> list[list[int]]:
+    """Partition of k letters, given by the columns that judge them and by P(x), into safe sets of least H(X|Y).
+
+    best[A] = min over safe B in A that hold A's lowest letter of cost(B) + best[A - B], where
+    cost(B) = Σ_{x in B} P(x) log(P(B) / P(x)). Sets are bit masks, and a set that is itself a union of disjoint
+    safe sets is skipped: splitting never loses utility.
+
+    Returns
+    -------
+    list of list of int
+        Blocks; empty when the letters together are not safe.
+    """
+    k = len(p_x)
+    columns = np.zeros((len(letters), 1))
+    mass, terms = np.zeros(1), np.zeros(1)
+    for x in range(k):
+        columns = np.concatenate([columns, columns + letters[:, [x]]], axis=1)
+        mass = np.concatenate([mass, mass + p_x[x]])
+        terms = np.concatenate([terms, terms + xlogy(p_x[x], p_x[x])])
+    cost = xlogy(mass, mass) - terms
+    safe = np.zeros(1 << k, np.bool_)
+    safe[1:] = risks.safe(columns[:, 1:])
+    size = np.zeros(1 << k, np.int8)
+    for x in range(k):
+        size[1 << x : 2 << x] = size[: 1 << x] + 1
+
+    best = np.full(1 << k, np.inf)
+    chosen = np.zeros(1 << k, np.int64)
+    best[0] = 0.0
+    for lowest in range(k - 1, -1, -1):
+        sets = (np.arange(1 << (k - 1 - lowest)) * 2 + 1) << lowest
+        sets = sets[safe[sets]]
+        for block in sets[np.argsort(size[sets], kind="stable")].tolist():
+            if np.isfinite(best[block]) and best[block] <= cost[block]:
+                continue
+            rest = _subsets_of([x for x in range(lowest + 1, k) if not block >> x & 1])
+            total = cost[block] + best[rest]
+            union = rest | block
+            better = total < best[union]
+            best[union[better]] = total[better]
+            chosen[union[better]] = block
+    blocks, left = [], (1 << k) - 1
+    if not np.isfinite(best[left]):
+        return []
+    while left:
+        block = int(chosen[left])
+        blocks.append([x for x in range(k) if block >> x & 1])
+        left ^= block
+    return blocks
+
+
+def _subsets_of(letters: list[int]) -> NDArray[np.int64]:
+    """All subsets of some letters, as bit masks."""
+    masks = np.zeros(1, np.int64)
+    for x in letters:
+        masks = np.concatenate([masks, masks | (1 << x)])
+    return masks

@@ -1,0 +1,244 @@
+"""Certified lower bound on min H(v) - μ·v over Π: branch and bound on boxes, H replaced by its chords.
+
+H is concave and separable, so on a box its chord in each coordinate bounds it from below and the bound is a
+linear program. Reduced costs shrink the box, the chords rise, and the program is solved again; where that
+stalls, the coordinate with the largest distance between H and its chord is split.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+from scipy.special import entr
+
+from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._random_response.polytope import ResponsePolytope
+
+_BATCH = 128
+_ROUNDS = 6
+_WORTHWHILE = 0.02  # share of a box that tightening must remove to be tried again
+# Ten times what 200 letters need. More open boxes are rounding that splits for ever, and would fill the memory.
+_MOST_OPEN = 1 << 17
+_EDGE = 0.1  # splits keep this distance, as a share of the side, from its ends
+
+
+@dataclass(eq=False)
+class Certificate:
+    """What branch and bound proved.
+
+    Attributes
+    ----------
+    bound : float
+        Mixtures of Π into P_X are worth at least μ·P_X + bound.
+    points : ndarray of shape (K, n)
+        Points of Π below the target, if any were met: the search stops at the first batch that has some.
+    bases : ndarray of shape (K, m)
+    n_nodes : int
+    """
+
+    bound: float
+    points: NDArray[np.float64]
+    bases: NDArray[np.intp]
+    n_nodes: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """A box as it waits in the heap: few letters have a lower side, and upper sides are rounded up."""
+
+    letters: NDArray[np.intp]
+    low: NDArray[np.float64]
+    high: NDArray[np.float32]
+    basis: NDArray[np.intp]
+    bound: float
+
+    @classmethod
+    def of(cls, low: NDArray[np.float64], high: NDArray[np.float64], boxes: _Boxes, k: int) -> _Node:
+        """One side of the k-th box."""
+        letters = np.flatnonzero(low)
+        short = high.astype(np.float32)
+        short = np.where(short < high, np.nextafter(short, np.float32(np.inf)), short)
+        return cls(letters, low[letters], short, boxes.basis[k].copy(), float(boxes.bound[k]))
+
+
+@dataclass(eq=False)
+class _Boxes:
+    """K boxes with the best bound and the last basis known for each."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    basis: NDArray[np.intp]
+    bound: NDArray[np.float64]
+    point: NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.point = self.low.copy()
+
+
+class _Tree:
+    """Boxes of one search, worst first; whatever is not in the heap any more has a bound of at least the target."""
+
+    def __init__(self, polytope: ResponsePolytope, mu: NDArray[np.float64], target: float) -> None:
+        self.polytope, self.mu, self.target = polytope, mu, target
+        self.n_nodes = 0
+        self.heap: list[tuple[float, int, _Node]] = []
+        self._serial = 0
+
+    @property
+    def has_roots(self) -> bool:
+        """Whether some of the first boxes have not been bounded yet."""
+        return self.n_nodes <= self.polytope.n
+
+    @property
+    def bound(self) -> float:
+        """H - μ·v on Π is at least this."""
+        return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
+
+    def step(self) -> tuple[_Boxes, NDArray[np.intp]]:
+        """Bound and split the next batch of boxes; which of them are open."""
+        boxes = self._roots() if self.has_roots else self._worst()
+        self.n_nodes += len(boxes.low)
+        _tighten(self.polytope, self.mu, self.target, boxes)
+        open_ = np.flatnonzero(boxes.bound < self.target)
+        for k, j, at in zip(open_, *_split(boxes, open_), strict=True):
+            below, above = boxes.high[k].copy(), boxes.low[k].copy()
+            below[j] = above[j] = at
+            for low, high in ((boxes.low[k], below), (above, boxes.high[k])):
+                node = _Node.of(low, high, boxes, int(k))
+                heapq.heappush(self.heap, (node.bound, self._serial, node))
+                self._serial += 1
+        return boxes, open_
+
+    def _roots(self) -> _Boxes:
+        # Either one letter has at least half of the mass, and no other has more, or no letter has more than half.
+        n, first = self.polytope.n, self.n_nodes
+        k = min(_BATCH, n + 1 - first)
+        low, high = np.zeros((k, n)), np.full((k, n), 0.5)
+        row = np.arange(min(k, n - first))
+        low[row, first + row], high[row, first + row] = 0.5, 1.0
+        return _Boxes(low, high, self.polytope.slack_basis(k), np.full(k, -np.inf))
+
+    def _worst(self) -> _Boxes:
+        popped = [heapq.heappop(self.heap) for _ in range(min(_BATCH, len(self.heap)))]
+        nodes = [node for _, _, node in popped]
+        low = np.zeros((len(nodes), self.polytope.n))
+        for row, node in zip(low, nodes, strict=True):
+            row[node.letters] = node.low
+        return _Boxes(
+            low,
+            np.array([node.high for node in nodes], np.float64),
+            np.array([node.basis for node in nodes]),
+            np.array([node.bound for node in nodes]),
+        )
+
+
+def certify(
+    polytope: ResponsePolytope,
+    mu: NDArray[np.float64],
+    p_x: NDArray[np.float64],
+    target: float,
+    expired: Callable[[], bool],
+    *,
+    stop_at_points: bool = True,
+) -> Certificate:
+    """Prove ``H(v) - μ·v >= target`` on Π, or find points below it, or stop when time or memory is up.
+
+    At least the first layer of boxes is always bounded, so the result is valid (if weak) at any time limit.
+    """
+    tree = _Tree(polytope, mu, target)
+    while tree.has_roots or (0 < len(tree.heap) <= _MOST_OPEN and not expired()):
+        boxes, open_ = tree.step()
+        v = np.clip(boxes.point[open_], 0.0, 1.0)
+        better = np.flatnonzero((entr(v).sum(axis=1) - v @ mu < target) & polytope.contains(v))
+        if len(better) and stop_at_points:
+            return Certificate(tree.bound, v[better], boxes.basis[open_[better]], tree.n_nodes)
+    none = np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp)
+    return Certificate(target - _price_of_repair(tree, p_x), *none, tree.n_nodes)
+
+
+def _price_of_repair(tree: _Tree, p_x: NDArray[np.float64]) -> float:
+    """What it costs to lower the prices μ until H - μ·v is at least the target everywhere.
+
+    An open box where H - μ·v may be short of the target by r, and whose letters have at least the shares l, asks for
+    cuts δ >= 0 of single prices and c >= 0 of all of them with δ·l + c >= r. A linear program finds the cuts
+    that take least from μ·P_X: about the average shortage, where c alone would take the largest.
+    """
+    if not tree.heap:
+        return 0.0
+    nodes = [node for _, _, node in tree.heap]
+    short = tree.target - np.array([node.bound for node in nodes])
+    indptr = np.append(0, np.cumsum([len(node.letters) for node in nodes]))
+    entries = np.concatenate([node.low for node in nodes]), np.concatenate([node.letters for node in nodes]), indptr
+    shares = sparse.csr_array(entries, shape=(len(nodes), tree.polytope.n))
+    every = sparse.hstack([shares, sparse.csr_array(np.ones((len(nodes), 1)))], format="csr")
+    solution = linprog(np.append(p_x, 1.0), A_ub=-every, b_ub=-short, method="highs")
+    cut = np.maximum(solution.x[:-1], 0.0) if solution.status == 0 else np.zeros(tree.polytope.n)
+    # Whatever the program returned, c makes the prices valid.
+    return float(cut @ p_x) + max(float((short - shares @ cut).max()), 0.0)
+
+
+def _tighten(polytope: ResponsePolytope, mu: NDArray[np.float64], target: float, boxes: _Boxes) -> None:
+    """Bound each box by its chord program and shrink it by reduced costs, in place."""
+    n = polytope.n
+    live = np.arange(len(boxes.low))
+    for _ in range(_ROUNDS):
+        low, high = boxes.low[live], boxes.high[live]
+        spare_low, spare_high = low.sum(axis=1)[:, None] - low, high.sum(axis=1)[:, None] - high
+        high, low = np.minimum(high, 1 - spare_low), np.maximum(low, 1 - spare_high)
+        empty = (high < low - 1e-12).any(axis=1)
+        high = np.maximum(high, low)
+        slope, offset = _chords(low, high)
+        lower = np.tile(polytope.lower, (len(live), 1))
+        upper = np.tile(polytope.upper, (len(live), 1))
+        cost = np.zeros_like(lower)
+        lower[:, :n], upper[:, :n], cost[:, :n] = low, high, slope - mu
+        programs = LinearBatch(polytope.matrix, polytope.rhs, lower, upper, cost)
+        solved = solve_batch(programs, boxes.basis[live], target - offset)
+        bound = np.where(empty, np.inf, solved.bound + offset)
+        boxes.bound[live] = np.maximum(boxes.bound[live], bound)
+        boxes.basis[live], boxes.point[live] = solved.basis, solved.point[:, :n]
+        # A point below the target costs at most `room` more than the bound, so it cannot be far from it.
+        room = np.maximum(target - bound, 0.0)[:, None]
+        reduced = solved.reduced[:, :n]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cap = np.where(reduced > 1e-9, (low + room / reduced) * (1 + 1e-9) + 1e-15, np.inf)
+            floor = np.where(reduced < -1e-9, high + room / reduced - 1e-12, -np.inf)
+        new_high, new_low = np.minimum(high, cap), np.maximum(low, floor)
+        boxes.low[live], boxes.high[live] = new_low, np.maximum(new_high, new_low)
+        removed = ((high - new_high) + (new_low - low)).sum(axis=1)
+        again = removed > _WORTHWHILE * np.maximum((high - low).sum(axis=1), 1e-300)
+        live = live[again & (boxes.bound[live] < target)]
+        if not len(live):
+            break
+
+
+def _chords(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Slopes of the chords of -v log v on [low, high], shape (K, n), and the sums of their offsets, shape (K,)."""
+    at_low, width = entr(low), high - low
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(width > 0, (entr(high) - at_low) / width, 0.0)
+    return slope, (at_low - slope * low).sum(axis=1)
+
+
+def _split(boxes: _Boxes, open_: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Coordinate and place where each open box is split: where H and its chord differ most."""
+    low, high = boxes.low[open_], boxes.high[open_]
+    v = np.clip(boxes.point[open_], low, high)
+    width, at_low = high - low, entr(low)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(width > 0, (entr(high) - at_low) / width, 0.0)
+    j = (entr(v) - at_low - slope * (v - low)).argmax(axis=1)
+    k = np.arange(len(open_))
+    margin = _EDGE * width[k, j]
+    return j, np.clip(v[k, j], low[k, j] + margin, high[k, j] - margin)

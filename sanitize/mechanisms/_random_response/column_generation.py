@@ -1,0 +1,166 @@
+"""Lower convex envelope of the entropy over Π at P_X by column generation, with a certified gap."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._progress import progress
+from sanitize.mechanisms._random_response.certificate import certify
+from sanitize.mechanisms._random_response.pool import ColumnPool, Mixture, RoundingStops
+from sanitize.mechanisms._random_response.pricing import Pricer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._random_response.polytope import ResponsePolytope
+
+_FEW = 20  # fewer than n / _FEW new columns a round: look further afield
+_SHORT_WALK, _LONG_WALK, _SHORT_ROUNDS = 4, 40, 6
+_STARTS = 400
+_BARREN = 2  # fruitless random rounds before asking for a certificate
+_CERTIFIED_SHARE = 0.9  # the rest of the gap is left to rounding in the master program
+_SEARCH_SHARE = 0.7  # of a time limit, before the bound is computed
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """Mixture found, and what is proved about it.
+
+    Attributes
+    ----------
+    pool : ColumnPool
+    mixture : Mixture
+        Its value is H(X|Y).
+    bound : float
+        No mixture of Π has a value below this.
+    status : str
+        ``optimal`` (gap reached), ``time_limit``, ``interrupted``, or ``stalled`` (rounding of the linear
+        program stands between the bound and the gap asked for).
+    """
+
+    pool: ColumnPool
+    mixture: Mixture
+    bound: float
+    status: str
+
+
+def lower_envelope(
+    inner: ResponsePolytope,
+    outer: ResponsePolytope,
+    p_x: NDArray[np.float64],
+    seeds: Iterable[NDArray[np.float64]],
+    *,
+    gap: float,
+    time_limit: float | None,
+) -> Envelope:
+    """Mix vertices of ``inner`` into P_X with the least entropy; bound it over ``outer``, which contains inner.
+
+    Parameters
+    ----------
+    inner, outer : ResponsePolytope
+        The polytope with and without its safety margin.
+    p_x : ndarray of shape (n,)
+        A point of both.
+    seeds : iterable of ndarray of shape (n,)
+        Points of the polytope to begin with, besides P_X.
+    gap : float
+        Stop when value - bound is at most this, in nats.
+    time_limit : float, optional
+        Seconds.
+    """
+    search = _Search(inner, outer, p_x, gap, time_limit)
+    search.pool.add(p_x)
+    for seed in seeds:
+        search.pool.add(seed)
+    search.mixture = search.pool.mix()
+    try:
+        with progress("optimal random response") as show:
+            search.run(show)
+        status = "time_limit" if search.expired() or search.searched_enough() else "stalled"
+    except KeyboardInterrupt:
+        status = "interrupted"
+        search.mixture = search.pool.mix()
+    except (np.linalg.LinAlgError, RoundingStops):
+        status = "stalled"  # what was found before is still a mixture and a bound
+    if search.mixture.value - search.bound <= gap:
+        status = "optimal"
+    return Envelope(search.pool, search.mixture, search.bound, status)
+
+
+class _Search:
+    """State of one run; every assignment leaves a valid mixture and a valid bound."""
+
+    mixture: Mixture
+
+    def __init__(
+        self,
+        inner: ResponsePolytope,
+        outer: ResponsePolytope,
+        p_x: NDArray[np.float64],
+        gap: float,
+        time_limit: float | None,
+    ) -> None:
+        self.inner, self.outer, self.p_x, self.gap = inner, outer, p_x, gap
+        self.started = time.monotonic()
+        self.time_limit = math.inf if time_limit is None else time_limit
+        self.pool = ColumnPool(p_x)
+        self.bound = 0.0
+        self.pricer = Pricer(inner, self.pool, np.random.default_rng(0), gap / 4)
+
+    def expired(self) -> bool:
+        return time.monotonic() - self.started > self.time_limit
+
+    def searched_enough(self) -> bool:
+        return time.monotonic() - self.started > _SEARCH_SHARE * self.time_limit
+
+    def run(self, show: Callable[[str], None]) -> None:
+        """Alternate between mixing and pricing until the gap is closed or time is up."""
+        n = self.inner.n
+        penalty = self.pricer.first_vertices() if not self.searched_enough() else None
+        barren, rounds = 0, 0
+        while True:
+            early = rounds < _SHORT_ROUNDS and penalty is not None
+            # Prices of missing letters steer the first rounds; they are no part of the mixture that counts.
+            mixture = self.pool.mix(penalty if early else None)
+            if not early:
+                self.mixture = mixture
+            show(f"{len(self.pool)} columns, gap {self.mixture.value - self.bound:.1e}")
+            rounds += 1
+            if self.searched_enough():
+                self.mixture = self.pool.mix()
+                self._certify(self.mixture, stop_at_points=False)
+                return
+            found = self.pricer.from_pool(mixture.mu, mixture.chosen, _SHORT_WALK if early else _LONG_WALK)
+            if early and found:
+                continue
+            if early:
+                rounds = _SHORT_ROUNDS
+                continue
+            if found > n // _FEW:
+                barren = 0
+                continue
+            found += self.pricer.from_random(mixture.mu, max(1, min(4, _STARTS // n)))
+            barren = barren + 1 if not found else 0
+            if barren < _BARREN:
+                continue
+            barren = _BARREN - 1
+            if self._certify(mixture):
+                return
+
+    def _certify(self, mixture: Mixture, *, stop_at_points: bool = True) -> bool:
+        """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""
+        value = float(mixture.mu @ self.p_x)
+        target = self.mixture.value - value - _CERTIFIED_SHARE * self.gap
+        certificate = certify(self.outer, mixture.mu, self.p_x, target, self.expired, stop_at_points=stop_at_points)
+        self.bound = max(self.bound, value + certificate.bound)
+        if len(certificate.points):
+            added = self.pricer.from_points(mixture.mu, certificate.points, certificate.bases)
+            return not (added or any(self.pool.add(v / v.sum()) for v in certificate.points))
+        return True

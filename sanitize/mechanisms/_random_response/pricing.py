@@ -1,0 +1,125 @@
+"""Heuristic pricing: vertices v of Π with H(v) - μ·v < 0, from linearised programs and walks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import entr
+
+from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._random_response.walk import walk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._random_response.polytope import ResponsePolytope
+    from sanitize.mechanisms._random_response.pool import ColumnPool
+
+_LINEAR_STEPS = 8
+_STALLED = 1e-10
+_BATCH = 256
+
+
+@dataclass(eq=False)
+class Pricer:
+    """Looks for columns of negative reduced cost and puts them into the pool.
+
+    Attributes
+    ----------
+    polytope : ResponsePolytope
+    pool : ColumnPool
+    rng : numpy Generator
+        Seeded: the same law and budget always give the same channel.
+    tolerance : float
+        Columns count when H(v) - μ·v is below minus this.
+    """
+
+    polytope: ResponsePolytope
+    pool: ColumnPool
+    rng: np.random.Generator
+    tolerance: float
+
+    def first_vertices(self) -> NDArray[np.float64]:
+        """Add, for each letter, a vertex with as much of it as possible; return H(v)/v(x), a price of letter x."""
+        n = self.polytope.n
+        price = np.empty(n)
+        for first in range(0, n, _BATCH):
+            main = np.arange(first, min(first + _BATCH, n))
+            cost = self.rng.random((len(main), n)) * 0.1
+            cost[np.arange(len(main)), main] = -2.0
+            v, basis, at_upper = self._linear(cost, self.polytope.slack_basis(len(main)))
+            for k in np.flatnonzero(self.polytope.contains(v)):
+                self.pool.add(v[k], (basis[k], at_upper[k]))
+            price[main] = entr(v).sum(axis=1) / np.maximum(v[np.arange(len(main)), main], 1e-9)
+        return price
+
+    def from_pool(self, mu: NDArray[np.float64], columns: NDArray[np.intp], max_steps: int) -> int:
+        """Walk from vertices of the pool; number of columns added."""
+        kept = [self.pool.vertices[k] for k in columns.tolist() if k in self.pool.vertices]
+        if not kept:
+            return 0
+        basis, at_upper = np.array([b for b, _ in kept]), np.array([u for _, u in kept])
+        return self._walk(mu, basis, at_upper, max_steps)
+
+    def from_random(self, mu: NDArray[np.float64], copies: int) -> int:
+        """Descend from random prices with each letter as the main one; number of columns added."""
+        n = self.polytope.n
+        before = len(self.pool)
+        mains = np.concatenate([self.rng.permutation(n) for _ in range(copies)])
+        for first in range(0, len(mains), _BATCH):
+            main = mains[first : first + _BATCH]
+            k = np.arange(len(main))
+            cost = self.rng.uniform(2, 6, (len(main), 1)) + 3 * self.rng.random((len(main), n)) - mu
+            cost[k, main] = -mu[main] - 0.3 * self.rng.integers(0, 2, len(main))
+            v, basis, _ = self._linear(cost, self.polytope.slack_basis(len(main)))
+            self.from_points(mu, v, basis)
+        return len(self.pool) - before
+
+    def from_points(self, mu: NDArray[np.float64], v: NDArray[np.float64], basis: NDArray[np.intp]) -> int:
+        """Linearise H at points of Π, solve, repeat while it helps, then walk; number of columns added.
+
+        H is concave, so the vertex that minimises its tangent is no worse than the point of tangency.
+        """
+        before = len(self.pool)
+        floor = 10.0 ** -self.rng.uniform(1.5, 5)
+        live, best = np.arange(len(v)), np.full(len(v), np.inf)
+        v, basis = v.copy(), basis.copy()
+        at_upper = np.zeros((len(v), self.polytope.size), np.bool_)
+        for _ in range(_LINEAR_STEPS):
+            cost = -np.log(np.maximum(v[live], floor)) - mu
+            point, found, upper = self._linear(cost, basis[live])
+            score = entr(point).sum(axis=1) - point @ mu
+            better = score < best[live] - _STALLED
+            live, point, found, upper = live[better], point[better], found[better], upper[better]
+            if not len(live):
+                break
+            best[live], v[live], basis[live], at_upper[live] = score[better], point, found, upper
+        self._walk(mu, basis, at_upper, max_steps=40)
+        return len(self.pool) - before
+
+    def _walk(
+        self, mu: NDArray[np.float64], basis: NDArray[np.intp], at_upper: NDArray[np.bool_], max_steps: int
+    ) -> int:
+        before = len(self.pool)
+
+        def visit(here: NDArray[np.intp], upper: NDArray[np.bool_], values: NDArray[np.float64]) -> None:
+            v = self.polytope.letters_of(here, values)
+            better = np.flatnonzero(entr(v).sum(axis=1) - v @ mu < -self.tolerance)
+            for k in better[self.polytope.contains(v[better])]:
+                self.pool.add(v[k], (here[k], upper[k]))
+
+        walk(self.polytope, mu, basis, at_upper, visit, max_steps)
+        return len(self.pool) - before
+
+    def _linear(
+        self, cost: NDArray[np.float64], basis: NDArray[np.intp]
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.bool_]]:
+        """Vertices of Π that minimise linear costs (K, n)."""
+        k = len(cost)
+        padded = np.zeros((k, self.polytope.size))
+        padded[:, : self.polytope.n] = cost
+        bounds = np.tile(self.polytope.lower, (k, 1)), np.tile(self.polytope.upper, (k, 1))
+        solved = solve_batch(LinearBatch(self.polytope.matrix, self.polytope.rhs, *bounds, padded), basis)
+        return np.maximum(solved.point[:, : self.polytope.n], 0.0), solved.basis, solved.at_upper()

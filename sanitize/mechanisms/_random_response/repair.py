@@ -1,0 +1,201 @@
+"""From posteriors and weights to the channel, repaired until it meets its budget as it is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import lsqr
+
+from sanitize.alphabet import Alphabet
+from sanitize.budgets import TOLERANCE
+from sanitize.channel import Channel, Stage
+from sanitize.lifts import lift
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import Budget
+    from sanitize.confidence import ConfidenceSet
+    from sanitize.joint import JointDistribution
+
+_SHOWN = 3
+_CORRECTIONS, _BALANCED = 4, 1e-14
+_LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Sparse columns over the letters: the parts of a `scipy.sparse.csc_array` under its names, and no more.
+
+    SciPy looks at a matrix longer than it takes to make the channel of a small one, which needs nothing else.
+    """
+
+    data: NDArray[np.float64]
+    indices: NDArray[np.intp]
+    indptr: NDArray[np.intp]
+    shape: tuple[int, int]
+
+    def tocsc(self) -> sparse.csc_array:
+        """The matrix that repairs need."""
+        return sparse.csc_array((self.data, self.indices, self.indptr), shape=self.shape)
+
+
+def response_channel(
+    joint: JointDistribution,
+    budget: Budget,
+    columns: Columns | sparse.csc_array,
+    weights: NDArray[np.float64],
+    laws: ConfidenceSet | None = None,
+) -> Channel:
+    """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
+
+    Rows are normalised, so P_X is what it was, and columns move by rounding. Where one then exceeds the budget,
+    which happens beside bounds of 1e-11 and for released symbols of probability 1e-12, a share of another
+    released symbol is released under its name: the one that brings it furthest inside, in a share that grows
+    until it is within. Nothing changes for the others: the one that gives keeps its posterior. A symbol too rare
+    for that is merged into the likeliest one. Columns stay as sparse as the few symbols they mix.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+    budget : Budget
+    columns : Columns or csc_array of shape (n_x, n_y)
+        Posteriors v_y.
+    weights : ndarray of shape (n_y,)
+        P(y).
+    laws : ConfidenceSet, optional
+        Repair until the budget holds under all of these laws.
+    """
+    balanced = _balance(columns, weights, joint.p_x)
+    mass: Columns | sparse.csc_array = Columns(balanced, columns.indices, columns.indptr, columns.shape)
+    share = np.zeros(len(weights))
+    while True:
+        channel = _build(joint, mass)
+        released = joint.release(channel)
+        excess = budget.excess(released) if laws is None else laws.worst_case(channel).excess(budget)
+        is_over = excess > TOLERANCE
+        if not is_over.any():
+            return channel
+        over = np.flatnonzero(is_over)
+        if len(share) == 1:
+            return Channel((Stage.deterministic(np.zeros(len(joint.public), np.int32), 1),), joint.public)
+        share[over] = np.maximum(share[over] * _GROWTH, _LEAST_SHARE)
+        hopeless = over[share[over] > _LARGEST_SHARE]
+        if len(hopeless):
+            mass, share = _merge(mass.tocsc(), share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
+        else:
+            mass = _lend(mass.tocsc(), budget, released, over, share[over], None if laws is None else excess)
+
+
+def _sizes(columns: Columns | sparse.csc_array) -> NDArray[np.intp]:
+    """Letters of each column."""
+    sizes: NDArray[np.intp] = columns.indptr[1:] - columns.indptr[:-1]
+    return sizes
+
+
+def _balance(
+    columns: Columns | sparse.csc_array, weights: NDArray[np.float64], p_x: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Masses weight(y) v_y(x), so corrected that they sum to P_X in every digit; the linear program leaves 1e-10.
+
+    Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
+    """
+    masses: NDArray[np.float64] = columns.data * weights.repeat(_sizes(columns))
+    entries = masses / p_x[columns.indices]
+    error = 1 - np.bincount(columns.indices, entries, len(p_x))
+    if np.abs(error).max() < _BALANCED:
+        return masses
+    system = sparse.csc_array((entries, columns.indices, columns.indptr), shape=columns.shape)
+    factor = np.ones(len(weights))
+    for _ in range(_CORRECTIONS):
+        trial = factor + lsqr(system, error, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=4 * len(weights))[0]
+        remains = 1 - system @ trial
+        if not (trial > 0).all() or np.abs(remains).max() >= np.abs(error).max():
+            break
+        factor, error = trial, remains
+        if np.abs(error).max() < _BALANCED:
+            break
+    return masses * factor.repeat(_sizes(columns))
+
+
+def _lend(
+    mass: sparse.csc_array,
+    budget: Budget,
+    released: JointDistribution,
+    over: NDArray[np.intp],
+    share: NDArray[np.float64],
+    worst: NDArray[np.float64] | None = None,
+) -> sparse.csc_array:
+    """Masses after each symbol that is over has got, for its share, a part of the symbol that helps it most.
+
+    Under a set of laws that is the one furthest inside in its own ``worst`` case: posteriors within the budget under
+    all of them form a cone.
+    """
+    lifts, p_y = lift(released), released.p_x
+    givers = np.setdiff1d(np.arange(len(p_y)), over)
+    n_y = len(p_y)
+    if not len(givers):
+        givers = np.arange(n_y)
+    lent = np.zeros(len(over))
+    giver = np.zeros(len(over), np.intp)
+    for k, (y, part) in enumerate(zip(over.tolist(), share.tolist(), strict=True)):
+        others = givers[givers != y]
+        if worst is None:
+            left = budget.excess_of((lifts[:, [y]] + part * lifts[:, others]) / (1 + part), released.p_s)
+        else:
+            left = worst[others]
+        # A symbol rarer than the one in need would be used up.
+        rarity = np.where(part * p_y[y] > _LARGEST_SHARE * p_y[others], np.inf, 0.0)
+        giver[k] = others[np.argmin(left + rarity)]
+        lent[k] = min(part * p_y[y] / p_y[giver[k]], _LARGEST_SHARE)
+    lent /= np.maximum(np.bincount(giver, lent, n_y) / _MOST_LENT, 1)[giver]
+    rows = np.concatenate([np.arange(n_y), giver, giver])
+    columns = np.concatenate([np.arange(n_y), over, giver])
+    parts = np.concatenate([np.ones(n_y), lent, -lent])
+    return sparse.csc_array(mass @ sparse.csc_array((parts, (rows, columns)), shape=(n_y, n_y)))
+
+
+def _merge(
+    mass: sparse.csc_array, share: NDArray[np.float64], rare: int, p_y: NDArray[np.float64]
+) -> tuple[sparse.csc_array, NDArray[np.float64]]:
+    """A symbol that cannot be brought inside, merged into the likeliest of the others."""
+    others = np.delete(np.arange(len(p_y)), rare)
+    labels = np.arange(len(p_y))
+    labels[rare] = others[np.argmax(p_y[others])]
+    labels = np.unique(labels, return_inverse=True)[1]
+    merge = sparse.csc_array((np.ones(len(p_y)), (np.arange(len(p_y)), labels)))
+    return sparse.csc_array(mass @ merge), np.delete(share, rare)
+
+
+def _build(joint: JointDistribution, mass: Columns | sparse.csc_array) -> Channel:
+    """Channel of masses P(x, y)."""
+    n_x, n_y = mass.shape
+    order = mass.indices.argsort(kind="stable")  # by symbol of X, then by symbol of Y
+    outputs, entries = np.arange(n_y).repeat(_sizes(mass))[order], mass.data[order]
+    indptr = np.zeros(n_x + 1, np.int64)
+    np.bincount(mass.indices, minlength=n_x).cumsum(out=indptr[1:])
+    sums = np.add.reduceat(entries, indptr[:-1])
+    stage = Stage.from_masses(indptr, outputs, entries, sums, n_y)
+    names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(_names, joint.public, mass))
+    return Channel((stage,), joint.public, names)
+
+
+def _names(public: Alphabet, mass: Columns | sparse.csc_array) -> list[str]:
+    """Released symbols named by what they mean: the likeliest public symbols and their probabilities."""
+    names = []
+    ends, letters, masses = mass.indptr.tolist(), mass.indices.tolist(), mass.data.tolist()
+    for first, end in pairwise(ends):
+        if end - first == 1:
+            names.append(public.label(letters[first]))
+            continue
+        total = sum(masses[first:end])
+        order = sorted(range(first, end), key=lambda k: (-masses[k], letters[k]))
+        shown = [f"{public.label(letters[k])}: {masses[k] / total:.0%}" for k in order[:_SHOWN]]
+        rest = f", +{end - first - _SHOWN} more" if end - first > _SHOWN else ""
+        names.append("{" + ", ".join(shown) + rest + "}")
+    return names

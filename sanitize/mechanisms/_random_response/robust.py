@@ -1,0 +1,168 @@
+"""Random response whose budget holds under every law of a confidence set."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+from scipy.special import entr
+
+from sanitize._checks import positive
+from sanitize._progress import progress
+from sanitize.budgets import as_budget, check_lift_kind
+from sanitize.confidence import laws_of
+from sanitize.errors import SanitizeError
+from sanitize.mechanisms._merging.best_partition import best_subset_merging
+from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._random_response.repair import response_channel
+from sanitize.mechanisms._random_response.robust_cone import RobustCone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet
+    from sanitize.joint import JointDistribution
+
+_FLOORS = (1e-1, 1e-3, 1e-6)  # of v where the entropy is linearised
+_ROUNDS = 100
+_BEST_MERGED = 17  # letters that the exact partition is found for
+_SPARSE = 0.3  # of random starts: a few letters carry most of each
+_DIGITS = 9
+_TINY = 1e-12
+
+
+Groups = list["NDArray[np.intp]"]
+
+
+def robust_random_response(
+    joint: JointDistribution,
+    budget: Budget | float,
+    confidence: float | ConfidenceSet,
+    *,
+    gap: float,
+    time_limit: float | None,
+    deal: Callable[[Groups], list[Groups]] | None = None,
+) -> Channel:
+    """Channel that mixes columns within the budget under every law, chosen for I(X;Y) under the frequencies.
+
+    Column generation: the dual prices μ of the best mixture so far ask for columns of the least H(v) - μ·v, which
+    linear programs over `RobustCone` look for from every letter and every column in use. It begins with the groups
+    of a robust merging and never falls below what that keeps; there is no certificate of optimality.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Frequencies of ``joint.n`` rows.
+    budget : LiftBudget, LDPBudget or float
+    confidence : float or ConfidenceSet
+    gap : float
+        Columns that lower H(X|Y) by less than this a unit of P(y) are not worth having, in nats.
+    time_limit : float, optional
+        Seconds, shared out over the blocks by their size.
+    deal : callable, optional
+        From groups of letters that are safe under every law to blocks of groups that share their columns; by
+        default all letters share theirs.
+    """
+    positive("gap", gap)
+    if time_limit is not None:
+        positive("time_limit", time_limit)
+    budget = check_lift_kind(as_budget(budget))
+    laws = laws_of(joint, confidence)
+    merge = best_subset_merging if len(joint.public) <= _BEST_MERGED else subset_merging
+    labels = merge(joint, budget, confidence=laws).stages[0].indices
+    groups = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
+    blocks = [groups] if deal is None else deal(groups)
+    n = len(joint.public)
+    columns, weights = [], []
+    with progress("robust random response") as show:
+        for block in blocks:
+            letters = np.sort(np.concatenate(block))
+            share = np.inf if time_limit is None else time_limit * len(letters) / n
+            cone = RobustCone(laws, budget, letters, joint.p_x)
+            pool = _Mixing(cone, [np.isin(letters, group) for group in block])
+            pool.improve(gap, time.monotonic() + share, show)
+            v, weight = pool.used()
+            full = np.zeros((len(v), n))
+            full[:, letters] = v
+            columns.append(full)
+            weights.append(weight)
+    made = sparse.csc_array(np.concatenate(columns).T)
+    return response_channel(joint, budget, made, np.concatenate(weights), laws)
+
+
+class _Mixing:
+    """Columns over some letters and their best mixture into P_X."""
+
+    def __init__(self, cone: RobustCone, groups: list[NDArray[np.bool_]]) -> None:
+        self.cone = cone
+        p_x = cone.p_x
+        alone = np.eye(len(p_x))
+        self.v = np.array([np.where(group, p_x, 0.0) / p_x[group].sum() for group in groups])
+        self.seen = {column.round(_DIGITS).tobytes() for column in self.v}
+        self.add(alone[cone.excess(alone) <= 0])
+        self.mix()
+
+    def add(self, v: NDArray[np.float64]) -> int:
+        """Take in columns that are new; how many were."""
+        new = []
+        for column in v:
+            key = column.round(_DIGITS).tobytes()
+            if key not in self.seen:
+                self.seen.add(key)
+                new.append(column)
+        if new:
+            self.v = np.concatenate([self.v, new])
+        return len(new)
+
+    def mix(self) -> None:
+        """Mixture of the least H(X|Y) = Σ P(y) H(v_y), its prices and its weights."""
+        solved = linprog(entr(self.v).sum(axis=1), A_eq=self.v.T, b_eq=self.cone.p_x, method="highs-ds")
+        if solved.x is None:
+            raise SanitizeError(f"the linear program of the mixture failed: {solved.message}")
+        self.weights = np.maximum(solved.x, 0.0)
+        self.prices = np.asarray(solved.eqlin.marginals)
+
+    def used(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Columns in the mixture and their weights."""
+        kept = self.weights > _TINY * self.weights.sum()
+        return self.v[kept], self.weights[kept]
+
+    def improve(self, gap: float, deadline: float, show: Callable[[str], None]) -> None:
+        """Add columns until none of those found lowers the entropy by more than the gap, or time is up."""
+        n = len(self.cone.p_x)
+        rng = np.random.default_rng(0)
+        if (entr(self.v).sum(axis=1) > _TINY).any():
+            # Prices of a few columns say nothing of the other letters: begin without any.
+            self.add(self._from(np.eye(n), 0.0))
+            self.mix()
+        for _ in range(_ROUNDS):
+            if len(self.v) and (entr(self.used()[0]).sum(axis=1) <= _TINY).all():
+                return  # every letter is released as it is
+            random = rng.dirichlet(np.full(n, _SPARSE), n)
+            for starts, steer in ((np.eye(n), 1.0), (self.used()[0], 1.0), (random, 1.0), (np.eye(n), 0.5)):
+                found = self._from(starts, steer)
+                if self.add(found[entr(found).sum(axis=1) - found @ self.prices < -gap]):
+                    break
+            else:
+                return
+            self.mix()
+            show(f"{len(self.v)} columns")
+            if time.monotonic() > deadline:
+                return
+
+    def _from(self, v: NDArray[np.float64], steer: float) -> NDArray[np.float64]:
+        """Columns from linear programs that start at these; ``steer`` says how far to trust the prices."""
+        found = [np.zeros((0, len(self.prices)))]
+        for floor in _FLOORS:
+            v = self.cone.minimise(-np.log(np.maximum(v, floor)) - steer * self.prices)
+            found.append(v)
+            if not len(v):
+                break
+        return np.concatenate(found)

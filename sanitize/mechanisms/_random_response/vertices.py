@@ -1,0 +1,101 @@
+"""The optimal mixture of all vertices of Π, for laws small enough to list them: compiled where numba is installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import entr
+
+from sanitize.mechanisms._random_response import compiled as _compiled
+from sanitize.mechanisms._random_response.double_description import CLEAR, ON, vertices
+from sanitize.mechanisms._random_response.mixture import RULES, best_mixture
+from sanitize.mechanisms._random_response.pool import NOTHING, Mixture
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
+_MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
+_MIXTURE_LOOPS = "sanitize.mechanisms._random_response.mixture_loops"
+
+
+@dataclass(frozen=True, eq=False)
+class Vertices:
+    """All vertices of a polytope of posteriors, in compiled loops where there are any.
+
+    Which loops depends on the installation and the size of the problem only, so that one law has one channel,
+    whatever was solved before.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, K)
+        A vertex a column.
+    cost : ndarray of shape (K,)
+        Their entropies in nats; 0 exactly for letters alone.
+    """
+
+    points: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cuts: NDArray[np.float64]) -> Vertices | None:
+        """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}; None where there are too many, or rounding would decide."""
+        loops = _compiled.loops("sanitize.mechanisms._random_response.vertex_loops")
+        if loops is not None and len(cuts) > loops.MOST:
+            cuts = cuts[cuts.min(axis=1) < 0]  # the others take nothing away
+        if loops is None or max(cuts.shape) > loops.MOST:
+            found = vertices(cuts, _MOST_VERTICES, _MOST_PAIRS)
+            return cls(found.T, entr(found).sum(axis=1)) if found is not None and len(found) else None
+        points, cost = loops.listed(np.ascontiguousarray(cuts), _MOST_VERTICES, _MOST_PAIRS, ON, CLEAR)
+        return cls(points, cost) if len(cost) else None
+
+    def mix(self, p_x: NDArray[np.float64]) -> Mixture | None:
+        """The best mixture into P_X, shape (n,); None where rounding or ties keep the simplex method from it."""
+        loops = _compiled.loops(_MIXTURE_LOOPS)
+        if loops is None:
+            return best_mixture(self.points.T, self.cost, p_x)
+        value, mu, chosen, weights = loops.mixed(np.ascontiguousarray(self.points), self.cost, p_x, *RULES)
+        return Mixture(value, mu, chosen, weights) if len(chosen) else None
+
+    def lowest(self, mu: NDArray[np.float64]) -> float:
+        """Least H(v) - μ·v of a vertex, in nats."""
+        loops = _compiled.loops(_MIXTURE_LOOPS)
+        if loops is None:
+            return float((self.cost - mu @ self.points).min())
+        return float(loops.lowest(np.ascontiguousarray(self.points), self.cost, mu))
+
+
+def mix_all_vertices(
+    outer: NDArray[np.float64], inner: NDArray[np.float64], p_x: NDArray[np.float64], gap: float
+) -> tuple[NDArray[np.float64], Mixture, float, int] | None:
+    """Posteriors chosen, shape (k, n), their mixture, its lower bound, and how many vertices there are.
+
+    None where there are too many vertices, or rounding leaves a doubt or a gap: the other route is for these.
+
+    Parameters
+    ----------
+    outer, inner : ndarrays of shape (k, n)
+        Rows a with a·v >= 0 for the posteriors v that bounds are proved on, and for those that columns are made of;
+        one array where these are the same but for a margin.
+    p_x : ndarray of shape (n,)
+        Law of these letters.
+    gap : float
+        In nats.
+    """
+    around = Vertices.of(outer)
+    within = around if around is None or inner is outer else Vertices.of(inner)
+    if around is None or within is None:
+        return None
+    mixture = within.mix(p_x)
+    if mixture is None:
+        return None
+    # No mixture of posteriors within the budget has a lower value: they are mixtures of these vertices, H is concave.
+    bound = float(mixture.mu @ p_x) + min(around.lowest(mixture.mu), 0.0)
+    if mixture.value - bound > gap:
+        return None
+    chosen = within.points[:, mixture.chosen].T
+    if not (chosen > NOTHING).any(axis=0).all():  # a letter so rare that its share of every posterior is rounding
+        return None
+    return chosen, mixture, max(bound, 0.0), len(within.cost)

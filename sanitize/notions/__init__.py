@@ -1,0 +1,12 @@
+"""Differential-privacy-like notions of a channel: worst cases over pairs of neighbouring inputs, in nats.
+
+Inputs are neighbours when the notion must not tell them apart. For one record all letters are; for databases of
+n records, those that differ in one record (`hamming_neighbours`). Functions take the pairs as ``neighbours``,
+an integer array (n_pairs, 2) read in both directions; None means all pairs of inputs.
+"""
+
+from __future__ import annotations
+
+from sanitize.notions._notions import approximate_dp, global_dp, identifiability, prior_ratio, renyi_dp
+
+__all__ = ["approximate_dp", "global_dp", "identifiability", "prior_ratio", "renyi_dp"]

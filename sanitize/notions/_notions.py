@@ -1,0 +1,294 @@
+"""Differential-privacy-like notions of a channel: worst cases over pairs of neighbouring inputs, in nats.
+
+Inputs are neighbours when the notion must not tell them apart. For one record all letters are; for databases of
+n records, those that differ in one record (`hamming_neighbours`). Functions take the pairs as ``neighbours``,
+an integer array (n_pairs, 2) read in both directions; None means all pairs of inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._checks import probabilities
+from sanitize.channel import channel_matrix
+from sanitize.errors import InvalidParameter
+from sanitize.neighbours import databases_of, pairs_of
+from sanitize.notions._divergences import epsilon_at, log_ratios, positive_part, renyi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.channel import Channel
+
+# Cells of a block of pairs, to bound memory.
+_CELLS = 1 << 20
+
+
+def global_dp(
+    channel: Channel | ArrayLike | Any,
+    n: int | None = None,
+    m: int | None = None,
+    *,
+    sizes: Sequence[int] | None = None,
+    neighbours: ArrayLike | None = None,
+) -> float:
+    """Least ε with P(y|x) <= e^ε P(y|x') for all y and neighbouring databases x, x' [WYZ Def. 3, WXH Def. 10].
+
+    With one record it is the local differential privacy of `ldp_epsilon`. By [WXH Thm 2.1] it is also the
+    supremum of the max-information I_∞(X_i;Y) over records i and product priors; the supremum is approached by
+    priors that tend to a point mass and is in general not attained.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        Rows are databases in lexicographic order.
+    n, m : int
+        n records over m letters, n_x = m**n.
+    sizes : sequence of int
+        Instead, the number of letters of each record; n_x is their product.
+    neighbours : array-like of int, shape (n_pairs, 2)
+        Instead, the pairs of inputs that are neighbours.
+
+    Returns
+    -------
+    float
+        ε in nats; inf where a database can release what a neighbour cannot.
+
+    Raises
+    ------
+    InvalidChannel
+        If the channel is not a row-stochastic matrix.
+    InvalidParameter
+        If the inputs are not described in exactly one way, or the description does not fit the channel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flip = np.array([[0.75, 0.25], [0.25, 0.75]])   # each of two records on its own
+    >>> round(global_dp(np.kron(flip, flip), 2, 2), 4), round(global_dp(np.kron(flip, flip), 1, 4), 4)
+    (1.0986, 2.1972)
+    """
+    matrix = channel_matrix(channel)
+    if neighbours is None:
+        shape = databases_of(len(matrix), n, m, sizes)
+        tensor = matrix.reshape(*shape, -1)
+        ends = [(tensor.max(axis=record), tensor.min(axis=record)) for record in range(len(shape))]
+        return max(0.0, *(float(log_ratios(top, low).max()) for top, low in ends))
+    if not (n is None and m is None and sizes is None):
+        raise InvalidParameter("give either neighbours or the databases (n and m, or sizes), not both")
+    return _worst(matrix, neighbours, partial(renyi, alpha=math.inf))
+
+
+def approximate_dp(
+    channel: Channel | ArrayLike | Any,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    neighbours: ArrayLike | None = None,
+) -> float:
+    """(ε, δ)-DP by events: given ε the least δ, given δ the least ε, for P(A|x) <= e^ε P(A|x') + δ.
+
+    The least δ is the largest sum over y of the positive part of P(y|x) - e^ε P(y|x'); its inverse is read off
+    the sorted likelihood ratios, not searched [CY; ZB Def. 3(2)]. Corrected: [ZB] bound every single entry by
+    e^ε P(y|x') + δ, which promises nothing when there are many outputs; here δ is for events.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+    epsilon : float
+        Level in nats, >= 0; inf allowed. Exactly one of ``epsilon`` and ``delta`` is given.
+    delta : float
+        Probability, between 0 and 1.
+    neighbours : array-like of int, shape (n_pairs, 2), optional
+        Pairs of inputs, such as `hamming_neighbours(n, m)`; None for all pairs.
+
+    Returns
+    -------
+    float
+        δ, or ε in nats (inf where no finite level will do).
+
+    Raises
+    ------
+    InvalidParameter
+        If not exactly one level is given, ``epsilon`` < 0, ``delta`` is outside [0, 1], or a pair is no pair.
+
+    Examples
+    --------
+    >>> flip = [[0.75, 0.25], [0.25, 0.75]]
+    >>> round(approximate_dp(flip, epsilon=0.0), 4)   # total variation
+    0.5
+    >>> round(approximate_dp(flip, delta=0.25), 4)    # ln((0.75 - 0.25) / 0.25)
+    0.6931
+    """
+    matrix = channel_matrix(channel)
+    if (epsilon is None) == (delta is None):
+        raise InvalidParameter("give exactly one of epsilon (for the least delta) and delta (for the least epsilon)")
+    if epsilon is not None:
+        level = _number(epsilon, "epsilon", "a number >= 0 (inf is allowed)", lambda v: v >= 0)
+        return _worst(matrix, neighbours, partial(positive_part, epsilon=level))
+    mass = _number(delta, "delta", "between 0 and 1", lambda v: 0 <= v <= 1)
+    least = 0.0
+
+    def raised(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Only pairs that need more than the level found so far are sorted.
+        nonlocal least
+        above = positive_part(p, q, least) > mass
+        if above.any():
+            least = max(least, float(epsilon_at(p[above], q[above], mass).max()))
+        return np.full(1, least)
+
+    return _worst(matrix, neighbours, raised)
+
+
+def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: ArrayLike | None = None) -> float:
+    """Largest Rényi divergence D_α(P(.|x) || P(.|x')) over neighbours, in nats [ZB Def. 3(5)].
+
+    D_α(P || Q) = log(sum of p**α q**(1-α)) / (α-1); the KL divergence at α = 1, the DP level at α = inf. It grows
+    with α [ZB Lemma 20(8)].
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+    alpha : float
+        Order, > 0; inf allowed. Near 1 nothing cancels.
+    neighbours : array-like of int, shape (n_pairs, 2), optional
+        Pairs of inputs, such as `hamming_neighbours(n, m)`; None for all pairs.
+
+    Returns
+    -------
+    float
+        Nats; inf where an input releases what a neighbour cannot (α >= 1) or shares no output with it.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``alpha`` is not > 0, or a pair is no pair.
+
+    Examples
+    --------
+    >>> flip = [[0.75, 0.25], [0.25, 0.75]]
+    >>> [round(renyi_dp(flip, alpha), 4) for alpha in (1, 2, float("inf"))]
+    [0.5493, 0.8473, 1.0986]
+    """
+    matrix = channel_matrix(channel)
+    order = _number(alpha, "alpha", "a number > 0 (inf is allowed)", lambda v: v > 0)
+    if math.isinf(order) and neighbours is None:
+        return global_dp(matrix, 1, len(matrix))
+    return _worst(matrix, neighbours, partial(renyi, alpha=order))
+
+
+def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighbours: ArrayLike | None = None) -> float:
+    """Least ε with P(x|y) <= e^ε P(x'|y) for all y and neighbours x, x' [WYZ Def. 2].
+
+    Unlike differential privacy it depends on the prior: it bounds how far apart two databases end up, not how
+    far they moved. It differs from `global_dp` by at most `prior_ratio` either way.
+
+    Parameters
+    ----------
+    prior : array-like of shape (n_x,)
+        Law of X.
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+    neighbours : array-like of int, shape (n_pairs, 2), optional
+        Pairs of inputs, such as `hamming_neighbours(n, m)` for databases; None for all pairs (one record).
+
+    Returns
+    -------
+    float
+        Nats; inf where y rules out an input and not its neighbour. Outputs of probability 0 do not count.
+
+    Raises
+    ------
+    InvalidDistribution, InvalidChannel, InvalidParameter
+        If the prior is no law, the channel no kernel, they do not fit, or a pair is no pair.
+
+    Examples
+    --------
+    >>> flip = [[0.75, 0.25], [0.25, 0.75]]
+    >>> round(identifiability([0.5, 0.5], flip), 4), round(identifiability([0.2, 0.8], flip), 4)
+    (1.0986, 2.4849)
+    """
+    matrix = channel_matrix(channel)
+    law = probabilities(prior)
+    if len(law) != len(matrix):
+        raise InvalidParameter(f"prior has {len(law)} entries, expected one for each of {len(matrix)} inputs")
+    with np.errstate(divide="ignore"):
+        return _spread(np.log(law)[:, None] + np.log(matrix), neighbours)
+
+
+def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
+    """ε_X = largest log P(x)/P(x') over neighbours, in nats: what the prior alone tells apart [WYZ (16)].
+
+    Parameters
+    ----------
+    prior : array-like of shape (n_x,)
+        Law of X.
+    neighbours : array-like of int, shape (n_pairs, 2), optional
+        Pairs of inputs, such as `hamming_neighbours(n, m)`; None for all pairs.
+
+    Returns
+    -------
+    float
+        Nats; inf where a possible input has an impossible neighbour.
+
+    Raises
+    ------
+    InvalidDistribution, InvalidParameter
+        If the prior is no law, or a pair is no pair.
+
+    Examples
+    --------
+    >>> round(prior_ratio([0.2, 0.8]), 4)
+    1.3863
+    """
+    with np.errstate(divide="ignore"):
+        return _spread(np.log(probabilities(prior))[:, None], neighbours)
+
+
+def _number(value: object, name: str, legal: str, holds: Callable[[float], bool]) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not holds(number):
+        raise InvalidParameter(f"{name} must be {legal}, got {value!r}")
+    return number
+
+
+def _worst(
+    matrix: NDArray[np.float64],
+    neighbours: ArrayLike | None,
+    divergence: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+) -> float:
+    """Largest divergence over ordered pairs of neighbouring rows; at least 0, the value of a row and itself."""
+    if neighbours is None:
+        matrix = np.unique(matrix, axis=0)
+        pairs = np.stack(np.triu_indices(len(matrix), 1), axis=1)
+    else:
+        pairs = pairs_of(neighbours, len(matrix))
+    block = max(1, _CELLS // matrix.shape[1])
+    worst = 0.0
+    for start in range(0, len(pairs), block):
+        p, q = matrix[pairs[start : start + block].T]
+        worst = max(worst, float(divergence(p, q).max()), float(divergence(q, p).max()))
+    return worst
+
+
+def _spread(logs: NDArray[np.float64], neighbours: ArrayLike | None) -> float:
+    """Largest difference of log-weights (n_x, n_y) between neighbours; two weights of 0 do not differ."""
+    logs = logs[:, (logs > -np.inf).any(axis=0)]
+    if neighbours is None:
+        return float((logs.max(axis=0) - logs.min(axis=0)).max())
+    pairs = pairs_of(neighbours, len(logs))
+    block = max(1, _CELLS // logs.shape[1])
+    worst = 0.0
+    for start in range(0, len(pairs), block):
+        a, b = logs[pairs[start : start + block].T]
+        with np.errstate(invalid="ignore"):
+            worst = max(worst, float(np.nan_to_num(np.abs(a - b), nan=0.0, posinf=np.inf).max()))
+    return worst

@@ -1,0 +1,110 @@
+"""Writing released columns as CSV: RFC 4180 in UTF-8, the dialect that is read.
+
+Symbols are written as they are, quoted only where they need it, so that they read back as the same symbols. A
+spreadsheet may take a text that starts with ``= + - @`` for a formula, which no quoting prevents and which
+changing the symbol would hide from every other reader: the report names the columns instead.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize.errors import ColumnError
+from sanitize.parquet._parquet_writer import as_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sanitize.alphabet import Alphabet
+
+_SPECIAL = re.compile('[,"\r\n]|^$|^\ufeff')
+_FORMULA = re.compile(r"\s*[=+\-@|%]")
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+# Lines are put together in pieces of about this size.
+_PIECE_BYTES = 1 << 25
+_PIECE_ROWS = 1 << 16
+
+
+class CsvWriter:
+    """CSV writer of released columns, with the interface of the Parquet one."""
+
+    def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
+        self._stream = stream
+        self._schema = schema
+        self._stream.write((",".join(quoted(name) for name in schema.names) + "\n").encode())
+
+    def write(self, columns: Mapping[str, pa.Array]) -> None:
+        """Write some rows."""
+        texts, longest = [], 0
+        for number, field in enumerate(self._schema):
+            end = "\n" if number == len(self._schema) - 1 else ","
+            values, indices = _texts(as_type(columns[field.name], field.type), field.name)
+            lines = pa.array([("" if text is None else quoted(text)) + end for text in [*values, None]], pa.string())
+            longest += pc.max(pc.binary_length(lines)).as_py()
+            texts.append((lines, indices.fill_null(len(values))))
+        n_rows = len(texts[0][1])
+        step = max(1, min(_PIECE_ROWS, _PIECE_BYTES // longest))
+        for start in range(0, n_rows, step):
+            parts = [lines.take(indices.slice(start, step)) for lines, indices in texts]
+            joined = pc.binary_join_element_wise(*parts, "")
+            self._stream.write(_content(joined))
+
+    def close(self) -> None:
+        """Nothing follows the rows."""
+
+    def abandon(self) -> None:
+        """Nothing is held open."""
+
+
+def _content(joined: pa.Array) -> memoryview:
+    """All text of a fresh array, one after another."""
+    offsets = joined.buffers()[1]
+    last = int.from_bytes(memoryview(offsets).cast("B")[4 * len(joined) : 4 * len(joined) + 4], "little")
+    return memoryview(joined.buffers()[2]).cast("B")[:last]
+
+
+def quoted(text: str) -> str:
+    """Field of a CSV line; the empty text is quoted, because an empty field is missing."""
+    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
+
+
+def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
+    """Distinct values as text, and the index of each row's value."""
+    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+    values = encoded.dictionary
+    if not pa.types.is_string(values.type):
+        try:
+            if pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):
+                raise pa.ArrowInvalid("bytes are not text")
+            values = values.cast(pa.string())
+        except pa.ArrowException:
+            raise ColumnError(
+                f"column {name!r} is {values.type}, which has no text form in CSV; release it to a .parquet file", name
+            ) from None
+    texts = values.to_pylist()
+    if any(text is not None and "\0" in text for text in texts):
+        raise ColumnError(
+            f"column {name!r} holds NUL characters, which CSV cannot; release it to a .parquet file", name
+        )
+    return texts, encoded.indices
+
+
+def formula_note(outputs: Alphabet) -> tuple[str, ...]:
+    """What the report says when released texts look like formulas to a spreadsheet."""
+    found = [
+        name
+        for name, level in zip(outputs.columns, outputs.levels, strict=True)
+        if pa.types.is_string(level.type)
+        and any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in level.to_pylist())
+    ]
+    if not found:
+        return ()
+    names = ", ".join(repr(name) for name in found)
+    return (
+        f"texts of {names} start with a sign that spreadsheets take for a formula; they are written as they are, so "
+        "import the file as text",
+    )

@@ -1,0 +1,228 @@
+"""Two bounded-memory passes over Parquet or CSV: count, then rewrite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+from sanitize._files.open import opened, place_of
+from sanitize._files.source import BATCH_ROWS
+from sanitize._files.target import Target
+from sanitize._release.layout import Layout
+from sanitize._sampling.noise import random_words
+from sanitize.errors import InvalidParameter
+from sanitize.ledger import as_ledger, recorded
+from sanitize.parquet._csv_writer import formula_note
+from sanitize.parquet._first_pass import count_rows, fit, numeric
+from sanitize.parquet._parquet_writer import summary
+from sanitize.parquet._saved_release import AppendedReport, release_saved
+from sanitize.parquet._second_pass import Rows, SecondPass
+from sanitize.report import LeakageReport
+from sanitize.saved import SavedRelease
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from sanitize._files.open import From, To
+    from sanitize.ledger import Ledger
+    from sanitize.transformers import Sanitizer
+
+
+@overload
+def privatize_parquet(
+    source: From,
+    target: To,
+    sanitizer: Sanitizer,
+    *,
+    rows: Rows = ...,
+    key: bytes | None = ...,
+    force: bool = ...,
+    batch_rows: int = ...,
+    ledger: Ledger | str | os.PathLike[str] | None = ...,
+) -> LeakageReport: ...
+@overload
+def privatize_parquet(
+    source: From,
+    target: To,
+    sanitizer: SavedRelease,
+    *,
+    rows: Rows = ...,
+    key: bytes | None = ...,
+    force: bool = ...,
+    batch_rows: int = ...,
+) -> AppendedReport: ...
+def privatize_parquet(
+    source: From,
+    target: To,
+    sanitizer: Sanitizer | SavedRelease,
+    *,
+    rows: Rows = "shuffle",
+    key: bytes | None = None,
+    force: bool = False,
+    batch_rows: int = BATCH_ROWS,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+) -> LeakageReport | AppendedReport:
+    """Release a Parquet or CSV file or data set: count, design, check, rewrite.
+
+    The sanitizer is fitted on the source. Nothing is written unless the designed channel is within its budget,
+    and the target appears whole or not at all. The output holds the released columns and nothing else of the
+    source: no other column, metadata, index, unused dictionary value or statistics of raw values.
+
+    Names ending in ``.csv`` or ``.csv.gz`` are read as CSV: UTF-8 with a header line, commas and double quotes.
+    Every column is text as it stands (01234 and NA stay what they are) but those with bins, which are numbers. An
+    empty field is missing, ``""`` is the empty text.
+
+    Parameters
+    ----------
+    source : path or binary stream
+        A file, or a folder whose files have one schema: all ``*.parquet`` under it, or all ``*.csv`` where there
+        are none. Folders named ``key=value`` make a column ``key``, a number where every value is whole. A stream
+        (``sys.stdin.buffer``) holds CSV; it is copied to a temporary file that has no name.
+    target : path or binary stream
+        A file (Parquet, or CSV for a name ending in ``.csv``), or for a folder source a folder of neutrally named
+        Parquet parts (a name ending in ``.parquet`` or ``.csv`` makes one file of it). A stream gets CSV, when all
+        of it is there. Texts that start with ``=``, ``+``, ``-`` or ``@`` are written to CSV as they are, and the
+        report warns of spreadsheets.
+    sanitizer : Sanitizer or SavedRelease
+        An estimator of `sanitize.transformers`, which is fitted in place; or a saved release, which fits nothing
+        and refuses values that were not there at fit.
+    rows : {"shuffle", "keep"}
+        Row order can tell S (a file sorted by it), so rows are shuffled; ``keep`` keeps their order.
+    key : bytes, optional
+        256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
+        only with it, because rows of two sources would share their noise (a saved release draws other noise for
+        every file). By default a fresh key from the operating system, which is then forgotten.
+    force : bool
+        Replace a target that exists.
+    batch_rows : int
+        Rows held in memory at a time; the output does not depend on it.
+    ledger : Ledger or path, optional
+        Book of the releases of this table: the release is refused where it exceeds the ledger's budget together with
+        all that are recorded there, and recorded otherwise.
+
+    Returns
+    -------
+    LeakageReport, or AppendedReport for a saved release
+
+    Raises
+    ------
+    BudgetExceeded
+        If the channel exceeds the budget, or the ledger's; nothing is written.
+    UnknownSymbol
+        If rows hold a public value that a saved release does not know; nothing is written.
+    SourceError, TargetError, ColumnError
+        If the input cannot be read, the output not written, or a column does not fit.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+    >>> sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
+    LeakageReport(subset merging, within budget)
+    """
+    if rows not in ("shuffle", "keep"):
+        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
+    if batch_rows < 1:
+        raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
+    if isinstance(sanitizer, SavedRelease):
+        if ledger is not None:
+            raise InvalidParameter(
+                "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave "
+                "the ledger out"
+            )
+        return release_saved(source, target, sanitizer, rows=rows, key=key, force=force, batch_rows=batch_rows)
+    place = place_of(target, source, force=force)
+    book = as_ledger(ledger)
+    with opened(source, numeric(sanitizer)) as table:
+        release, counts = fit(table, sanitizer, batch_rows, rows)
+        words = random_words(sanitizer.random_state if key is None else key)
+        if key is not None:
+            sanitizer.report_ = sanitizer.report_.with_key()
+        if not isinstance(place, Target) or place.is_csv:
+            sanitizer.report_ = sanitizer.report_.with_notes(formula_note(release.design.channel.outputs))
+        passed = SecondPass(table, release, release.expected(counts), words, batch_rows)
+        written = place.path if isinstance(place, Target) else None
+        with recorded(book, table, sanitizer, key=key, target=written):
+            passed.write(place, rows, summary(sanitizer.report_, rows))
+    return sanitizer.report_
+
+
+def plan_parquet(
+    source: From,
+    sanitizer: Sanitizer,
+    *,
+    rows: Rows = "shuffle",
+    batch_rows: int = BATCH_ROWS,
+) -> LeakageReport:
+    """Design and measure what `privatize_parquet` would write, and write nothing.
+
+    Parameters
+    ----------
+    source : path
+    sanitizer : Sanitizer
+        Fitted in place.
+    rows : {"shuffle", "keep"}
+        ``keep`` also measures what the order of the rows tells.
+    batch_rows : int
+
+    Returns
+    -------
+    LeakageReport
+
+    Raises
+    ------
+    BudgetExceeded
+        If the channel exceeds the budget.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import Watchdog
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
+    >>> sz.datasets.load_titanic().to_parquet(file)
+    >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
+    LeakageReport(watchdog, within budget)
+    """
+    with opened(source, numeric(sanitizer)) as table:
+        fit(table, sanitizer, batch_rows, rows)
+    return sanitizer.report_
+
+
+def audit_parquet(
+    source: From,
+    sensitive: Sequence[str],
+    public: Sequence[str],
+    *,
+    batch_rows: int = BATCH_ROWS,
+) -> LeakageReport:
+    """What the public columns of a Parquet file or data set tell about the sensitive ones as they are.
+
+    Parameters
+    ----------
+    source : path
+    sensitive, public : sequence of str
+    batch_rows : int
+
+    Returns
+    -------
+    LeakageReport
+        Without a budget: it only measures.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
+    >>> sz.datasets.load_titanic().to_parquet(file)
+    >>> round(audit_parquet(file, ["survived"], ["class", "sex"]).summary["max_log_lift"], 3)
+    1.102
+    """
+    with opened(source) as table:
+        layout = Layout(tuple(sensitive), tuple(public))
+        counts = count_rows(table, layout, batch_rows, None)[0]
+    return layout.audit(counts)

@@ -1,0 +1,11 @@
+"""A reviewed release policy in TOML: every column with its role, the budget, and how the channels are designed."""
+
+from __future__ import annotations
+
+from sanitize.policy._channels import DEFAULT_MECHANISM as DEFAULT_MECHANISM
+from sanitize.policy._channels import MECHANISMS as MECHANISMS
+from sanitize.policy._channels import PolicyBudget as PolicyBudget
+from sanitize.policy._channels import PolicyChannel as PolicyChannel
+from sanitize.policy._policy import Policy
+
+__all__ = ["Policy"]

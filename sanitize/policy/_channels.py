@@ -1,0 +1,181 @@
+"""The tables of a release policy: what a budget and a channel may say, and the estimator a channel asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.errors import PolicyError
+from sanitize.policy import _reader as keys
+
+if TYPE_CHECKING:
+    from sanitize.policy._reader import Read, Section
+    from sanitize.transformers import Sanitizer
+
+MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
+NOTIONS = (*MERGING, "capacity")
+
+# Mechanism in a policy -> its estimator, and the notions of budget it can be designed for.
+MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "watchdog": ("Watchdog", MERGING),
+    "subset-merging": ("SubsetMerging", MERGING),
+    "optimal-random-response": ("OptimalRandomResponse", ("lift", "ldp")),
+    "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
+    "randomized-response": ("RandomizedResponse", ("ldp",)),
+    "exponential-channel": ("ExponentialChannel", ("capacity",)),
+    "gaussian-channel": ("GaussianChannel", ("capacity",)),
+}
+DEFAULT_MECHANISM = "subset-merging"
+# Mechanisms that take what a joint budget leaves them, given the other columns.
+SEQUENTIAL = ("watchdog", "subset-merging")
+# Names that a channel cannot have: a joint release has parameters of these names.
+RESERVED = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
+LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
+_GRID = "gaussian-channel"
+_NOT_GRID = tuple(name for name in MECHANISMS if name != _GRID)
+
+# Setting of a channel -> how it is read, and the mechanisms that have it.
+SETTINGS: dict[str, tuple[Read, tuple[str, ...]]] = {
+    "min_count": (keys.whole(0), _NOT_GRID),
+    "smoothing": (keys.number(0, finite=True), _NOT_GRID),
+    "release": (keys.choice("resample", "label"), _NOT_GRID),
+    "confidence": (keys.number(0, 1, open_ends=True), LIFT_FAMILY),
+    "gap": (keys.number(0, open_ends=True, finite=True), ("optimal-random-response", "subset-random-response")),
+    "time_limit": (keys.number(0, open_ends=True, finite=True), ("optimal-random-response", "subset-random-response")),
+    "distance": (keys.choice("line", "circle", "hamming"), ("exponential-channel",)),
+    "bounds": (keys.by_column(keys.pair), (_GRID,)),
+    "step": (keys.by_column(keys.number(0, open_ends=True, finite=True)), (_GRID,)),
+    "points": (keys.whole(2), (_GRID,)),
+    "reach": (keys.number(0, finite=True), (_GRID,)),
+    "method": (keys.choice("exact", "closed_form"), (_GRID,)),
+}
+
+
+@dataclass(frozen=True)
+class PolicyBudget:
+    """A budget as a policy writes it.
+
+    Attributes
+    ----------
+    notion : {"lift", "ldp", "l1", "chi2", "alpha", "capacity"}
+    bounds : mapping of str to float
+        ``lower`` and ``upper``; for alpha also ``alpha``; ``epsilon`` for ldp; ``nats`` for capacity.
+    """
+
+    notion: str
+    bounds: Mapping[str, float]
+
+    def build(self) -> Any:
+        """The budget itself."""
+        from sanitize.mechanisms import CapacityBudget
+
+        bounds = self.bounds
+        match self.notion:
+            case "ldp":
+                return LDPBudget(bounds["epsilon"])
+            case "capacity":
+                return CapacityBudget(bounds["nats"])
+            case "alpha":
+                return AlphaLiftBudget(bounds["alpha"], lower=bounds["lower"], upper=bounds["upper"])
+        family: dict[str, Any] = {"lift": LiftBudget, "l1": L1LiftBudget, "chi2": Chi2LiftBudget}
+        return family[self.notion](lower=bounds["lower"], upper=bounds["upper"])
+
+
+def read_budget(value: Any, where: str) -> PolicyBudget:
+    """A table with a notion and its bounds."""
+    section = keys.table(value, where)
+    notion = section.take("notion", keys.choice(*NOTIONS), "lift") or "lift"
+    bounds: dict[str, float] = {}
+    if notion == "ldp":
+        bounds["epsilon"] = section.need("epsilon", keys.number(0), "epsilon = 1.0 (nats)")
+    elif notion == "capacity":
+        bounds["nats"] = section.need("nats", keys.number(0, open_ends=True), "nats = 0.5")
+    else:
+        if notion == "alpha":
+            bounds["alpha"] = section.need("alpha", keys.number(1, open_ends=True), "alpha = 2")
+        bounds["upper"] = section.need("upper", keys.number(0), "upper = 0.5 (nats)")
+        bounds["lower"] = section.need("lower", keys.number(0), "lower = 1.5 (nats; inf for no bound)")
+    section.done()
+    return PolicyBudget(notion, bounds)
+
+
+@dataclass(frozen=True)
+class PolicyChannel:
+    """One channel of a policy: the public columns released through it together, and how it is designed.
+
+    Attributes
+    ----------
+    name : str
+    public : tuple of str
+    mechanism : str
+        A key of the table of mechanisms.
+    bins : mapping of column to edges
+    settings : mapping of str to value
+        Settings of the estimator, those that the policy gives.
+    budget : PolicyBudget or None
+        Its own budget; None where it is designed within the budget of the whole release.
+    """
+
+    name: str
+    public: tuple[str, ...]
+    mechanism: str = DEFAULT_MECHANISM
+    bins: Mapping[str, list[float]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    budget: PolicyBudget | None = None
+
+    def build(
+        self,
+        budget: Any,
+        sensitive: tuple[str, ...],
+        missing: Literal["category", "error"],
+        handle_unknown: Literal["high_risk", "error"],
+        random_state: Any,
+    ) -> Sanitizer:
+        """The estimator of this channel, not fitted."""
+        import sanitize.transformers
+
+        estimator = getattr(sanitize.transformers, MECHANISMS[self.mechanism][0])
+        known = signature(estimator).parameters
+        given: dict[str, Any] = {"bins": {name: list(at) for name, at in self.bins.items()} or None, **self.settings}
+        if "confidence" in given and "confidence" not in known:
+            raise PolicyError(
+                f"confidence is not known to {self.mechanism} in this version of sanitize; leave it out", "confidence"
+            )
+        shared = {"missing": missing, "handle_unknown": handle_unknown}
+        given |= {key: value for key, value in shared.items() if key in known}
+        made: Sanitizer = estimator(
+            budget, sensitive=list(sensitive), public=list(self.public), random_state=random_state, **given
+        )
+        return made
+
+
+def read_channel(section: Section, name: str, public: tuple[str, ...], budget: PolicyBudget | None) -> PolicyChannel:
+    """The rest of a channel's table, once its name, columns and budget are known."""
+    mechanism = section.take("mechanism", keys.choice(*MECHANISMS), DEFAULT_MECHANISM) or DEFAULT_MECHANISM
+    settings = {}
+    for key, (read, owners) in SETTINGS.items():
+        if mechanism not in owners:
+            section.refuse(key, f"{mechanism} does not have it; it is a setting of {', '.join(owners)}")
+        value = section.take(key, read)
+        if value is not None:
+            settings[key] = value
+    bins = section.take("bins", keys.by_column(keys.edges)) or {}
+    section.done()
+    for key in ("bounds", "step"):
+        for column in settings.get(key, {}):
+            if column not in public:
+                where = f"{section.path(key)}.{column}"
+                raise PolicyError(f"{where}: {column!r} is not a public column of this channel", where)
+    if mechanism == _GRID:
+        absent = next((column for column in public if column not in settings.get("bounds", {})), None)
+        if absent is not None:
+            where = section.path("bounds")
+            raise PolicyError(
+                f"{where} lacks the column {absent!r}, and {_GRID} needs bounds of every public column, from "
+                f"knowledge and not from the rows; write for example bounds = {{ {absent} = [0, 100] }}",
+                where,
+            )
+    return PolicyChannel(name, public, mechanism, bins, settings, budget)

@@ -1,0 +1,24 @@
+"""Measure a (joint, channel) pair against a budget; print, export.
+
+The measuring code reads the channel's matrix and nothing else: it does not know how the channel was made.
+"""
+
+from __future__ import annotations
+
+from sanitize.report._attached import attach_report as attach_report
+from sanitize.report._attached import report_of as report_of
+from sanitize.report._audience import Audience as Audience
+from sanitize.report._axes import draw_histogram as draw_histogram
+from sanitize.report._axes import draw_lift as draw_lift
+from sanitize.report._curve import TradeoffCurve, TradeoffPoint
+from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
+from sanitize.report._facts import PartLeakage as PartLeakage
+from sanitize.report._facts import ReleaseFacts
+from sanitize.report._facts import Section as Section
+from sanitize.report._measuring import as_estimates as as_estimates
+from sanitize.report._measuring import measure_worst_case as measure_worst_case
+from sanitize.report._report import LeakageReport
+from sanitize.report._verdict import VERDICT_TOLERANCE as VERDICT_TOLERANCE
+from sanitize.report._views import ReportViews as ReportViews
+
+__all__ = ["LeakageReport", "ReleaseFacts", "TradeoffCurve", "TradeoffPoint"]

@@ -1,0 +1,93 @@
+"""The public document, made from the internal one: no symbol, no count, rounded figures.
+
+One function decides what anybody may see, whether a report was just measured or was saved long ago.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sanitize._formatting import Number
+
+# What the public document takes over as it is. All else is left out, rounded or rewritten below.
+_COMMON = ("schema", "version", "library_version")
+
+
+def publish(document: dict[str, Any]) -> dict[str, Any]:
+    """Public view of an internal document.
+
+    It holds no released symbol and no count, and its figures are rounded to four significant digits: all digits
+    of a ratio of counts would give the counts away. The privacy-utility curve stays inside: it is made of further
+    figures of the same table.
+    """
+    verdict = document["verdict"]
+    return {
+        **{name: document[name] for name in _COMMON},
+        "audience": "public",
+        "verdict": verdict | {"worst_excess": rounded(verdict["worst_excess"])},
+        "columns": document["columns"],
+        "measures": [
+            measure | {name: rounded(measure[name]) for name in ("before", "after", "bound", "low", "high")}
+            for measure in document["measures"]
+        ],
+        "warnings": _public_warnings(document),
+        "sections": [
+            section | {"rows": [[_public_cell(cell) for cell in row] for row in section["rows"]]}
+            for section in document["sections"]
+            if section["public"]
+        ],
+    }
+
+
+def rounded(value: Number) -> Number:
+    """Four significant digits of a figure; infinities and None as they are."""
+    return value if value is None or isinstance(value, str) else float(f"{value:.4g}") + 0.0
+
+
+def _public_cell(cell: Number) -> Number:
+    return cell if isinstance(cell, str) else rounded(cell)
+
+
+def warnings_of_facts(document: dict[str, Any]) -> list[str]:
+    """Sentences that limit what the verdict says, made from facts, the gravest first (internal: with counts)."""
+    found = _grave(document)
+    if document["n_unseen"]:
+        found.append(f"{document['n_unseen']} {_UNSEEN}")
+    return found
+
+
+_UNSEEN = "row(s) held a value absent at fit and were treated like the riskiest value"
+
+
+def _grave(document: dict[str, Any]) -> list[str]:
+    columns, found = document["columns"], []
+    exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
+    if exposed:
+        found.append(f"a sensitive column would be released as it is: {', '.join(exposed)}")
+    if document["verdict"]["seeded"]:
+        found.append("seeded, not for release: whoever guesses the seed can undo the noise")
+    return found
+
+
+def _public_warnings(document: dict[str, Any]) -> list[str]:
+    """Sentences without a number; free text, with counts and perhaps symbols in it, is never read, only counted."""
+    found = _grave(document)
+    if document["n_unseen"]:
+        found.append(f"some {_UNSEEN.replace('row(s)', 'rows')}")
+    if any(m["name"] == "min_log_lift" and m["before"] == "-inf" for m in document["measures"]):
+        found.append("some pairs of a sensitive and a public value never occur in the table")
+    if len(document["warnings"]) > len(warnings_of_facts(document)):
+        found.append("the internal report has more warnings, with counts")
+    return found
+
+
+def check_audience(audience: Audience) -> None:
+    """Refuse an unknown audience."""
+    if audience not in ("internal", "public"):
+        raise InvalidParameter(f"audience must be 'internal' or 'public', got {audience!r}")
+
+
+Audience = Literal["internal", "public"]

@@ -1,0 +1,224 @@
+"""The privacy-utility curve as a table for a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from sanitize._formatting import number, times
+from sanitize.budgets import Budget, LDPBudget, LiftBudget
+from sanitize.errors import InvalidParameter
+from sanitize.report._text import clip
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from sanitize._formatting import Number
+    from sanitize.measures import Measure
+
+# Cells of the bar of a utility of 1.
+_BAR = 20
+
+
+def curve_text(curve: dict[str, Any], chosen: int | None = None, most: int = 20) -> str:
+    """Table of a curve, 80 columns wide, in plain ASCII: one row a budget, with a bar for what it keeps.
+
+    Parameters
+    ----------
+    curve : dict
+        Document of the curve (`TradeoffCurve.to_dict`).
+    chosen : int, optional
+        Position of the point to mark with an arrow; it is always shown.
+    most : int
+        Rows shown at most, spread evenly; how many there are is said in the last line.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    >>> print(sz.curve.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
+    watchdog                                         times as likely
+      budget   information kept in X                at least   at most    I(S;Y)
+         0.5   ###############.....     74.8 %             1         1         0
+           1   ####################    100.0 %           0.4       1.6   0.09637
+    """
+    lines = [
+        f"{clip(curve['mechanism'], 46):<49}times as likely",
+        f"  budget   {'information kept in X':<37}at least   at most    I(S;Y)",
+    ]
+    points = curve["points"]
+    shown = {round(i * (len(points) - 1) / max(1, most - 1)) for i in range(most)} if len(points) > most else None
+    for position, point in enumerate(points):
+        if shown is not None and position not in shown and position != chosen:
+            continue
+        share = float(point["normalized_utility"])
+        mark = "->" if position == chosen else "  "
+        bar = "#" * round(_BAR * share)
+        figures = (_times(point["min_log_lift"]), _times(point["max_log_lift"]), number(point["mutual_information"]))
+        lines.append(
+            f"{mark}{clip(point['label'], 10):>10}   {bar:.<{_BAR}}{100 * share:>9.1f} %"
+            f"{figures[0]:>14}{figures[1]:>10}{figures[2]:>10}"
+        )
+    if shown is not None:
+        lines.append(f"  {len(points)} budgets were tried: see to_frame()")
+    return "\n".join(lines)
+
+
+def _times(log_lift: Number) -> str:
+    return times(float(log_lift or 0.0))
+
+
+@dataclass(frozen=True)
+class TradeoffPoint:
+    """What one budget gives: the figures of the channel that the mechanism designed for it.
+
+    Attributes
+    ----------
+    budget : Budget or float
+        As it was given to the mechanism.
+    measures : tuple of Measure
+        Every line of the channel's report.
+    n_released : int
+        Symbols that the channel may release.
+    """
+
+    budget: Budget | float
+    measures: tuple[Measure, ...] = field(repr=False)
+    n_released: int
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """Every measure of the release by name; None where one was not computed."""
+        return {measure.name: measure.after for measure in self.measures}
+
+    def __getitem__(self, name: str) -> float:
+        """Return one measure, by its name in a report."""
+        value = self.figures.get(name)
+        if value is None:
+            known = ", ".join(sorted(key for key, found in self.figures.items() if found is not None))
+            raise InvalidParameter(f"no measure {name!r} was computed; there are {known}")
+        return value
+
+    @property
+    def utility(self) -> float:
+        """I(X;Y) in nats."""
+        return self["utility"]
+
+    @property
+    def normalized_utility(self) -> float:
+        """I(X;Y) / H(X), between 0 and 1."""
+        return self["normalized_utility"]
+
+    @property
+    def mutual_information(self) -> float:
+        """I(S;Y) in nats."""
+        return self["mutual_information"]
+
+    @property
+    def max_log_lift(self) -> float:
+        """Largest log-lift of any released symbol, in nats."""
+        return self["max_log_lift"]
+
+    @property
+    def min_log_lift(self) -> float:
+        """Smallest log-lift of any released symbol, in nats; -inf where one rules out a sensitive symbol."""
+        return self["min_log_lift"]
+
+    @property
+    def label(self) -> str:
+        """The budget in a word: ``0.5``, or ``upper:lower`` as on the command line."""
+        match self.budget:
+            case LiftBudget(lower=lower, upper=upper):
+                return f"{upper:.3g}" if lower == upper else f"{upper:.3g}:{lower:.3g}"
+            case LDPBudget(eps=eps):
+                return f"{eps:.3g}"
+            case Real():
+                return f"{float(self.budget):.3g}"
+        return ":".join(f"{value:.3g}" for value in _numbers(self.budget).values())
+
+
+@dataclass(frozen=True)
+class TradeoffCurve:
+    """Privacy and utility of a mechanism at several budgets, in the order they were given. Frozen.
+
+    Build it with `tradeoff_curve`. ``print(curve)`` gives a table; indexing and ``len`` work as on a tuple.
+    """
+
+    mechanism: str
+    points: tuple[TradeoffPoint, ...]
+    before: tuple[Measure, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, position: int) -> TradeoffPoint:
+        return self.points[position]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a budget: the numbers of the budget, symbols released, and every measure."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [{**_numbers(point.budget), "n_released": point.n_released, **point.figures} for point in self.points]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a picture of the curve shows, as plain values."""
+        from sanitize._formatting import exact
+
+        names = ("mutual_information", "max_log_lift", "min_log_lift", "normalized_utility")
+        points = [{"label": p.label, **{name: exact(p[name]) for name in names}} for p in self.points]
+        return {"mechanism": self.mechanism, "points": points}
+
+    def to_text(self, *, chosen: TradeoffPoint | None = None, most: int = 20) -> str:
+        """Table of 80 columns for a terminal, with a bar for the utility and an arrow at the chosen point.
+
+        Of more than ``most`` points as many are shown, spread evenly, and the chosen one.
+        """
+        pass
+
+        position = None if chosen is None else self.points.index(chosen)
+        return curve_text(self.to_dict(), position, most)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def plot(
+        self, ax: Axes | None = None, *, measure: str = "mutual_information", chosen: TradeoffPoint | None = None
+    ) -> Axes:
+        """Draw the share of information kept against a measured leakage.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        measure : str
+            Leakage on the horizontal axis, by its name in a report.
+        chosen : TradeoffPoint, optional
+            Point to mark.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return self.draw(ax, measure, None if chosen is None else (chosen[measure], chosen.normalized_utility))
+
+    def draw(self, ax: Axes | None, measure: str, chosen: tuple[float, float] | None) -> Axes:
+        """The picture of `plot`, with any pair (leakage, share kept) marked."""
+        from sanitize.report._axes import draw_curve
+
+        points = sorted((float(point[measure]), point.normalized_utility, point.label) for point in self.points)
+        leakage, kept, labels = zip(*points, strict=True)
+        words = next((line.label for line in self.before if line.name == measure), measure)
+        return draw_curve(ax, labels, leakage, kept, mechanism=self.mechanism, words=words, chosen=chosen)
+
+
+def _numbers(budget: Budget | float) -> dict[str, float]:
+    """Numbers of a budget by the names of its fields; a bare number is called ``budget``."""
+    if isinstance(budget, Real):
+        return {"budget": float(budget)}
+    names: list[str] = [part.name for part in fields(budget)] if is_dataclass(budget) else []
+    values: dict[str, Any] = {name: getattr(budget, name) for name in names}
+    return {name: float(value) for name, value in values.items() if isinstance(value, Real)}

@@ -1,0 +1,149 @@
+"""What is known of a release beyond the numbers of its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What a report says about a release beyond its numbers.
+
+    Attributes
+    ----------
+    mechanism : str
+        Name of the rule that designed the channel.
+    release : str
+        ``resample`` (a released symbol is printed as a public one) or ``label``.
+    seeded : bool
+        The noise came from a seed, so the release can be undone by whoever guesses it.
+    n_unseen : int or None
+        Rows whose symbol was absent at fit.
+    warnings : tuple of str
+        Sentences for people; they name no sensitive symbol.
+    kept : tuple of str
+        Columns released without a channel.
+    parts : tuple of PartLeakage
+        Of a joint release: what each part and each kept column tells by itself.
+    """
+
+    mechanism: str = "none"
+    release: str = "resample"
+    seeded: bool = False
+    n_unseen: int | None = None
+    warnings: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    parts: tuple[PartLeakage, ...] = ()
+
+
+class Finding(Protocol):
+    """A result that a report can carry, for example one of `sanitize.attack`.
+
+    One with an attribute ``ok`` that is False says that the release is not what the report measured.
+    """
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Sentences that name no symbol."""
+        ...
+
+
+def refuted(findings: Iterable[Finding]) -> bool:
+    """Whether one of them says that the release is not what the report measured."""
+    return not all(getattr(finding, "ok", True) for finding in findings)
+
+
+def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
+    """A section of the report for each of them."""
+    return tuple(
+        Section(f"finding {number}", "Tried on the release", ". ".join(finding.summary) + ".", public=True)
+        for number, finding in enumerate(findings, 1)
+    )
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report beyond its measures; every view prints it, the public one only if it says so.
+
+    Attributes
+    ----------
+    name, title : str
+        Key, and heading.
+    words : str
+        What it says, in one paragraph. It names no sensitive symbol.
+    columns : tuple of str
+        Heads of the table, the first for the names of its rows.
+    rows : tuple of tuples
+        Name and figures of each row, None where there is no figure.
+    public : bool
+        The section holds no symbol and no count, so that it may be shown to anybody. Figures are rounded there.
+    """
+
+    name: str
+    title: str
+    words: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str | float | None, ...], ...] = ()
+    public: bool = False
+
+
+@dataclass(frozen=True)
+class PartLeakage:
+    """What one part of a joint release, or one kept column, tells by itself.
+
+    Attributes
+    ----------
+    part : str
+        Name of the part, or of the kept column.
+    columns : tuple of str
+    mechanism : str or None
+        None for a kept column.
+    max_log_lift, min_log_lift, mutual_information : float
+        Of S and what this part releases, in nats.
+    normalized_utility : float
+        Share of the information in its columns that is kept.
+    """
+
+    part: str
+    columns: tuple[str, ...]
+    mechanism: str | None
+    max_log_lift: float
+    min_log_lift: float
+    mutual_information: float
+    normalized_utility: float
+
+    @classmethod
+    def of(cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]) -> PartLeakage:
+        """Its line, from the summary of a report on this part alone."""
+        names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
+        return cls(part, columns, mechanism, *(float(figures[name]) for name in names))
+
+    @property
+    def role(self) -> str:
+        """The mechanism, or that there is none."""
+        return self.mechanism or "kept as it is"
+
+
+def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
+    """The parts and kept columns of a joint release as a section of its report; nothing where there are none."""
+    if not parts:
+        return ()
+    rows = tuple(
+        (
+            f"{part.part} ({part.role}): {', '.join(part.columns)}",
+            part.normalized_utility,
+            part.min_log_lift,
+            part.max_log_lift,
+            part.mutual_information,
+        )
+        for part in parts
+    )
+    words = "What each part and each kept column tells by itself. The verdict is about all of them together."
+    heads = ("Part", "kept", "min log-lift", "max log-lift", "I(S;Y)")
+    return (Section("parts", "Parts", words, heads, rows, public=True),)

@@ -1,0 +1,131 @@
+"""Where the marks of a page's pictures go: positions in percent, shades by name, all from the document."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sanitize._formatting import number, times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sanitize._formatting import Number
+
+# Shades on either side of zero.
+_SHADES = 4
+# Rows and columns of a saved report's pictures that are drawn at most.
+_MOST_ROWS, _MOST_COLUMNS = 48, 24
+# Percent of the width that the label of a point of the curve takes.
+_LABEL_ROOM = 12
+
+
+def tiles(document: dict[str, Any]) -> list[dict[str, str]]:
+    """The four figures that say most: after, and before in small."""
+    found = {measure["name"]: measure for measure in document["measures"]}
+
+    def tile(label: str, name: str, of: Any) -> dict[str, str]:
+        return {"label": label, "after": of(found[name]["after"]), "before": of(found[name]["before"])}
+
+    shown = [
+        tile("times as likely, at most", "max_log_lift", lambda v: f"{times(float(v))} ×"),
+        tile("times as likely, at least", "min_log_lift", lambda v: f"{times(float(v))} ×"),
+        tile("information kept", "normalized_utility", lambda v: f"{100 * float(v):.3g} %"),
+    ]
+    if "mutual_information" in found:
+        shown.append(tile("mutual information I(S;Y)", "mutual_information", lambda v: f"{number(v)} nats"))
+    return shown
+
+
+def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:
+    """Rows of a lift map: name, and of each cell the shade and the figure."""
+    rows = zip(side["symbols"][:_MOST_ROWS], side["log_lift"], strict=False)
+    return [
+        {"symbol": symbol, "cells": [{"shade": _shade(v, most), "words": _signed(v)} for v in cells[:_MOST_COLUMNS]]}
+        for symbol, cells in rows
+    ]
+
+
+def largest(found: dict[str, Any]) -> float:
+    """Largest finite |log-lift| of a lift map, the end of its scale."""
+    values = (abs(float(v)) for name in ("before", "after") for row in found[name]["log_lift"] for v in row)
+    return max((value for value in values if math.isfinite(value)), default=0.0)
+
+
+def _shade(value: Number, most: float) -> str:
+    v = float(value or 0.0)
+    if math.isinf(v):
+        return "none" if v < 0 else f"more{_SHADES}"
+    level = min(_SHADES, math.ceil(_SHADES * abs(v) / most - 0.5)) if most > 1e-9 else 0
+    return "zero" if level <= 0 else f"{'more' if v > 0 else 'less'}{level}"
+
+
+def _signed(value: Number) -> str:
+    v = float(value or 0.0)
+    if math.isinf(v):
+        return "×" if v < 0 else "∞"
+    shown = f"{v:+.2f}" if abs(v) < 10 else f"{v:+.3g}"
+    return "0" if float(shown) == 0 else shown
+
+
+def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> tuple[float, tuple[float, float] | None]:
+    """End of the scale of the ranges of log-lift, and what a lift budget allows on it."""
+    limits = None
+    if budget is not None and budget["type"] == "LiftBudget":
+        limits = -float(budget["lower"]), float(budget["upper"])
+    values = [float(row[name] or 0.0) for row in rows for name in ("min_log_lift", "max_log_lift")]
+    values += limits or ()
+    end = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    return (1.1 * end or 1.0), limits
+
+
+def span(low: Number | float, high: Number | float, end: float) -> dict[str, str]:
+    """Left edge and width in percent of a range on a scale from -end to end."""
+    left, right = (50 + 50 * min(1.0, max(-1.0, float(v or 0.0) / end)) for v in (low, high))
+    return {"x": f"{left:.2f}%", "width": f"{max(right - left, 1.5):.2f}%"}
+
+
+def bars(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of the margins: name, shares in words, and lengths in percent of the longest."""
+    rows = found["rows"][:_MOST_ROWS]
+    most = max((share or 0.0 for row in rows for share in (row["before"], row["after"])), default=0.0) or 1.0
+
+    def side(share: float | None) -> dict[str, str]:
+        words = "-" if share is None else f"{100 * share:.3g} %"
+        return {"words": words, "width": f"{100 * (share or 0.0) / most:.2f}%"}
+
+    return [{"symbol": row["symbol"], "before": side(row["before"]), "after": side(row["after"])} for row in rows]
+
+
+def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
+    """Marks of the privacy-utility curve: places in percent of the plot, leakage to the right, utility up."""
+    after = {measure["name"]: measure["after"] for measure in document["measures"]}
+    points = document["curve"]["points"][: 10 * _MOST_ROWS]
+    chosen = float(after.get("mutual_information") or 0.0), float(after["normalized_utility"])
+    pairs = [(float(p["mutual_information"]), float(p["normalized_utility"]), p["label"]) for p in points]
+    most = max((x for x, *_ in [*pairs, chosen] if math.isfinite(x)), default=0.0) or 1.0
+
+    def place(x: float, y: float) -> dict[str, str]:
+        return {"x": f"{100 * min(x / most, 1.0):.2f}%", "y": f"{100 * (1 - min(max(y, 0.0), 1.0)):.2f}%"}
+
+    marked: list[dict[str, str]] = []
+    last = -math.inf
+    for x, y, label in sorted(pairs):
+        far = 100 * x / most - last >= _LABEL_ROOM
+        last = 100 * x / most if far else last
+        marked.append(place(x, y) | {"label": label, "words": label if far else ""})
+    line = " ".join(f"{1000 * min(x / most, 1.0):.1f},{1000 * (1 - y):.1f}" for x, y, _ in sorted(pairs))
+    return {
+        "points": marked,
+        "chosen": place(*chosen),
+        "line": line,
+        "most": f"{most:.3g}",
+        "words": (
+            f"{len(pairs)} budgets from {min(x for x, *_ in pairs):.3g} nats and "
+            f"{100 * min(y for _, y, _ in pairs):.3g} % kept to {max(x for x, *_ in pairs):.3g} nats and "
+            f"{100 * max(y for _, y, _ in pairs):.3g} %; this release leaks {chosen[0]:.3g} nats and keeps "
+            f"{100 * chosen[1]:.3g} %"
+        )
+        if pairs
+        else "no budget was tried",
+    }

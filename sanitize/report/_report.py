@@ -1,0 +1,243 @@
+"""Measure a (joint, channel) pair against a budget; print, export.
+
+The measuring code reads the channel's matrix and nothing else: it does not know how the channel was made.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sanitize.budgets import ChannelBudget
+from sanitize.errors import BudgetExceeded, InvalidParameter
+from sanitize.joint import JointDistribution, check_law
+from sanitize.lifts import lift
+from sanitize.report._facts import SEEDED_NOTE, ReleaseFacts, Section
+from sanitize.report._measuring import measure_all, measure_worst_case, worst_case_of
+from sanitize.report._saved import SavedReport
+from sanitize.report._verdict import Verdict
+from sanitize.report._views import ReportViews
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet
+    from sanitize.report._audience import Audience
+    from sanitize.report._curve import TradeoffCurve
+    from sanitize.report._facts import Finding
+
+PlotKind = Literal["lift", "histogram", "risk", "marginals", "curve"]
+
+
+@dataclass(frozen=True, eq=False)
+class LeakageReport(Verdict, ReportViews):
+    """What a release leaks about S and keeps of X, before and after, against its budget. Frozen.
+
+    Build it with `LeakageReport.measure`. ``print(report)`` gives one screen of text.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    >>> budget = sz.LiftBudget.symmetric(0.3)
+    >>> report = LeakageReport.measure(joint, sz.watchdog(joint, budget), budget)
+    >>> report.ok
+    True
+    >>> round(report.summary["mutual_information"], 4), round(report.summary["normalized_utility"], 4)
+    (0.0, 0.7482)
+    """
+
+    @classmethod
+    def measure(
+        cls,
+        joint: JointDistribution,
+        channel: Channel,
+        budget: Budget | None = None,
+        *,
+        facts: ReleaseFacts | None = None,
+        confidence: float | ConfidenceSet | None = None,
+    ) -> LeakageReport:
+        """Measure what the channel's output tells about S under a law.
+
+        Parameters
+        ----------
+        joint : JointDistribution
+            Law of (S, X).
+        channel : Channel
+            From X to what is printed.
+        budget : Budget, optional
+            What each printed symbol may leak. Without one the report only measures, and `ok` is True.
+        facts : ReleaseFacts, optional
+            Mechanism, warnings and so on.
+        confidence : float or ConfidenceSet, optional
+            Judge every law that the counts allow, not the frequencies alone; None claims the rows are everybody.
+        """
+        after = check_law(joint).release(channel)
+        lines, over = measure_all(joint, after, channel, budget), -math.inf
+        if isinstance(budget, ChannelBudget):
+            whole = budget.measure_channel(channel)
+            lines = (*lines, whole)
+            over = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
+        worst = worst_case_of(joint, channel, confidence, budget)
+        if worst is not None:
+            lines = (*lines, *measure_worst_case(worst, budget))
+        return cls(
+            measures=lines,
+            budget=budget,
+            facts=facts or ReleaseFacts(),
+            sensitive=joint.sensitive.columns,
+            public=joint.public.columns,
+            n_rows=joint.n,
+            _before=joint,
+            _after=after,
+            _channel_excess=over,
+            confidence=None if worst is None or confidence is None else worst.laws.confidence,
+            _worst=worst,
+        )
+
+    def require(self) -> LeakageReport:
+        """Return the report itself if it is ok.
+
+        Raises
+        ------
+        BudgetExceeded
+            With the witness (sensitive symbol, released symbol) where the excess is largest.
+        """
+        if self.ok:
+            return self
+        y = int(np.argmax(self.excess))
+        column = lift(self._after)[:, y]
+        extremes = [int(column.argmax()), int(column.argmin())]
+        s = extremes[0]
+        if self.budget is not None:
+            # Which side is over depends on the budget: judge each extreme as if all other lifts were 1.
+            alone = np.ones((len(column), 2))
+            alone[extremes, [0, 1]] = column[extremes]
+            s = extremes[int(np.argmax(self.budget.excess_of(alone, self._after.p_s)))]
+        excess = math.inf if self._is_void else self.worst_excess
+        raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
+
+    def with_key(self) -> LeakageReport:
+        """Report of a release whose noise came from a key, whatever seed the sanitizer has."""
+        warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
+        return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
+
+    def with_notes(self, notes: tuple[str, ...]) -> LeakageReport:
+        """Report with more to say; notes name no symbol."""
+        return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
+
+    def with_section(self, section: Section) -> LeakageReport:
+        """The report with one more section, or with the section of that name replaced."""
+        others = tuple(part for part in self.sections if part.name != section.name)
+        return replace(self, sections=(*others, section))
+
+    def with_curve(self, curve: TradeoffCurve) -> LeakageReport:
+        """The report with a privacy-utility curve, which the page then draws with this release on it."""
+        return replace(self, curve=curve)
+
+    def with_findings(self, *findings: Finding) -> LeakageReport:
+        """Report that also tells what attacks on the release found; it is not ok if `attack.check` is not.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> df = sz.datasets.load_titanic()
+        >>> released = sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+        >>> report = sz.last_report(released)
+        >>> report = report.with_findings(sz.attack.check(report, released, df["survived"]))
+        >>> "are consistent with their report" in " ".join(report.to_html().split())
+        True
+        """
+        return replace(self, findings=(*self.findings, *findings))
+
+    def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:
+        """One of the report's tables as a pandas DataFrame.
+
+        Parameters
+        ----------
+        table : {"measures", "symbols", "columns", "parts"}
+            Measures before and after; leakage of each released symbol (internal); columns and their roles; what each
+            part of a joint release and each kept column tells by itself.
+        """
+        import pandas as pd
+
+        if table == "measures":
+            return pd.DataFrame([vars(measure) for measure in self.measures])
+        if table == "symbols":
+            return pd.DataFrame(self._symbols())
+        if table == "columns":
+            return pd.DataFrame(self._columns())
+        if table == "parts":
+            return pd.DataFrame([{**vars(part), "role": part.role} for part in self.facts.parts])
+        raise InvalidParameter(f"table must be 'symbols', 'measures', 'columns' or 'parts', got {table!r}")
+
+    @staticmethod
+    def from_json(text: str | bytes) -> SavedReport:
+        """Read a report back from the text that `to_json` gave.
+
+        What comes back can be printed in every way a report can, and cannot be measured again: a saved report
+        holds figures, not the law.
+
+        Raises
+        ------
+        SourceError
+            If the text is not a report of a version this library knows, or contradicts itself.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+        >>> report = sz.LeakageReport.measure(joint, sz.watchdog(joint, 0.3), sz.LiftBudget.symmetric(0.3))
+        >>> saved = sz.LeakageReport.from_json(report.to_json())
+        >>> saved.ok, saved.to_html() == report.to_html()
+        (True, True)
+        """
+        return SavedReport.from_json(text)
+
+    @staticmethod
+    def from_dict(document: Mapping[str, Any]) -> SavedReport:
+        """Read a report back from the mapping that `to_dict` gave; see `from_json`."""
+        return SavedReport.from_dict(document)
+
+    def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
+        from sanitize.report._document import to_document
+
+        return to_document(self, audience, n_symbols)
+
+    def plot(self, kind: PlotKind, ax: Axes | None = None) -> Axes:
+        """One picture of the release, on matplotlib axes. No picture names a sensitive symbol.
+
+        Parameters
+        ----------
+        kind : {"lift", "histogram", "risk", "marginals", "curve"}
+            Heat map of the log-lift before and after, sensitive symbols by rank and share; histogram of the max-
+            and min-log-lift of the symbols before (filled) and after (outlines) [ZDS Fig. 1]; range of the
+            log-lift of each released symbol, with what is allowed; shares of symbols before and after;
+            privacy-utility curve with this release on it (`with_curve` first).
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ModuleNotFoundError
+            Without matplotlib: ``pip install 'sanitize-tabular[plot]'``.
+        """
+        from sanitize.report._report_axes import draw_report
+
+        return draw_report(self, kind, ax)
+
+    def __repr__(self) -> str:
+        verdict = "within budget" if self.ok else "OVER BUDGET"
+        return f"LeakageReport({self.facts.mechanism}, {verdict if self.budget is not None else 'no budget'})"

@@ -1,0 +1,169 @@
+"""A report read back from JSON: it prints like the one that was saved, and is not trusted."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize.budgets import BUDGETS, budget_words
+from sanitize.errors import InvalidParameter, SanitizeError, SourceError
+from sanitize.report._audience import Audience, check_audience, publish, warnings_of_facts
+from sanitize.report._document import SCHEMA, VERSION
+from sanitize.report._schema import INTERNAL, PUBLIC, check
+from sanitize.report._text import excess_of
+from sanitize.report._verdict import VERDICT_TOLERANCE
+from sanitize.report._views import ReportViews
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from sanitize.report._text import excess_of
+
+# A report of a million symbols takes half of this.
+_MOST_BYTES = 1 << 28
+# Room for rounding in the public document, of a figure beside its bound.
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class SavedReport(ReportViews):
+    """A report as it was saved: figures without the law they were measured on. Frozen.
+
+    Build it with `LeakageReport.from_json`. It is checked for form and for contradictions, not for truth: whoever
+    can write the file can write another verdict.
+    """
+
+    _saved: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> SavedReport:
+        """Report from the text that ``to_json`` gave."""
+        if len(text) > _MOST_BYTES:
+            raise SourceError(f"the report is longer than {_MOST_BYTES >> 20} MiB; it was not read")
+        try:
+            document = json.loads(text, parse_constant=_refuse, object_pairs_hook=_distinct)
+        except (ValueError, RecursionError):  # the error's own words would quote the text
+            raise SourceError("the report is not valid JSON, or not in UTF-8") from None
+        return cls.from_dict(document)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> SavedReport:
+        """Report from the mapping that ``to_dict`` gave."""
+        known = isinstance(document, dict) and document.get("schema") == SCHEMA
+        if not known:
+            raise SourceError(f"this is not a report: its schema is not {SCHEMA!r}")
+        if document.get("version") != VERSION or isinstance(document["version"], bool):
+            raise SourceError(f"the report has another version than {VERSION}, the one this library reads")
+        check(document, INTERNAL if document.get("audience") == "internal" else PUBLIC)
+        saved = copy.deepcopy(dict(document))
+        _check_sense(saved)
+        return cls(saved)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the report said that the release is within its budget."""
+        return bool(self._saved["verdict"]["ok"])
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the release by name, with the verdict; no symbols and no counts."""
+        verdict = self._saved["verdict"]
+        values = {m["name"]: None if m["after"] is None else float(m["after"]) for m in self._saved["measures"]}
+        return {"ok": self.ok, "mechanism": verdict["mechanism"], "budget": verdict["allowed"], **values}
+
+    def to_frame(self, table: Literal["measures", "symbols"] = "measures") -> pd.DataFrame:
+        """One of the report's tables as a pandas DataFrame; a public report has no symbols."""
+        import pandas as pd
+
+        if table not in ("measures", "symbols"):
+            raise InvalidParameter(f"table must be 'measures' or 'symbols', got {table!r}")
+        return pd.DataFrame(_floats(self._saved.get(table, [])))
+
+    @property
+    def _audience(self) -> Audience:
+        audience: Audience = self._saved["audience"]
+        return audience
+
+    def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
+        check_audience(audience)
+        if audience == self._saved["audience"]:
+            document = copy.deepcopy(self._saved)
+            return document if audience == "public" else document | {"symbols": document["symbols"][:n_symbols]}
+        if audience == "internal":
+            raise InvalidParameter("this is a public report: it has no internal view; read the internal one instead")
+        return copy.deepcopy(publish(self._saved))
+
+    def __repr__(self) -> str:
+        verdict = self._saved["verdict"]
+        state = "no budget" if verdict["budget"] is None else "within budget" if self.ok else "OVER BUDGET"
+        return f"SavedReport({verdict['mechanism']!r}, {state})"
+
+
+def _refuse(_: str) -> None:
+    raise ValueError
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError
+    return made
+
+
+def _floats(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: float(value) if value in ("inf", "-inf") else value for name, value in row.items()} for row in rows]
+
+
+def _check_sense(document: dict[str, Any]) -> None:
+    """Refuse a report whose parts contradict each other."""
+    verdict, columns = document["verdict"], document["columns"]
+    if verdict["tolerance"] != VERDICT_TOLERANCE:
+        raise SourceError(f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
+    if (verdict["budget"] is None) != (verdict["worst_excess"] is None):
+        raise SourceError("the report has an excess without a budget, or a budget without an excess")
+    _check_words(verdict)
+    over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
+    exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
+    if verdict["ok"] is (over or exposed or verdict["refuted"]):
+        raise SourceError("the report's verdict contradicts its figures")
+    names = [measure["name"] for measure in document["measures"]]
+    if len(set(names)) < len(names):
+        raise SourceError("the report lists a measure twice")
+    computed = {m["name"] for m in document["measures"] if m["before"] is not None and m["after"] is not None}
+    missing = {"max_log_lift", "min_log_lift", "utility", "normalized_utility"} - computed
+    if missing:
+        raise SourceError(f"the report lacks the measure {min(missing)!r}")
+    for measure in document["measures"]:
+        if verdict["ok"] and measure["kind"] == "exact" and _is_beyond(measure):
+            raise SourceError(f"the report is said to be within its budget, and its {measure['name']} is not")
+    if document["audience"] == "internal":
+        told = warnings_of_facts(document)
+        if document["warnings"][: len(told)] != told:
+            raise SourceError("the report does not warn of what its own figures say")
+        if len(document["symbols"]) > document["n_symbols"]:
+            raise SourceError("the report lists more symbols than it counts")
+
+
+def _check_words(verdict: dict[str, Any]) -> None:
+    """What is allowed, in words, is what the budget's numbers say."""
+    budget = verdict["budget"]
+    if budget is not None and budget["type"] not in BUDGETS:
+        return  # a budget of somebody else's making: its words are its own
+    try:
+        made = (
+            None
+            if budget is None
+            else BUDGETS[budget["type"]](**{k: float(v) for k, v in budget.items() if k != "type"})
+        )
+    except (SanitizeError, TypeError, ValueError):
+        raise SourceError("the report's budget is not one") from None
+    if verdict["allowed"] != budget_words(made):
+        raise SourceError("the report's words on its budget contradict the budget")
+
+
+def _is_beyond(measure: dict[str, Any]) -> bool:
+    return excess_of(measure) > _ROUNDING * abs(float(measure["bound"] or 0.0)) + 1e-6

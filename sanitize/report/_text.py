@@ -1,0 +1,285 @@
+"""A report as one screen of text for a terminal: plain ASCII around the names, no colour codes."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from sanitize._formatting import number, times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sanitize._formatting import Number
+
+WIDTH = 80
+LINES = {"public": 24, "internal": 40}
+N_SYMBOLS = 5
+# Labels of what makes room for warnings; the other views have it.
+_LEAST_TOLD = ("Sibson information", "Arimoto information")
+# The utility and the worst case have sentences of their own.
+_IN_WORDS = ("utility", "normalized_utility", "worst_")
+_ELLIPSIS = "..."
+_MARKS = {"exact": "", "bound": " bnd.", "estimate": " est."}
+# Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+
+
+def to_text(document: dict[str, Any]) -> str:
+    """Document in at most 24 lines (public) or 40 lines (internal) of 80 columns.
+
+    Where it is too long for that, sections give way first, then warnings after the first, then symbols,
+    intervals and measures.
+    """
+    most = LINES[document["audience"]]
+    head, measures = _head(document), _measures(document["measures"])
+    symbols = _symbols(document["symbols"], document["n_symbols"]) if "symbols" in document else []
+    words = _paragraph(f"In plain words: {plain_words(document)}.", most=2)
+    words += _paragraph(f"{utility_words(document)}.", most=2)
+    words += _paragraph(f"{claim_words(document)}.", most=1)
+    sections = [line for section in document["sections"] for line in _section(section)]
+    warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
+
+    room = most - len(head) - len(words) - min(len(warnings), 1)
+    if len(measures) > room:  # intervals take a line each
+        measures = _measures([measure | {"low": None, "high": None} for measure in document["measures"]])
+    if len(measures) > room:
+        measures = [line for line in measures if not line.startswith(_LEAST_TOLD)]
+    measures = _cut(measures, room, "more measures")
+    symbols = _cut(symbols, room - len(measures), "more symbols")
+    blocks = [block for block in (head, measures, symbols, words) if block]
+    lines = [line for block in blocks for line in ["", *block]][1:]
+    if len(lines) + len(warnings) > most:
+        lines = [line for block in blocks for line in block]
+    if len(lines) + len(warnings) > most:
+        lines = [line for line in lines if not line.startswith(_LEAST_TOLD)]
+    lines += _cut(sections, most - len(lines) - len(warnings), "more sections")
+    return "\n".join(lines + _cut(warnings, most - len(lines), "! more warnings"))
+
+
+def _cut(lines: list[str], room: int, more: str) -> list[str]:
+    """Lines that fit, the last saying where the others are; nothing where there is no room at all."""
+    if len(lines) <= room:
+        return lines
+    return [*lines[: room - 1], f"{more}: see to_html() or to_json()"] if room > 0 else []
+
+
+def clip(text: str, limit: int) -> str:
+    """One line of at most ``limit`` cells in which every character shows.
+
+    Characters that do not show, or that steer a terminal, are escaped as in a Python string; so is the
+    backslash, which keeps different names different.
+    """
+    return _shorten(map(_visible, text), limit)
+
+
+def _visible(character: str) -> str:
+    if character == " " or (character != "\\" and unicodedata.category(character) not in _UNSEEN):
+        return character
+    return ascii(character)[1:-1]
+
+
+def _shorten(pieces: Iterable[str], limit: int) -> str:
+    """Pieces joined, the last ones replaced by an ellipsis where they take more than ``limit`` cells.
+
+    A combining mark counts as one cell here, so that no name can pile up thousands of them.
+    """
+    kept: list[str] = []
+    used = 0
+    for piece in pieces:
+        kept.append(piece)
+        used += max(1, cells(piece))
+        if used > limit:
+            while used > limit - len(_ELLIPSIS):
+                used -= max(1, cells(kept.pop()))
+            return "".join(kept) + _ELLIPSIS
+    return "".join(kept)
+
+
+def cells(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    marks = sum(unicodedata.category(character) in ("Mn", "Me") for character in text)
+    return len(text) + wide - marks
+
+
+def allowed(measure: dict[str, Any]) -> str:
+    """Limit of a measure with its direction."""
+    if measure["bound"] is None:
+        return "-"
+    return f"{'>=' if measure['name'].endswith('min_log_lift') else '<='} {number(measure['bound'])}"
+
+
+def excess_of(measure: dict[str, Any]) -> float:
+    """How far a figure is beyond what is allowed, in its unit; -inf where there is no limit or no figure."""
+    if measure["after"] is None or measure["bound"] is None:
+        return -math.inf
+    after, bound = float(measure["after"]), float(measure["bound"])
+    if math.isinf(bound):
+        return -math.inf
+    return bound - after if measure["name"].endswith("min_log_lift") else after - bound
+
+
+def interval(measure: dict[str, Any]) -> str:
+    """Ends of the interval of an estimate, in words; nothing where there is none."""
+    if measure["low"] is None and measure["high"] is None:
+        return ""
+    return f"({number(measure['low'])} to {number(measure['high'])})"
+
+
+def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: int = 40) -> str:
+    """List some column names."""
+    shown = separator.join(clip(name, limit) for name in columns[:most])
+    return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"
+
+
+def verdict_words(document: dict[str, Any]) -> str:
+    """Say the verdict as a headline."""
+    verdict, columns = document["verdict"], document["columns"]
+    if set(columns["kept"]) & set(columns["sensitive"]):
+        return "REFUSED: a sensitive column is kept"
+    if verdict["refuted"]:
+        return "REFUSED: the released rows are not what this report measured"
+    if verdict["budget"] is None:
+        return "AUDIT: no budget given"
+    return "WITHIN BUDGET" if verdict["ok"] else "OVER BUDGET: nothing may be released"
+
+
+def plain_words(document: dict[str, Any]) -> str:
+    """Say what the extremes of the log-lift mean for somebody who sees a released value."""
+    after = {measure["name"]: measure["after"] for measure in document["measures"]}
+    most, least = (times(float(after[name])) for name in ("max_log_lift", "min_log_lift"))
+    if most == least == "1":
+        return "seeing a released value makes no sensitive value more or less likely than before"
+    seen = f"seeing a released value makes a sensitive value at most {most}"
+    if least == "0":
+        return f"{seen} times as likely as before, and can rule one out"
+    return f"{seen} and at least {least} times as likely as before"
+
+
+def claim_words(document: dict[str, Any]) -> str:
+    """What the verdict is about, the rows themselves or the law behind them, and the worst case of that."""
+    confidence = document["verdict"]["confidence"]
+    found = {measure["name"]: measure for measure in document["measures"]}
+    claim = "About these rows alone" if confidence is None else "About every law these rows allow"
+    if "worst_max_log_lift" not in found:
+        return f"{claim}, as if they were everybody"
+    level = found["worst_max_log_lift"]["label"].rpartition(" at ")[2]
+    most, least = (f"{math.exp(float(found[f'worst_{side}_log_lift']['after'])):.2g}" for side in ("max", "min"))
+    condition = "; as a sample" if confidence is None else f" at {level}"
+    doubt = f" ({level})" if confidence is None else ""
+    return f"{claim}{condition}: at most {most} x, at least {least} x{doubt}"
+
+
+def utility_words(document: dict[str, Any]) -> str:
+    """How much of the public columns is kept."""
+    found = {measure["name"]: measure for measure in document["measures"]}
+    share, kept = found["normalized_utility"]["after"], found["utility"]
+    roles = document["columns"]
+    shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
+    columns = names(shown, "+", most=2, limit=20)
+    return (
+        f"Keeps {100 * float(share):.4g} % of the information in {columns} "
+        f"({number(kept['after'])} of {number(kept['before'])} nats){_price_words(found)}"
+    )
+
+
+def _price_words(found: dict[str, dict[str, Any]]) -> str:
+    """What confidence costs, and what more rows of the same frequencies would buy."""
+    if "normalized_utility_plain" not in found:
+        return ""
+    plain, *more = (
+        f"{100 * float(found[f'normalized_utility_{name}']['after']):.3g}" for name in ("plain", "10x", "100x")
+    )
+    return f"; {plain} % without confidence, {' and '.join(more)} % with 10 and 100 x the rows (extrapolated)"
+
+
+def margin_words(document: dict[str, Any]) -> str:
+    """How far the riskiest released symbol is from its budget."""
+    excess = document["verdict"]["worst_excess"]
+    if excess is None or excess == "-inf":
+        return ""
+    if float(excess) > document["verdict"]["tolerance"]:
+        return f"; exceeded by {number(excess)}"
+    return f"; margin {number(max(0.0, -float(excess)))}"
+
+
+def _head(document: dict[str, Any]) -> list[str]:
+    verdict, columns = document["verdict"], document["columns"]
+    seeded = " | SEEDED" if verdict["seeded"] else ""
+    rule = f"{clip(verdict['mechanism'], 22)}, {clip(verdict['release'], 8)}"
+    sensitive = f"sensitive: {names(columns['sensitive'], most=3)}"
+    released = f"released: {names(columns['released'], most=4)}"
+    lines = [f"{verdict_words(document)}{seeded} | {rule}"]
+    if cells(sensitive) + cells(released) + 4 <= WIDTH:
+        lines.append(f"{sensitive}    {released}")
+    else:
+        lines += [*_paragraph(sensitive, most=1), *_paragraph(released, most=1)]
+    if columns["kept"]:
+        lines += _paragraph(f"kept as they are: {names(columns['kept'], most=4)}", most=1)
+    if document.get("n_rows") is not None:
+        lines.append(f"rows: {document['n_rows']}")
+    return lines + _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=2)
+
+
+def _measures(measures: list[dict[str, Any]]) -> list[str]:
+    """Table of the measures; of what kind the figures are is said once, and again only where it differs."""
+    rows = [measure for measure in measures if not measure["name"].startswith(_IN_WORDS)]
+    kinds = {measure["kind"] for measure in rows}
+    title = f"measure (all {kinds.pop()})" if len(kinds) == 1 else "measure (exact if not marked)"
+    lines = [f"{title:<34}{'before':>11}{'after':>11}{'allowed':>13}  unit"]
+    for measure in rows:
+        mark = _MARKS[measure["kind"]] if kinds else ""
+        figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>13}"
+        lines.append(f"{_pad(measure['label'], 34)}{figures}  {clip(measure['unit'], 4)}{mark}")
+        if interval(measure):
+            lines.append(f"{'':<34}{'':>11}{interval(measure):>24}")
+    return lines
+
+
+def _symbols(symbols: list[dict[str, Any]], n_symbols: int) -> list[str]:
+    title = f"riskiest {len(symbols)} of {n_symbols} released symbols"
+    lines = [f"{title:<36}{'share':>11}{'min log':>11}{'max log':>11}{'excess':>11}"]
+    for row in symbols:
+        figures = (row[name] for name in ("probability", "min_log_lift", "max_log_lift", "excess"))
+        lines.append(_pad(row["symbol"], 36) + "".join(f"{number(figure):>11}" for figure in figures))
+    return lines
+
+
+def _section(section: dict[str, Any]) -> list[str]:
+    """Heading, words and the first rows of a section."""
+    head, *columns = section["columns"] or [""]
+    words = f"{section['title']}: {section['words']}" if section["words"] else section["title"]
+    lines = ["", *_paragraph(clip(words, 400), most=3)]
+    if columns:
+        lines.append(_pad(head, 36) + "".join(f"{clip(name, 10):>11}" for name in columns[:4]))
+    for name, *cells_ in section["rows"][:N_SYMBOLS]:
+        shown = (clip(cell, 10) if is_words(cell) else number(cell) for cell in cells_[:4])
+        lines.append(_pad(str(name), 36) + "".join(f"{cell:>11}" for cell in shown))
+    return lines
+
+
+def is_words(cell: Number) -> bool:
+    """Whether a cell of a section holds a text, and not a figure."""
+    return isinstance(cell, str) and cell not in ("inf", "-inf")
+
+
+def _pad(text: str, width: int) -> str:
+    shown = clip(text, width - 1)
+    return shown + " " * (width - cells(shown))
+
+
+def _paragraph(text: str, most: int) -> list[str]:
+    """Text without hidden characters in at most ``most`` lines, an ellipsis where it is longer."""
+    first, *words = (_shorten(word, WIDTH - 2) for word in text.split(" "))
+    lines = [first]
+    for word in words:
+        if cells(lines[-1]) + 1 + cells(word) <= WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"  {word}")
+    if len(lines) > most:
+        last = _shorten(lines[most - 1], WIDTH - len(_ELLIPSIS)).removesuffix(_ELLIPSIS)
+        lines = [*lines[: most - 1], last + _ELLIPSIS]
+    return lines

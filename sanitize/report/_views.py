@@ -1,0 +1,61 @@
+"""What every report can do with its document: JSON, text, a page, a fragment for notebooks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from sanitize.report._audience import Audience
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class ReportViews(ABC):
+    """Views of a report, each made from its document and from nothing else.
+
+    ``audience`` is ``internal`` (with released symbols and counts) or ``public``; a report that was measured is
+    internal unless told otherwise, a saved one has the audience it was saved for.
+    """
+
+    @property
+    def _audience(self) -> Audience:
+        """For whom the views are unless another audience is named."""
+        return "internal"
+
+    @abstractmethod
+    def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
+        """Plain values of the report, with at most ``n_symbols`` released symbols."""
+
+    def _for(self, audience: Audience | None) -> Audience:
+        return self._audience if audience is None else audience
+
+    def to_dict(self, *, audience: Audience | None = None) -> dict[str, Any]:
+        """The report as plain values; infinities are the strings "inf" and "-inf"."""
+        return self._document(self._for(audience))
+
+    def to_json(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
+        """The report as JSON with a versioned schema; written to ``path`` when one is given."""
+        from sanitize.report._document import to_json
+
+        return to_json(self._document(self._for(audience)), path)
+
+    def to_html(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
+        """The report as one self-contained page: no script, no network; written to ``path`` when given."""
+        from sanitize.report._html import N_ROWS, to_html
+
+        return to_html(self._document(self._for(audience), N_ROWS), path)
+
+    def to_text(self, *, audience: Audience | None = None) -> str:
+        """The report as one screen of text, 80 columns wide."""
+        from sanitize.report._text import N_SYMBOLS, to_text
+
+        return to_text(self._document(self._for(audience), N_SYMBOLS))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from sanitize.report._html import N_ROWS, to_fragment
+
+        return to_fragment(self._document(self._audience, N_ROWS))

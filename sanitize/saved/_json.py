@@ -1,0 +1,252 @@
+"""Saved releases as JSON, read back as untrusted input: every field is checked, none is passed over."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._tables.columns import check_type
+from sanitize.binning import Bins, Grid
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.channel import CHANNEL_VERSION, Channel
+from sanitize.errors import InvalidParameter, SanitizeError
+from sanitize.measures import Measure
+from sanitize.mechanisms import CapacityBudget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sanitize.alphabet import Alphabet
+    from sanitize.budgets import Budget
+
+_BUDGETS: dict[str, type[Any]] = {
+    made.__name__: made
+    for made in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, CapacityBudget)
+}
+_MEASURE = ("name", "label", "unit", "kind", "before", "after", "bound")
+_CHANNEL = ("format", "version", "scale_bits", "inputs", "outputs", "stages")
+
+
+class Damaged(InvalidParameter):
+    """A text is not a saved release."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"this is not a saved release that can be trusted: {what}; save it again")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InvalidParameter, self.args
+
+
+def parse(text: str) -> dict[str, Any]:
+    """JSON object whose every name occurs once and whose numbers are finite."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            raise Damaged("a name occurs twice")
+        return made
+
+    def refuse(_: str) -> float:
+        raise Damaged("a number is not finite")
+
+    try:
+        state = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, SanitizeError):
+            raise
+        raise Damaged("the text is not JSON") from None
+    if not isinstance(state, dict):
+        raise Damaged("it is not an object")
+    return state
+
+
+def digest(state: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical form of everything but the digest itself."""
+    rest = {name: value for name, value in state.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def fields(state: Any, names: tuple[str, ...], where: str) -> dict[str, Any]:
+    """An object with exactly these fields."""
+    if not isinstance(state, dict) or set(state) != set(names):
+        raise Damaged(f"{where} must have the fields {', '.join(names)} and no others")
+    return state
+
+
+def listed(state: Any, of: Callable[[Any], Any], where: str) -> tuple[Any, ...]:
+    """A list, each of whose items is checked."""
+    if not isinstance(state, list):
+        raise Damaged(f"{where} must be a list")
+    return tuple(of(item) for item in state)
+
+
+def text_of(state: Any, where: str, choices: tuple[str, ...] = ()) -> str:
+    """A text, or one of a few."""
+    if not isinstance(state, str) or (choices and state not in choices):
+        raise Damaged(f"{where} must be {' or '.join(map(repr, choices)) if choices else 'text'}")
+    return state
+
+
+def number_of(state: Any, where: str) -> float:
+    """A finite number, or an infinity spelt out."""
+    if state in ("inf", "-inf"):
+        return float(state)
+    if isinstance(state, bool) or not isinstance(state, (int, float)):
+        raise Damaged(f"{where} must be a number, 'inf' or '-inf'")
+    return float(state)
+
+
+def from_number(value: float | None) -> float | str | None:
+    """A number as JSON has it."""
+    return str(value) if value is not None and math.isinf(value) else value
+
+
+def budget_to(budget: Budget | None) -> dict[str, Any]:
+    """A budget of the library as its name and bounds."""
+    name = type(budget).__name__
+    if _BUDGETS.get(name) is not type(budget) or budget is None:
+        raise InvalidParameter(
+            f"a release with the budget {name} cannot be saved: only budgets of the library can ({', '.join(_BUDGETS)})"
+        )
+    bounds = {field.name: float(getattr(budget, field.name)) for field in dataclasses.fields(_BUDGETS[name])}
+    return {"type": name} | {bound: from_number(value) for bound, value in bounds.items()}
+
+
+def budget_from(state: Any) -> Budget:
+    """Inverse of `budget_to`."""
+    name = state.get("type") if isinstance(state, dict) else None
+    if not isinstance(name, str) or name not in _BUDGETS:
+        raise Damaged("its budget is none of the library's")
+    bounds = tuple(field.name for field in dataclasses.fields(_BUDGETS[name]))
+    fields(state, ("type", *bounds), "the budget")
+    try:
+        made: Budget = _BUDGETS[name](**{bound: number_of(state[bound], "a bound") for bound in bounds})
+    except SanitizeError as error:
+        raise Damaged(f"its budget is invalid ({error})") from None
+    return made
+
+
+def bins_to(bins: Bins) -> dict[str, Any]:
+    """Bins of one column, or its grid, as edges and points."""
+    if type(bins) not in (Bins, Grid):
+        raise InvalidParameter(f"the bins of column {bins.column!r} are not the library's own and cannot be saved")
+    grid = list(bins.values) if isinstance(bins, Grid) else None
+    return {
+        "column": bins.column,
+        "edges": list(bins.edges),
+        "learned": bins.learned,
+        "whole": bins.whole,
+        "grid": grid,
+    }
+
+
+def bins_from(state: Any) -> Bins:
+    """Inverse of `bins_to`."""
+    fields(state, ("column", "edges", "learned", "whole", "grid"), "the bins of a column")
+    column = text_of(state["column"], "the column of bins")
+    edges = listed(state["edges"], lambda edge: number_of(edge, "an edge"), "the edges of bins")
+    single = len(edges) == 2 and edges[0] == edges[1]  # quantiles of a column of one value
+    if not (single or _ascending(edges, 2)) or not all(map(math.isfinite, edges)):
+        raise Damaged("the edges of bins must be finite and ascending")
+    learned, whole = state["learned"], state["whole"]
+    if not isinstance(learned, bool) or not isinstance(whole, bool):
+        raise Damaged("bins say with true or false whether they were learned and are whole")
+    if state["grid"] is None:
+        return Bins(column, edges, learned, whole)
+    points = listed(state["grid"], lambda point: number_of(point, "a point of a grid"), "a grid")
+    inside = len(points) == len(edges) - 1 and all(
+        a <= x <= b for x, (a, b) in zip(points, pairwise(edges), strict=True)
+    )
+    if learned or not inside or not _ascending(points, 1) or (whole and not all(x.is_integer() for x in points)):
+        raise Damaged("the points of a grid must be ascending, one in each bin")
+    return Grid(column, edges, whole=whole, values=points)
+
+
+def _ascending(numbers: tuple[float, ...], fewest: int) -> bool:
+    return len(numbers) >= fewest and all(a < b for a, b in pairwise(numbers))
+
+
+def measure_from(state: Any) -> Measure:
+    """One figure of the fit."""
+    fields(state, _MEASURE, "a figure")
+    text_of(state["kind"], "the kind of a figure", ("exact", "bound", "estimate"))
+    parts: dict[str, Any] = {name: text_of(state[name], f"the {name} of a figure") for name in _MEASURE[:4]}
+    for name in _MEASURE[4:]:
+        parts[name] = None if state[name] is None else number_of(state[name], "a figure")
+    return Measure(**parts)
+
+
+def measure_to(measure: Mapping[str, Any]) -> dict[str, Any]:
+    """The same from a line of a report's document, or from a figure."""
+    values = {name: measure[name] for name in _MEASURE}
+    return {name: from_number(value) if isinstance(value, float) else value for name, value in values.items()}
+
+
+def channel_from(state: Any) -> Channel:
+    """A kernel and its alphabets; whole numbers must be whole and symbols distinct and in order."""
+    fields(state, _CHANNEL, "the channel")
+    if type(state["version"]) is not int or state["version"] != CHANNEL_VERSION:
+        raise Damaged("its channel has another version of the format")
+    for name in ("inputs", "outputs"):
+        fields(state[name], ("columns", "levels", "codes"), "an alphabet")
+        listed(state[name]["columns"], lambda column: text_of(column, "a column"), "the columns of an alphabet")
+        listed(state[name]["codes"], lambda row: _whole(row, "the codes of an alphabet"), "the codes of an alphabet")
+    for stage in listed(state["stages"], lambda stage: stage, "the stages of a channel"):
+        if not isinstance(stage, dict) or "kernel" not in stage:
+            _check_rows(stage)
+            continue
+        fields(stage, ("part", "kernel", "tuples"), "a stage of a part")
+        _whole([stage["part"]], "the part of a stage")
+        _check_rows(stage["kernel"])
+        if stage["tuples"] is not None:
+            fields(stage["tuples"], ("codes", "sizes"), "the tuples of a stage")
+            _whole(stage["tuples"]["sizes"], "the sizes of tuples")
+            listed(stage["tuples"]["codes"], lambda row: _whole(row, "the codes of tuples"), "the codes of tuples")
+    try:
+        channel = Channel.from_json(json.dumps(state))
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise Damaged(str(error) if isinstance(error, SanitizeError) else "its channel cannot be read") from None
+    for alphabet in (channel.inputs, channel.outputs):
+        _check(alphabet)
+    return channel
+
+
+def _check_rows(state: Any) -> None:
+    fields(state, ("indptr", "indices", "weights", "n_outputs"), "a stage")
+    for name in ("indptr", "indices", "weights"):
+        _whole(state[name], f"the {name} of a stage")
+    _whole([state["n_outputs"]], "the outputs of a stage")
+
+
+def _whole(state: Any, where: str) -> None:
+    if not isinstance(state, list) or not all(type(number) is int and abs(number) < 1 << 63 for number in state):
+        raise Damaged(f"{where} must be whole numbers")
+
+
+def _check(alphabet: Alphabet) -> None:
+    """Refuse symbols that no table could have given: repeated, out of order, damaged."""
+    if not alphabet.columns or len(set(alphabet.columns)) < len(alphabet.columns):
+        raise Damaged("an alphabet needs columns, each once")
+    if len(alphabet.levels) != len(alphabet.columns) or alphabet.codes.shape != (len(alphabet), len(alphabet.columns)):
+        raise Damaged("the parts of an alphabet do not fit together")
+    for name, level, codes in zip(alphabet.columns, alphabet.levels, alphabet.codes.T, strict=True):
+        try:
+            check_type(level.type, name)
+            level.validate(full=True)
+        except (pa.ArrowException, SanitizeError):
+            raise Damaged("the values of an alphabet are damaged") from None
+        if level.null_count or len(level.unique()) < len(level):
+            raise Damaged("the values of an alphabet must be distinct")
+        if codes.min(initial=0) < 0 or codes.max(initial=0) > len(level):
+            raise Damaged("an alphabet names values that it does not hold")
+    order = np.lexsort(alphabet.codes.T[::-1])
+    steps = np.diff(alphabet.codes, axis=0)
+    if not np.array_equal(order, np.arange(len(alphabet))) or not steps.any(axis=1).all():
+        raise Damaged("the symbols of an alphabet must be distinct and in order")

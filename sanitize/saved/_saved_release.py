@@ -1,0 +1,273 @@
+"""A fitted release without the law it was fitted on: saved as JSON, read back, applied to new rows.
+
+What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the public
+figures of the fit. The law of (S, X), counts and keys are not. The channel does tell some of P_X: a released
+symbol is printed as a public one with the frequencies of its group. Whoever may write to the saved text decides
+what is released by it, so keep it like code.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sanitize._files.source import check_regular, reading
+from sanitize._files.target import new_file, writing
+from sanitize._release.design import Recipe
+from sanitize._release.layout import Layout
+from sanitize._release.release import Release, bare_design, no_mechanism
+from sanitize._version import __version__
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.saved._json import (
+    Damaged,
+    bins_from,
+    bins_to,
+    budget_from,
+    budget_to,
+    channel_from,
+    digest,
+    fields,
+    listed,
+    measure_from,
+    measure_to,
+    parse,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    import os
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.measures import Measure
+    from sanitize.transformers import Sanitizer
+
+_FORMAT = "sanitize/release"
+# Version 1, of no released library, redrew joint releases by other tables than the fitted one.
+_VERSION = 2
+_FIELDS = (
+    "format",
+    "version",
+    "library_version",
+    "mechanism",
+    "release",
+    "sensitive",
+    "public",
+    "missing",
+    "bins",
+    "labelled",
+    "budget",
+    "channel",
+    "figures",
+    "warnings",
+    "sha256",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRelease:
+    """A fitted release as a value that can be kept: everything new rows need, and not the law it was fitted on.
+
+    Make one with `SavedRelease.of`, keep it with `to_json`, and hand it to `privatize_parquet` in place of a
+    sanitizer: no row of the new file is used to fit. Its verdict holds under the law of the rows that it was
+    fitted on; new rows that hold the sensitive columns too are measured as held-out rows. Values that were not
+    there at fit are refused and nothing is written.
+
+    Attributes
+    ----------
+    mechanism : str
+    release : str
+        ``resample`` or ``label``.
+    budget : Budget
+    channel : Channel
+        From public symbols to what is printed.
+    figures : tuple of Measure
+        Leakage and utility under the law of the fit, rounded like those of a public report.
+    warnings : tuple of str
+        What the public report of the fit warned of.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+    >>> saved = SavedRelease.of(sanitizer.fit(sz.datasets.load_titanic()))
+    >>> again = SavedRelease.from_json(saved.to_json())
+    >>> again.channel == sanitizer.channel_, again.budget, again.public
+    (True, LiftBudget(lower=1.0, upper=0.7), ('class', 'sex'))
+    """
+
+    mechanism: str
+    release: str
+    budget: Budget
+    channel: Channel
+    figures: tuple[Measure, ...]
+    warnings: tuple[str, ...]
+    _layout: Layout = field(repr=False)
+
+    @classmethod
+    def of(cls, sanitizer: Sanitizer) -> SavedRelease:
+        """What a fitted sanitizer releases with.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is not fitted, keeps the sensitive columns, or has a budget or bins that are not the library's own.
+        BudgetExceeded
+            If its report is over the budget.
+        """
+        release: Release | None = getattr(sanitizer, "_release", None)
+        if release is None:
+            raise InvalidParameter(f"this {type(sanitizer).__name__} is not fitted yet; call fit first")
+        if sanitizer.keep_sensitive:
+            raise InvalidParameter("keep_sensitive=True cannot be saved for release; drop it")
+        # A saved release draws its own noise, so the seed of the sanitizer is not its own.
+        report = sanitizer.report_.require().with_key()
+        public = report.to_dict(audience="public")
+        layout = release.layout.bare()
+        known = {name: bins_from(bins_to(bins)) for name, bins in layout.bins.items()}
+        return cls(
+            release.recipe.name,
+            release.recipe.release,
+            budget_from(budget_to(release.recipe.budget)),
+            release.design.channel,
+            tuple(measure_from(measure_to(line)) for line in public["measures"]),
+            tuple(public["warnings"]),
+            replace(layout, bins=known),
+        )
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Names of the sensitive columns."""
+        return self._layout.sensitive
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Names of the columns that are released."""
+        return self._layout.public
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the fit by name, with the verdict."""
+        values: dict[str, Any] = {measure.name: measure.after for measure in self.figures}
+        return {"ok": True, "mechanism": self.mechanism, "budget": repr(self.budget), **values}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what is saved, in hexadecimal."""
+        return digest(self._state())
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Text that `from_json` reads; also written to ``path``, readable by its owner only, when one is given."""
+        state = self._state()
+        text = json.dumps(state | {"sha256": digest(state)}, indent=1, allow_nan=False) + "\n"
+        if path is not None:
+            place = Path(path)
+            with new_file(place, private=True) as stream, writing(place):
+                stream.write(text.encode())
+        return text
+
+    @classmethod
+    def from_json(cls, text_or_path: str | os.PathLike[str]) -> SavedRelease:
+        """Inverse of `to_json`, from the text or from a file; every field is checked.
+
+        Raises
+        ------
+        InvalidParameter
+            If a field is absent, unknown, of the wrong kind or does not fit the others, or the text was changed.
+        SourceError
+            If the file cannot be read.
+        """
+        if isinstance(text_or_path, str) and text_or_path.lstrip().startswith("{"):
+            return cls._from_state(parse(text_or_path))
+        path = Path(text_or_path)
+        with reading(path.name):
+            check_regular(path)
+            content = path.read_bytes()
+        try:
+            return cls._from_state(parse(content.decode("utf-8")))
+        except UnicodeDecodeError:
+            raise Damaged("the text is not UTF-8") from None
+
+    def bound(self) -> Release:
+        """The release that encodes, draws and prints rows."""
+        recipe = Recipe(self.mechanism, no_mechanism, self.budget, release=self.release)  # type: ignore[arg-type]
+        return Release(self._layout, recipe, bare_design(self.channel))
+
+    def _state(self) -> dict[str, Any]:
+        layout = self._layout
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "library_version": __version__,
+            "mechanism": self.mechanism,
+            "release": self.release,
+            "sensitive": list(layout.sensitive),
+            "public": list(layout.public),
+            "missing": layout.missing,
+            "bins": [bins_to(bins) for _, bins in sorted(layout.bins.items())],
+            "labelled": sorted(layout.labelled),
+            "budget": budget_to(self.budget),
+            "channel": json.loads(self.channel.to_json()),
+            "figures": [measure_to(vars(measure)) for measure in self.figures],
+            "warnings": list(self.warnings),
+        }
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> SavedRelease:
+        if state.get("format") != _FORMAT:
+            raise Damaged(f"expected the format {_FORMAT!r}")
+        if state.get("version") != _VERSION:
+            raise Damaged(f"it has another version of the format than {_VERSION}, which this library writes and reads")
+        fields(state, _FIELDS, "it")
+        if state["sha256"] != digest(state):
+            raise Damaged("its SHA-256 does not fit, so it was changed or damaged")
+        text_of(state["library_version"], "library_version")
+        bins = {made.column: made for made in listed(state["bins"], bins_from, "bins")}
+        sensitive, public, labelled = (
+            listed(state[kind], lambda name: text_of(name, "a column"), kind)
+            for kind in ("sensitive", "public", "labelled")
+        )
+        if list(labelled) != sorted(set(labelled)) or not set(labelled) <= set(public):
+            raise Damaged("its labelled columns are not public, or one is listed twice")
+        missing = text_of(state["missing"], "missing", ("category", "error"))
+        try:
+            layout = Layout(sensitive, public, bins, missing, frozenset(labelled))  # type: ignore[arg-type]
+        except ColumnError as error:
+            raise Damaged(str(error)) from None
+        release = text_of(state["release"], "release", ("resample", "label"))
+        channel = channel_from(state["channel"])
+        _check_fit(layout, channel, release, len(state["bins"]))
+        return cls(
+            text_of(state["mechanism"], "mechanism"),
+            release,
+            budget_from(state["budget"]),
+            channel,
+            listed(state["figures"], measure_from, "figures"),
+            listed(state["warnings"], lambda note: text_of(note, "a warning"), "warnings"),
+            layout,
+        )
+
+
+def _check_fit(layout: Layout, channel: Channel, release: str, n_bins: int) -> None:
+    """Refuse parts that do not belong together."""
+    if channel.inputs.columns != layout.public:
+        raise Damaged("its channel is for other columns")
+    if len(layout.bins) < n_bins or not set(layout.bins) <= {*layout.sensitive, *layout.public}:
+        raise Damaged("its bins are for other columns, or a column has two")
+    # Labels of merged tuples have columns of their own; all others are printed under the names they had.
+    printed = [name for name in layout.public if name not in layout.labelled] if release == "resample" else []
+    others = [name for name in channel.outputs.columns if name not in printed]
+    if release == "resample" and (
+        [name for name in channel.outputs.columns if name in printed] != printed
+        or (others and not layout.labelled)
+        or set(others) & set(layout.sensitive)
+    ):
+        raise Damaged("its channel prints other columns")
+    for alphabet, names in ((channel.inputs, layout.public), (channel.outputs, printed)):
+        for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
+            if name in names and name in layout.bins and not level.equals(layout.bins[name].labels):
+                raise Damaged("its bins are not those of its channel")

@@ -1,0 +1,147 @@
+"""Databases of n records over m letters under the Hamming distance: distances, shells, the symmetric channel."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._checks import number, whole_number
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+_DENSE_CELLS = 1 << 25
+
+
+def records(n: int, m: int) -> tuple[int, int]:
+    """Checked sizes: n >= 1 records over m >= 2 letters."""
+    return whole_number("n", n, 1), whole_number("m", m, 2)
+
+
+def hamming_distortion(epsilon: float, n: int, m: int) -> float:
+    """h(ε) = n/(1 + e**ε/(m-1)), the mean distance of the symmetric channel at level ε [WYZ eq. 32].
+
+    The least distortion of ε-DP for a uniform prior, and of ε-identifiability wherever it can be reached.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level in nats, >= 0; inf gives 0.
+    n, m : int
+        Records, and letters of one record (n >= 1, m >= 2).
+
+    Returns
+    -------
+    float
+        Expected number of changed records, from 0 to n(m-1)/m.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> hamming_distortion(0.0, n=2, m=4), round(hamming_distortion(1.0, n=1, m=2), 6)
+    (1.5, 0.268941)
+    """
+    n, m = records(n, m)
+    scaled = (m - 1) * math.exp(-number("epsilon", epsilon, 0, math.inf))
+    return n * scaled / (1 + scaled)
+
+
+def hamming_epsilon(distortion: float, n: int, m: int) -> float:
+    """h^-1(D) = log(n/D - 1) + log(m-1), in nats [WYZ eq. 17]; negative above D = n(m-1)/m.
+
+    Parameters
+    ----------
+    distortion : float
+        D, expected number of changed records, from 0 to n.
+    n, m : int
+        Records, and letters of one record.
+
+    Examples
+    --------
+    >>> round(hamming_epsilon(0.5, n=2, m=3), 6)
+    1.791759
+    """
+    n, m = records(n, m)
+    distortion = number("distortion", distortion, 0, n)
+    if distortion in (0, n):
+        return math.inf if distortion == 0 else -math.inf
+    return math.log(n - distortion) - math.log(distortion) + math.log(m - 1)
+
+
+def hamming_distances(n: int, m: int) -> NDArray[np.int64]:
+    """Number of records in which two databases differ, shape (m**n, m**n); databases in lexicographic order.
+
+    Raises
+    ------
+    InvalidParameter
+        If the matrix would have more than 2**25 cells.
+
+    Examples
+    --------
+    >>> hamming_distances(n=2, m=2)
+    array([[0, 1, 1, 2],
+           [1, 0, 2, 1],
+           [1, 2, 0, 1],
+           [2, 1, 1, 0]])
+    """
+    n, m = records(n, m)
+    if 2 * n * math.log(m) > math.log(_DENSE_CELLS):
+        raise InvalidParameter(f"m**(2 n) must be at most 2**25 for a matrix of databases, got n={n}, m={m}")
+    one = 1 - np.eye(m, dtype=np.int64)
+    distances = one
+    for _ in range(n - 1):
+        size = len(distances) * m
+        distances = (distances[:, None, :, None] + one[None, :, None, :]).reshape(size, size)
+    return distances
+
+
+def hamming_mechanism(epsilon: float, n: int, m: int) -> NDArray[np.float64]:
+    """Symmetric channel p(y|x) = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n, the mechanism E_d [WYZ eq. 27, Lemma 5].
+
+    ε-DP between databases that differ in one record, distortion h(ε) for every prior: n independent k-ary
+    randomized responses. `Channel.from_matrix` makes it a channel to release with.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level in nats, >= 0.
+    n, m : int
+        Records, and letters of one record; m**(2 n) <= 2**25.
+
+    Returns
+    -------
+    ndarray of shape (m**n, m**n)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hamming_mechanism(np.log(3), n=1, m=2)
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    n, m = records(n, m)
+    ratio = math.exp(-number("epsilon", epsilon, 0, math.inf))
+    return isotropic(ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n, n, m)
+
+
+def isotropic(by_distance: ArrayLike, n: int, m: int) -> NDArray[np.float64]:
+    """Channel whose entries are a function of the distance alone; ``by_distance[j]`` at distance j."""
+    law: NDArray[np.float64] = np.asarray(by_distance, dtype=np.float64)[hamming_distances(n, m)]
+    return law
+
+
+def shell_sizes(n: int, m: int) -> list[int]:
+    """N_j = C(n, j)(m-1)**j databases at distance j, for j = 0..n; exact integers."""
+    return [math.comb(n, j) * (m - 1) ** j for j in range(n + 1)]
+
+
+def distortion_within(distortion: float, n: int) -> float:
+    """The distortion, checked to lie between 0 and the number of records."""
+    return number("distortion", distortion, 0, n)

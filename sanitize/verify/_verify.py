@@ -1,0 +1,297 @@
+"""Compare a released file with its source and its policy: what it holds, what was drawn, and what was left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import filecmp
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sanitize._files.csv import CsvSource
+from sanitize._files.open import opened
+from sanitize._files.source import BATCH_ROWS
+from sanitize._tables.columns import check_type
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, RowOrderLeak, VerificationFailed
+from sanitize.parquet import fit, numeric, summary
+from sanitize.policy import Policy
+from sanitize.verify._contents import Findings, summary_fault
+from sanitize.verify._leftovers import MOST_VALUES, Scanner, Spellings, spellings
+from sanitize.verify._observed import Observed
+from sanitize.verify._printed import printed_types
+from sanitize.verify._row_checks import Check, RowChecks
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from sanitize._files.source import Source
+    from sanitize._release.release import Release
+    from sanitize.joint import ContingencyTable
+    from sanitize.parquet import Rows
+    from sanitize.transformers import Sanitizer
+
+    File = str | os.PathLike[str]
+
+FALSE_ALARM = 1e-6
+SCHEMA, VERSION = "sanitize/verification", 1
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the verification of a released file found. Frozen.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        Each with ``name``, ``ok`` and ``detail``; no detail quotes a value of the source.
+    false_alarm : float
+        Largest chance that an honest release fails a statistical check.
+
+    Examples
+    --------
+    >>> found = Verification((Check.passed("rows", "4 released, 4 in the source"), Check.failed("order", "sorted")))
+    >>> found.ok
+    False
+    >>> print(found.to_text())
+    FAILED: do not hand it out (false alarms: at most 1e-06)
+    ok    rows   4 released, 4 in the source
+    FAIL  order  sorted
+    """
+
+    checks: tuple[Check, ...]
+    false_alarm: float = FALSE_ALARM
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return all(check.ok for check in self.checks)
+
+    def require(self) -> Verification:
+        """Return the verification itself if it is ok.
+
+        Raises
+        ------
+        VerificationFailed
+        """
+        if not self.ok:
+            raise VerificationFailed(self)
+        return self
+
+    def to_text(self) -> str:
+        """One line a check."""
+        width = max(len(check.name) for check in self.checks)
+        lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.detail}" for check in self.checks]
+        verdict = "VERIFIED" if self.ok else "FAILED: do not hand it out"
+        return "\n".join([f"{verdict} (false alarms: at most {self.false_alarm:g})", *lines])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        checks = [{"name": check.name, "ok": check.ok, "detail": check.detail} for check in self.checks]
+        return {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "ok": self.ok,
+            "false_alarm": self.false_alarm,
+            "checks": checks,
+        }
+
+    def to_json(self) -> str:
+        """The same as JSON; whatever is not ASCII is escaped."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def verify_parquet(
+    released: File,
+    source: File,
+    sanitizer: Sanitizer | Policy,
+    *,
+    rows: Rows | None = None,
+    against: Sequence[tuple[File, File]] = (),
+    false_alarm: float = FALSE_ALARM,
+) -> Verification:
+    """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
+
+    The release is designed again from the source (mechanisms without a time limit are deterministic), so the channel
+    is known without trusting the file. Then the file is taken apart to the last byte, and its rows are compared with
+    what the channel can print, how often, and in which order. Statistical checks use bounds that hold for any number
+    of rows; together they fail an honest release with probability at most ``false_alarm``. The more rows, the
+    smaller the faults they find.
+
+    Files are read batch by batch and kept as counts, so memory does not grow with the rows. Noise that repeats itself
+    is looked for among the first 2,097,152 rows.
+
+    Parameters
+    ----------
+    released : path
+        File or folder that `privatize_parquet` wrote.
+    source : path
+        What it was written from, unchanged.
+    sanitizer : Sanitizer or Policy
+        As for the release; a sanitizer is copied, not fitted in place.
+    rows : {"shuffle", "keep"}, optional
+        How the rows were released; by default what the policy says, and "shuffle" for a sanitizer.
+    against : sequence of (released, source)
+        Other releases under the same settings, whose noise must be other noise.
+    false_alarm : float
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    SourceError, ColumnError
+        If a file cannot be read or does not fit the policy.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+    >>> report = sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
+    >>> found = sz.verify_parquet(folder / "released.parquet", folder / "raw.parquet", sanitizer)
+    >>> found.ok, [check.name for check in found.checks][:4]
+    (True, ['design', 'columns', 'rows', 'metadata'])
+    """
+    if not 0 < false_alarm < 1:
+        raise InvalidParameter(f"false_alarm must lie between 0 and 1, got {false_alarm}")
+    if rows not in (None, "shuffle", "keep"):
+        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
+    policy = sanitizer if isinstance(sanitizer, Policy) else None
+    kept_order: Rows = rows or (policy.rows if policy else "shuffle")
+    with opened(released) as written:
+        try:
+            again, counts = _design(source, sanitizer, kept_order)
+        except (BudgetExceeded, RowOrderLeak) as error:
+            return Verification((Check.failed("design", str(error)),), false_alarm)
+        with opened(source, numeric(again)) as table:
+            checks = _contents(table, written, again, kept_order)
+            if all(check.ok for check in checks if check.name in ("columns", "rows")):
+                seen = Observed.read(table, written, again._release, counts, kept_order)
+                judged = RowChecks(seen, kept_order, false_alarm)
+                judged.possible()
+                judged.frequencies()
+                judged.tells()
+                judged.afresh(getattr(again._release.layout, "groups", ()))
+                judged.order()
+                judged.against(_others(against, written, sanitizer, kept_order))
+                checks += judged.checks
+    return Verification(tuple(checks), false_alarm)
+
+
+def _design(source: File, sanitizer: Sanitizer | Policy, rows: Rows) -> tuple[Sanitizer, ContingencyTable]:
+    """Design the release again, from the counts of its source."""
+    if isinstance(sanitizer, Policy):
+        with opened(source) as table:
+            sanitizer.check(table.schema.names)
+        again = sanitizer.sanitizer()
+    else:
+        again = copy.deepcopy(sanitizer)
+    with opened(source, numeric(again)) as table:
+        return again, fit(table, again, BATCH_ROWS, rows)[1]
+
+
+def _others(
+    pairs: Sequence[tuple[File, File]], written: Source, sanitizer: Sanitizer | Policy, rows: Rows
+) -> Iterator[tuple[Observed, bool]]:
+    """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
+    for released, source in pairs:
+        again, counts = _design(source, sanitizer, rows)
+        with opened(released) as other, opened(source, numeric(again)) as table:
+            same = len(other.files) == len(written.files) and all(
+                filecmp.cmp(a, b, shallow=False) for a, b in zip(other.files, written.files, strict=True)
+            )
+            yield Observed.read(table, other, again._release, counts, rows), same
+
+
+def _contents(table: Source, written: Source, again: Sanitizer, rows: Rows) -> list[Check]:
+    """Whether the files hold the columns and rows of a release, and nothing else."""
+    outputs = again._release.design.channel.outputs
+    expected = json.loads(summary(again.report_, rows))
+    names = [name for name in dict.fromkeys(table.schema.names) if name not in outputs.columns]
+    searched = [name for name in names if _searchable(table, name)]
+    legitimate = [*(spelling for level in outputs.levels for spelling in sorted(spellings(level)))]
+    legitimate += [name.encode() for name in outputs.columns] + [json.dumps(expected).encode()]
+    n_bytes = 4 * sum(file.stat().st_size for file in written.files)
+    scanner = Scanner.of(_spelt(table, searched), n_bytes, b"\0".join(legitimate))
+    findings = Findings()
+    for file in written.files:
+        if isinstance(written, CsvSource):
+            scanner.scan_file(file)
+        else:
+            findings.inspect(file, scanner)
+    fault = summary_fault(findings.summaries, expected)
+    leftovers = "; ".join(
+        f"{len(found)} values of column {name!r} turn up in its bytes" for name, found in scanner.found.items() if found
+    )
+    nothing = (
+        f"none of {scanner.n_values} values of columns that are not released, of {scanner.least} bytes or more, in "
+        f"{scanner.n_bytes} bytes"
+    )
+    n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
+    return [
+        Check.passed("design", f"{again.report_.facts.mechanism}, designed again from the source"),
+        _columns(table, written, again._release),
+        Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
+        _judged("metadata", [*findings.metadata, *([fault] if fault else [])], "a summary at most, and it is true"),
+        _judged("dictionaries", findings.dictionaries, "every value is some row's"),
+        _judged("statistics", findings.statistics, "of released values only"),
+        _judged("structure", findings.structure, "every byte belongs to a page or the footer"),
+        Check("leftovers", ok=not leftovers, detail=leftovers or nothing),
+    ]
+
+
+def _spelt(table: Source, columns: Sequence[str]) -> Iterator[tuple[str, Spellings]]:
+    """Spellings of the values of columns; a column is read until there are enough."""
+    # Text is parsed as a whole, so all its columns are read together.
+    for group in [columns] if isinstance(table, CsvSource) else [[name] for name in columns]:
+        values: dict[str, set[bytes]] = {name: set() for name in group}
+        for file in table.files:
+            with contextlib.closing(table.batches(file, group)) as batches:
+                while wanted := [name for name in group if len(values[name]) < MOST_VALUES]:
+                    batch = next(batches, None)
+                    if batch is None:
+                        break
+                    for name in wanted:
+                        values[name] |= spellings(batch[name])
+        for name in group:
+            yield name, Spellings.of(values.pop(name))
+
+
+def _columns(table: Source, written: Source, release: Release) -> Check:
+    """Whether the released columns are those the release prints, with their types."""
+    wanted = printed_types(table.schema, release)
+    is_csv = isinstance(written, CsvSource)
+    found = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
+    if len(found) < len(written.schema.names):
+        return Check.failed("columns", "a released column is there twice")
+    extra, absent = sorted(set(found) - set(wanted)), sorted(set(wanted) - set(found))
+    if extra or absent:
+        told = [f"{', '.join(map(repr, extra))} should not be there"] if extra else []
+        told += [f"{', '.join(map(repr, absent))} should be"] if absent else []
+        return Check.failed("columns", "; ".join(told))
+    other = next((name for name in wanted if found[name] != wanted[name]), None)
+    if other is not None:
+        return Check.failed("columns", f"{other!r} has the type {found[other]}, and {wanted[other]} was to be released")
+    return Check.passed("columns", f"{', '.join(map(repr, wanted))} and no other")
+
+
+def _judged(name: str, faults: list[str], good: str) -> Check:
+    return Check(name, not faults, "; ".join(dict.fromkeys(faults)) or good)
+
+
+def _searchable(table: Source, name: str) -> bool:
+    """Whether the values of a column can be read one by one."""
+    try:
+        check_type(table.schema.field(name).type, name)
+    except (ColumnError, KeyError):
+        return False
+    return table.schema.names.count(name) == 1

@@ -1,0 +1,617 @@
+"""Attacks: the exact adversary against fractions, trained ones that neither cry wolf nor sleep, planted faults."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import exact, margins, push
+from scipy.stats import binom
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+from strategies import joints, joints_and_channels
+from threadpoolctl import threadpool_limits
+
+import sanitize as sz
+from sanitize import attack, datasets
+from sanitize.attack._check import _kl
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
+from sanitize.report import LeakageReport
+
+N_X, N_S = 7, 3
+LOGISTIC = LogisticRegression(solver="newton-cholesky")
+JOINT = datasets.make_joint(n_x=N_X, n_s=N_S, random_state=5)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Many small fits: threads that wait for each other would take most of the time."""
+    with threadpool_limits(1):
+        yield
+
+
+def keep_or_draw(n: int, keep: float) -> sz.Channel:
+    return sz.Channel.from_matrix(keep * np.eye(n) + (1 - keep) / n)
+
+
+def table(seed: int, n: int = 2000) -> pd.DataFrame:
+    return datasets.make_table(JOINT, n, random_state=seed)
+
+
+def report_of(df: pd.DataFrame, channel: sz.Channel) -> LeakageReport:
+    joint = sz.JointDistribution.from_frame(df, "s", "x")
+    assert len(joint.public) == channel.n_inputs
+    return LeakageReport.measure(joint, channel.renamed(inputs=joint.public, outputs=joint.public))
+
+
+# ------------------------------------------------------------------------------------------ exact adversary
+
+
+@given(joints_and_channels())
+def test_the_bayes_adversary_equals_the_sum_over_all_symbols(pair):
+    joint, channel = pair
+    found = attack.bayes(joint, channel)
+    released = push(exact(joint.pmf), [[Fraction(float(v)) for v in row] for row in channel.matrix])
+    p_s, p_y = margins(released)
+    best = sum((max(row[y] for row in released) for y in range(len(p_y))), Fraction(0))
+    assert found.accuracy == pytest.approx(float(best), abs=1e-9)
+    assert found.prior_accuracy == pytest.approx(float(max(p_s)), abs=1e-9)
+    loss = -sum(float(p) * math.log(p / p_y[y]) for row in released for y, p in enumerate(row) if p > 0)
+    assert found.log_loss == pytest.approx(loss, abs=1e-9)
+    assert found.prior_log_loss == pytest.approx(-sum(float(p) * math.log(p) for p in p_s), abs=1e-9)
+
+
+@given(joints_and_channels())
+def test_min_entropy_leakage_and_mutual_information_are_the_gains_of_the_bayes_adversary(pair):
+    joint, channel = pair
+    found, released = attack.bayes(joint, channel), joint.release(channel)
+    leakage = sz.arimoto_information(released, math.inf)
+    assert math.log(found.accuracy / found.prior_accuracy) == pytest.approx(leakage, abs=1e-9)
+    assert found.vulnerability == found.accuracy
+    assert found.prior_log_loss - found.log_loss == pytest.approx(sz.mutual_information(released), abs=1e-9)
+    assert released.p_s @ found.group_information == pytest.approx(found.information, abs=1e-9)
+    assert released.p_s @ found.group_accuracy == pytest.approx(found.accuracy, abs=1e-9)
+    assert released.p_s @ found.prior_group_accuracy == pytest.approx(found.prior_accuracy, abs=1e-9)
+    assert found.advantage >= 0
+    np.testing.assert_allclose(found.posterior.sum(axis=0), 1)
+
+
+@given(joints_and_channels())
+def test_a_channel_never_helps_the_bayes_adversary(pair):
+    joint, channel = pair
+    before, after = attack.bayes(joint), attack.bayes(joint, channel)
+    assert after.accuracy <= before.accuracy + 1e-9
+    assert after.log_loss >= before.log_loss - 1e-9
+
+
+def test_equally_likely_guesses_share_the_win():
+    found = attack.bayes(sz.JointDistribution.from_matrix([[0.25, 0.25], [0.25, 0.25]]))
+    assert found.group_accuracy.tolist() == [0.5, 0.5] == found.prior_group_accuracy.tolist()
+
+
+# ---------------------------------------------------------------------------------------- trained adversary
+
+
+class Oracle(ClassifierMixin, BaseEstimator):
+    """Knows P(s|x) and learns nothing: its gain is known to the last digit."""
+
+    def __init__(self, law=None):
+        self.law = law
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(len(self.law))
+        return self
+
+    def predict_proba(self, X):
+        return self.law[:, X.argmax(axis=1)].T
+
+
+def alarms_allowed(n: int, rate: float) -> int:
+    """Most alarms among n runs of a procedure of this rate; chance of more is below 1e-4."""
+    return int(binom.ppf(1 - 1e-4, n, rate))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "rows", "n_runs"),
+    [
+        (None, "shuffle", 200),
+        (None, "keep", 60),
+        (LOGISTIC, "shuffle", 100),
+        (GaussianNB(), "shuffle", 100),
+    ],
+    ids=["default", "with_position", "logistic", "bayes"],
+)
+def test_adversaries_do_not_cry_wolf(estimator, rows, n_runs):
+    """Nothing to learn: the 95 % interval lies above 0 in at most 2.5 % of runs, and always includes it otherwise."""
+    above = 0
+    for seed in range(n_runs):
+        rng = np.random.default_rng(1000 + seed)
+        released = pd.DataFrame({"a": rng.integers(0, 4, 300).astype(str), "b": rng.normal(size=300).round(2)})
+        secret = rng.choice(3, 300, p=[0.6, 0.3, 0.1])
+        found = attack.infer(released, secret, estimator=estimator, rows=rows, random_state=seed)
+        above += found.learns
+        assert found.interval[0] <= found.information <= found.interval[1]
+        assert found.learns == (found.interval[0] > 0)
+    assert above <= alarms_allowed(n_runs, 0.025)
+
+
+def test_the_interval_covers_a_known_gain_at_its_level():
+    """An adversary who knows P(s|x) gains I(S;X): 95 % intervals miss it in 5 % of 200 fresh tables."""
+    truth = sz.mutual_information(JOINT)
+    posterior = JOINT.posterior
+    missed = 0
+    for seed in range(200):
+        df = table(seed, 400)
+        if df["s"].nunique() < N_S or df["x"].nunique() < N_X:
+            continue
+        found = attack.infer(df[["x"]], df["s"], estimator=Oracle(posterior), random_state=seed)
+        missed += not found.interval[0] <= truth <= found.interval[1]
+    assert missed <= alarms_allowed(200, 0.05)
+
+
+@pytest.mark.parametrize("estimator", [None, LOGISTIC, DecisionTreeClassifier(random_state=0)])
+@pytest.mark.parametrize("n", [60, 300])
+def test_the_expected_gain_never_exceeds_the_mutual_information(estimator, n):
+    """E[gain] <= I(S;X) + (|S|-1) / (2 n_train): mean of 40 tables, five standard errors of room."""
+    truth = sz.mutual_information(JOINT)
+    found = [attack.infer((df := table(seed, n))[["x"]], df["s"], estimator=estimator) for seed in range(40)]
+    gains = np.array([result.gain for result in found])
+    assert gains.mean() <= truth + found[0].bias + 5 * gains.std() / math.sqrt(40)
+
+
+def test_adversaries_learn_what_they_can_express():
+    """S = xor of two columns, flipped with 0.1: a linear adversary is blind, a table finds log 2 - h(0.1)."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (4000, 2))
+    secret = bits[:, 0] ^ bits[:, 1] ^ (rng.random(4000) < 0.1)
+    released = pd.DataFrame(bits.astype(str), columns=["a", "b"])
+    truth = math.log(2) + 0.1 * math.log(0.1) + 0.9 * math.log(0.9)
+    strong, linear = (
+        attack.infer(released, secret),
+        attack.infer(released, secret, estimator=LOGISTIC),
+    )
+    assert strong.interval[0] <= truth <= strong.interval[1]
+    assert not linear.learns
+    assert strong.accuracy == pytest.approx(0.9, abs=0.02)
+    assert strong.accuracy_interval[0] > 0.3
+
+
+def test_the_bias_of_the_estimate_shrinks_with_the_rows():
+    """A full table of |S| x |X| frequencies misses I(S;X) by about (|S|-1)(|X|-1) / (2 n), never by much more."""
+    truth = sz.mutual_information(JOINT)
+    for n in (1000, 8000):
+        df = table(1, n)
+        found = attack.infer(df[["x"]], df["s"])
+        assert abs(found.gain - truth) < 4 * found.standard_error + (N_S - 1) * (N_X - 1) / n
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars", "pyarrow", "array"])
+def test_every_kind_of_frame_gives_the_same_figures(frame):
+    df = table(0, 500).assign(other=np.arange(500) % 3)
+    made = {
+        "pandas": lambda: df[["x", "other"]],
+        "polars": lambda: pl.from_pandas(df[["x", "other"]]),
+        "pyarrow": lambda: pa.Table.from_pandas(df[["x", "other"]]),
+        "array": lambda: df[["x", "other"]].to_numpy(),
+    }[frame]()
+    reference = attack.infer(df[["x", "other"]], df["s"])
+    found = attack.infer(made, df["s"].to_numpy())
+    assert (found.gain, found.interval, found.accuracy) == (reference.gain, reference.interval, reference.accuracy)
+
+
+def test_missing_values_numbers_and_several_sensitive_columns_are_fine():
+    rng = np.random.default_rng(0)
+    released = pd.DataFrame(
+        {
+            "city": rng.choice(["A", "B", None], 400),
+            "age": np.where(rng.random(400) < 0.1, np.nan, rng.normal(40, 10, 400)),
+            "born": pd.Timestamp("2000-01-01") + pd.to_timedelta(rng.integers(0, 90, 400), unit="D"),
+        }
+    )
+    secret = pd.DataFrame({"ill": released["city"].isna(), "rich": released["age"] > 45})
+    found = attack.infer(released, secret)
+    assert found.accuracy > 0.9
+    assert len(found.groups) == 4
+    assert attack.infer(released, secret, columns=["born"]).columns == ("born",)
+
+
+def test_weights_are_rows_counted_more_than_once():
+    """Weights that pick one law out of two: the adversary sees only the law that has weight."""
+    first, second = table(0, 800), table(1, 800)
+    second["s"] = (second["s"] + 1) % N_S
+    both = pd.concat([first, second])
+    weights = np.repeat([1.0, 0.0], 800)
+    found = attack.infer(both[["x"]], both["s"], weights=weights)
+    alone = attack.infer(first[["x"]], first["s"])
+    assert found.n_effective == pytest.approx(800)
+    assert abs(found.gain - alone.gain) < 3 * alone.standard_error
+    assert found.prior_log_loss == pytest.approx(alone.prior_log_loss, abs=0.01)
+
+
+def test_clusters_keep_the_rows_of_one_person_together():
+    """Ten copies of each person: without clusters the adversary looks up the copies, with them she learns nothing."""
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(60), 10)
+    released = pd.DataFrame({"face": rng.permutation(60)[person].astype(str)})
+    secret = rng.integers(0, 2, 60)[person]
+    assert attack.infer(released, secret, estimator=DecisionTreeClassifier()).learns
+    assert not attack.infer(released, secret, clusters=person, estimator=DecisionTreeClassifier()).learns
+
+
+def test_per_group_figures_average_to_the_whole():
+    df = table(3, 900)
+    found = attack.infer(df[["x"]], df["s"])
+    shares = np.array([group.share for group in found.groups])
+    assert shares.sum() == pytest.approx(1)
+    assert shares @ [group.information for group in found.groups] == pytest.approx(found.gain)
+    assert shares @ [group.accuracy for group in found.groups] == pytest.approx(found.accuracy)
+    assert shares @ [group.prior_accuracy for group in found.groups] == pytest.approx(found.prior_accuracy)
+
+
+def test_rare_symbols_and_single_rows_do_not_break_an_adversary():
+    df = table(0, 60).assign(s=lambda d: d["s"].where(d.index != 7, 99))
+    for estimator in (None, LOGISTIC, DecisionTreeClassifier()):
+        found = attack.infer(df[["x"]], df["s"], estimator=estimator)
+        assert math.isfinite(found.gain)
+        assert any(math.isinf(group.interval[1]) for group in found.groups)
+        json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"sensitive": [0] * 20}, "one symbol only"),
+        ({"sensitive": [0, 1]}, "2 rows"),
+        ({"estimator": LinearRegression()}, "predict_proba"),
+        ({"cv": 1}, "at least 2"),
+        ({"cv": 11}, "too few"),
+        ({"level": 1.0}, "between 0 and 1"),
+        ({"rows": "sorted"}, "'shuffle' or 'keep'"),
+        ({"weights": [-1.0] * 20}, "weights"),
+        ({"clusters": [1]}, "one label a row"),
+        ({"columns": ["y"]}, "no column 'y'"),
+    ],
+)
+def test_bad_parameters_are_refused(change, match):
+    arguments = {"released": pd.DataFrame({"x": ["a", "b"] * 10}), "sensitive": ["u", "v"] * 10} | change
+    with pytest.raises((InvalidParameter, ColumnError), match=match):
+        attack.infer(**arguments)
+
+
+# ------------------------------------------------------------------------------------------- planted faults
+
+
+def off_by_one(df, y, rng):
+    return pd.DataFrame({"x": (y + 1) % N_X})
+
+
+def wrong_alphabet_size(df, y, rng):
+    """The channel was built for one symbol less, and the last one passes as it is."""
+    x = df["x"].to_numpy()
+    small = keep_or_draw(N_X - 1, 0.4).sample(np.minimum(x, N_X - 2), rng=1)
+    return pd.DataFrame({"x": np.where(x == N_X - 1, x, small)})
+
+
+def unprotected_last(df, y, rng):
+    x = df["x"].to_numpy()
+    return pd.DataFrame({"x": np.where(x == N_X - 1, x, y)})
+
+
+def sensitive_left(df, y, rng):
+    return pd.DataFrame({"x": y, "note": df["s"].to_numpy()})
+
+
+def sensitive_in_disguise(df, y, rng):
+    """S is not left in so many words: a kept number depends on it."""
+    return pd.DataFrame({"x": y, "score": rng.normal(df["s"].to_numpy(), 1.0)})
+
+
+def reads_another_row(df, y, rng):
+    """The sampler draws from the row of the next input symbol."""
+    return pd.DataFrame({"x": keep_or_draw(N_X, 0.4).sample((df["x"].to_numpy() + 1) % N_X, rng=1)})
+
+
+FAULTS = {
+    off_by_one: "differs",
+    reads_another_row: "differs",
+    wrong_alphabet_size: "differs",
+    unprotected_last: "differs",
+    sensitive_left: "exceeds",
+    sensitive_in_disguise: "exceeds",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_faults_are_caught(fault, seed):
+    df = table(seed)
+    channel = keep_or_draw(N_X, 0.4)
+    report = report_of(df, channel)
+    y = channel.sample(df["x"].to_numpy(), rng=seed)
+    assert attack.check(report, pd.DataFrame({"x": y}), df["s"]).verdict == "consistent"
+    found = attack.check(report, fault(df, y, np.random.default_rng(seed)), df["s"])
+    assert found.verdict == FAULTS[fault] or (FAULTS[fault] == "differs" and found.verdict == "exceeds")
+    assert not found.ok
+
+
+def test_honest_releases_pass_fifty_times_out_of_fifty():
+    """At a false-alarm rate of 1e-3 each, one alarm among 50 would happen with probability below 0.05."""
+    for seed in range(50):
+        df = table(seed, 1000)
+        channel = keep_or_draw(N_X, (0.2, 0.5, 0.9)[seed % 3])
+        y = pd.DataFrame({"x": channel.sample(df["x"].to_numpy(), rng=seed)})
+        found = attack.check(report_of(df, channel), y, df["s"], rows=("shuffle", "keep")[seed % 2])
+        assert found.ok, (seed, found)
+
+
+def test_order_of_rows_inside_a_merged_group_is_caught():
+    """All symbols are merged, so the report says 0; but the table was sorted by S and the rows keep their order."""
+    df = table(0).sort_values("s", kind="stable", ignore_index=True)
+    merged = sz.frame.watchdog(df, 0.0, sensitive="s", public=["x"], random_state=0)
+    report = sz.last_report(merged)
+    assert report.summary["mutual_information"] == pytest.approx(0, abs=1e-12)
+    assert attack.check(report, merged, df["s"], rows="shuffle").ok
+    found = attack.check(report, merged, df["s"], rows="keep")
+    assert found.verdict == "exceeds"
+    assert found.accuracy > 0.95
+
+
+def test_cases_and_controls_in_turn_are_caught():
+    """Matched pairs: every other row is ill, which no smooth function of the position tells."""
+    secret = np.arange(600) % 2
+    released = pd.DataFrame({"x": np.zeros(600, int)})
+    assert not attack.infer(released, secret).learns
+    assert attack.infer(released, secret, rows="keep").accuracy == 1
+
+
+def test_a_reused_key_is_caught_by_both_releases_together():
+    """(x + z) mod k and (2x + z) mod k: each alone is private, with the same noise z their difference is x."""
+    df = table(0)
+    x, k = df["x"].to_numpy(), N_X
+    noise = np.full(k, 0.6 / (k - 1))
+    noise[0] = 0.4
+    rng = np.random.default_rng(99)  # not the seed of the table, which would be a key used twice
+    first, second = rng.choice(k, (2, len(df)), p=noise)
+    rows, columns = np.indices((k, k))
+    one, two = noise[(columns - rows) % k], noise[(columns - 2 * rows) % k]
+    joint = sz.JointDistribution.from_frame(df, "s", "x")
+    pairs = sz.alphabet.Alphabet(("a", "b"), list(itertools.product(range(k), range(k))))
+    both = sz.Channel.from_matrix((one[:, :, None] * two[:, None, :]).reshape(k, k * k), joint.public, pairs)
+    report = LeakageReport.measure(joint, both)
+
+    def released(z):
+        return pd.DataFrame({"a": (x + first) % k, "b": (2 * x + z) % k})
+
+    assert attack.check(report, released(second), df["s"]).ok
+    assert attack.check(report, released(first), df["s"]).verdict == "exceeds"
+    alone = LeakageReport.measure(joint, sz.Channel.from_matrix(one, joint.public, joint.public))
+    assert attack.check(alone, pd.DataFrame({"x": (x + first) % k}), df["s"]).ok
+
+
+def test_a_leak_that_changes_no_guess_is_caught_by_the_gain():
+    """One row in twenty is ill; a kept column makes it six times likelier, so "not ill" stays the best guess."""
+    rng = np.random.default_rng(0)
+    ill = rng.random(3000) < 0.05
+    note = rng.random(3000) < np.where(ill, 0.6, 0.08)
+    df = pd.DataFrame({"ill": ill, "x": rng.integers(0, 3, 3000)})
+    report = sz.audit(df, "ill", "x")
+    assert attack.check(report, df[["x"]], df["ill"]).ok
+    found = attack.check(report, df[["x"]].assign(note=note), df["ill"])
+    assert found.accuracy == pytest.approx(found.reported_accuracy, abs=0.005)
+    assert found.verdict == "exceeds"
+
+
+def test_columns_the_report_does_not_measure_are_named():
+    df = table(0)
+    y = keep_or_draw(N_X, 0.4).sample(df["x"].to_numpy(), rng=0)
+    released = pd.DataFrame({"x": y, "kept": df["x"]})
+    found = attack.check(report_of(df, keep_or_draw(N_X, 0.4)), released, df["s"])
+    assert found.verdict == "exceeds"
+    assert found.outside == ("kept",)
+    assert "kept, which the report does not measure" in found.to_text()
+
+
+def test_symbols_drawn_inside_bins_are_not_taken_for_strangers():
+    """The report speaks of intervals, the rows hold numbers: the law cannot be compared, the attack can."""
+    rng = np.random.default_rng(0)
+    df = pd.DataFrame({"age": rng.normal(40, 10, 1500), "ill": rng.integers(0, 2, 1500)})
+    released = sz.frame.watchdog(df, 1.0, sensitive="ill", public="age", bins={"age": 5}, random_state=0)
+    found = attack.check(sz.last_report(released), released, df["ill"])
+    assert (found.verdict, found.law_excess) == ("consistent", None)
+
+
+def test_check_refuses_what_it_cannot_compare():
+    df = table(0, 200)
+    report = report_of(df, keep_or_draw(N_X, 0.4))
+    with pytest.raises(InvalidParameter, match="does not know"):
+        attack.check(report, df[["x"]], df["s"] + 10)
+    with pytest.raises(InvalidParameter, match="weights"):
+        attack.check(report, df[["x"]], df["s"], weights=np.ones(200))
+    with pytest.raises(InvalidParameter, match="false_alarm"):
+        attack.check(report, df[["x"]], df["s"], false_alarm=0.0)
+
+
+@given(st.integers(1, 30), st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 30))
+def test_hoeffdings_bound_holds_for_sums_of_unequal_indicators(n, chances, k):
+    """P(share q or more in m rows) <= exp(-m KL(q||p)) for independent rows of mean p, by full convolution."""
+    chances = (chances * n)[:n]
+    law = np.array([1.0])
+    for p in chances:
+        law = np.convolve(law, [1 - p, p])
+    k, mean = min(k, n), float(np.mean(chances))
+    bound = math.exp(-n * float(_kl(np.array(k / n), np.array(mean))))
+    tail = law[k:].sum() if k / n >= mean else law[: k + 1].sum()
+    assert tail <= bound * (1 + 1e-9) + 1e-12
+
+
+# ------------------------------------------------------------------------------------------------- linkage
+
+
+def brute_force(p_x, matrix, known, released):
+    """Posterior of each row being the target's: sum over everything that nobody knows."""
+    n, law = len(released), []
+    for row in range(n):
+        total = 0.0
+        for xs in itertools.product(range(len(p_x)), repeat=n):
+            if xs[row] != known:
+                continue
+            chance = math.prod(p_x[x] for i, x in enumerate(xs) if i != row)
+            total += chance * math.prod(matrix[x][y] for x, y in zip(xs, released, strict=True))
+        law.append(total)
+    return [value / sum(law) for value in law] if sum(law) else [0.0] * n
+
+
+@given(st.data())
+def test_linkage_equals_bayes_rule_by_enumeration(data):
+    original = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=4))
+    n_x = len(set(original))
+    cells = data.draw(st.lists(st.integers(1, 9), min_size=2 * n_x, max_size=2 * n_x))
+    matrix = np.array(cells, float).reshape(n_x, 2)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    joint = sz.JointDistribution.from_frame(pd.DataFrame({"s": [0] * len(original), "x": original}), "s", "x")
+    channel = sz.Channel.from_matrix(matrix, joint.public, sz.alphabet.Alphabet(("x",), [0, 1]))
+    released = data.draw(st.lists(st.integers(0, 1), min_size=len(original), max_size=len(original)))
+    frames = pd.DataFrame({"x": original}), pd.DataFrame({"x": released})
+    found = attack.link(*frames, channel, positions=range(len(original)))
+    codes = joint.public.encode({"x": original})
+    beliefs = [brute_force(joint.p_x, channel.matrix, x, released) for x in codes]
+    assert found.after.expected == pytest.approx(np.mean([max(belief) for belief in beliefs]), abs=1e-9)
+    hits = [
+        (belief[i] >= max(belief) - 1e-12) / sum(b >= max(belief) - 1e-12 for b in belief)
+        for i, belief in enumerate(beliefs)
+    ]
+    assert found.after.observed == pytest.approx(np.mean(hits), abs=1e-9)
+    sizes = pd.Series(original).value_counts()
+    assert found.before.expected == pytest.approx(len(sizes) / len(original))
+    assert found.before.unique == pytest.approx((sizes == 1).sum() / len(original))
+    assert found.before.observed == pytest.approx(found.before.expected)
+
+
+def test_the_expected_success_of_linkage_is_what_is_seen_on_average():
+    """Mean over 300 tables of thirty rows, observed against expected: five standard errors."""
+    rng = np.random.default_rng(0)
+    channel = keep_or_draw(3, 0.5)
+    differences = []
+    for _ in range(300):
+        x = np.concatenate([[0, 1, 2], rng.integers(0, 3, 27)])
+        frame = pd.DataFrame({"x": x})
+        alphabet = sz.alphabet.Alphabet(("x",), [0, 1, 2])
+        named = channel.renamed(alphabet, alphabet)
+        found = attack.link(frame, pd.DataFrame({"x": named.sample(x, rng)}), named, positions=range(30))
+        differences.append(found.after.observed - found.after.expected)
+    assert abs(np.mean(differences)) < 5 * np.std(differences) / math.sqrt(300)
+
+
+def test_linkage_with_another_table_of_fewer_columns():
+    df = sz.datasets.load_titanic()
+    response = sz.transformers.RandomizedResponse(2.0, public=["class", "sex", "age"], random_state=0).fit(df)
+    released = response.transform(df)
+    register = pd.DataFrame({"sex": ["Female", "Male", "Robot"], "name": ["A", "B", "C"]})
+    found = attack.link(df, released, response.channel_, known=register)
+    assert found.columns == ("sex",)
+    assert (found.n_targets, found.n_unknown) == (3, 1)
+    assert found.after.observed is None
+    women = (df["sex"] == "Female").sum()
+    assert found.before.expected == pytest.approx((1 / women + 1 / (len(df) - women)) / 3)
+    assert found.chance / 3 < found.after.expected < found.before.expected
+
+
+def test_merging_everything_leaves_linkage_a_guess_and_the_identity_leaves_it_as_it_was():
+    df = table(0, 300)
+    alphabet = sz.JointDistribution.from_frame(df, "s", "x").public
+    same = attack.link(df[["x"]], df[["x"]], sz.Channel.identity(N_X, alphabet), positions=range(300))
+    assert same.after == same.before
+    one = sz.Channel.merge([0] * N_X, alphabet, sz.alphabet.Alphabet(("x",), [0]))
+    found = attack.link(df[["x"]], pd.DataFrame({"x": [0] * 300}), one, positions=range(300))
+    assert found.after.expected == pytest.approx(1 / 300) == pytest.approx(found.after.observed)
+    assert found.after.unique == 0
+
+
+def test_linkage_refuses_tables_that_do_not_fit():
+    df = table(0, 100)
+    alphabet = sz.JointDistribution.from_frame(df, "s", "x").public
+    channel = keep_or_draw(len(alphabet), 0.5).renamed(alphabet, alphabet)
+    link = partial(attack.link, df[["x"]], df[["x"]], channel)
+    with pytest.raises(ColumnError, match="does not know"):
+        attack.link(df[["x"]] + 100, df[["x"]], channel)
+    with pytest.raises(ColumnError, match="on must name"):
+        link(known=pd.DataFrame({"z": [1]}))
+    with pytest.raises(InvalidParameter, match="one whole number"):
+        link(positions=[1, 2])
+    with pytest.raises(InvalidParameter, match="between 0 and 99"):
+        link(positions=np.arange(100) + 1)
+    with pytest.raises(ColumnError, match="no rows"):
+        attack.link(df[["x"]], df[["x"]].iloc[:0], channel)
+
+
+# ------------------------------------------------------------------------------------- results and reports
+
+
+def results():
+    df = table(0, 300).assign(s=lambda d: d["s"].map({0: "sSecretA", 1: "sSecretB", 2: "sSecretC"}))
+    joint = sz.JointDistribution.from_frame(df, "s", "x")
+    channel = keep_or_draw(N_X, 0.4).renamed(joint.public, joint.public)
+    released = pd.DataFrame({"x": channel.sample(joint.public.encode(df), rng=0)})
+    report = LeakageReport.measure(joint, channel)
+    return report, [
+        attack.bayes(joint, channel),
+        attack.infer(released, df["s"]),
+        attack.check(report, released, df["s"]),
+        attack.link(df[["x"]], released, channel, positions=range(300)),
+        sz.anonymity.anonymity_profile(df, "x", "s"),
+    ]
+
+
+def test_results_are_frozen_and_their_views_name_no_sensitive_symbol():
+    report, found = results()
+    for result in found:
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            result.accuracy = 1.0
+        public = json.dumps(result.to_dict(audience="public"), allow_nan=False)
+        internal = json.dumps(result.to_dict(), allow_nan=False)
+        for text in (public, internal, result.to_text(), str(result), *result.summary):
+            assert "sSecret" not in text
+        assert "300" not in public
+    full = report.with_findings(*found)
+    for audience in ("internal", "public"):
+        assert "sSecret" not in full.to_text(audience=audience)  # one screen: sections may not fit
+        for view in (full.to_json(audience=audience), full.to_html(audience=audience)):
+            assert "sSecret" not in view
+            assert view.count("best possible adversary") >= 1
+        assert len(full.to_dict(audience=audience)["sections"]) == len(found)
+    assert not report.to_dict()["sections"]
+    assert max(map(len, full.to_text().splitlines())) <= 80
+
+
+def test_a_check_that_fails_refuses_the_report():
+    df = table(0)
+    report = report_of(df, keep_or_draw(N_X, 0.4))
+    bad = attack.check(report, df[["x"]], df["s"])
+    full = report.with_findings(bad)
+    assert report.ok
+    assert not full.ok
+    assert full.to_text().startswith("REFUSED: the released rows are not what this report measured")
+    with pytest.raises(BudgetExceeded):
+        full.require()
+    good = attack.check(report, pd.DataFrame({"x": keep_or_draw(N_X, 0.4).sample(df["x"], rng=3)}), df["s"])
+    assert report.with_findings(good).ok
+
+
+@given(joints())
+def test_the_exact_adversary_speaks_of_every_law(joint):
+    found = attack.bayes(joint)
+    assert "%" in found.to_text()
+    assert found.to_dict()["accuracy"] == found.accuracy

@@ -1,0 +1,161 @@
+"""Budgets: excess is positive exactly where the definition is broken, and nonsense is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import oracles
+import pytest
+import strategies
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sanitize.budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.errors import InvalidBudget
+from sanitize.joint import JointDistribution
+from sanitize.lifts import lift
+
+TWO_SIDED = [LiftBudget, L1LiftBudget, Chi2LiftBudget, lambda lower, upper: AlphaLiftBudget(2, lower, upper)]
+ONE_EMPTY_CELL = JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(joint=strategies.joints(), data=st.data())
+def test_excess_is_positive_exactly_where_the_definition_is_broken(kind, joint, data):
+    budget, _, bounds = data.draw(strategies.budgets(kinds=[kind]))
+    law = oracles.exact(joint.pmf)
+    p_s, _ = oracles.margins(law)
+    over = np.array(
+        [oracles.over_budget(kind, oracles.column(oracles.lift(law), y), p_s, **bounds) for y in range(len(joint.p_x))]
+    )
+    excess = budget.excess(joint)
+    assert excess.shape == joint.p_x.shape
+    clear = np.abs(over) > 1e-9  # the doubles of a law cannot tell which side of the bound a closer one is
+    assert_array_equal(excess[clear] > 0, over[clear] > 0)
+    positive = clear & (over > 0)
+    assert_allclose(excess[positive], over[positive], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(joint=strategies.joints(), data=st.data())
+def test_risk_equals_the_oracle(kind, joint, data):
+    budget, _, bounds = data.draw(strategies.budgets(kinds=[kind]))
+    assume(not (np.isinf(bounds.get("lower", 0)) and np.isinf(bounds.get("upper", 0))))
+    law = oracles.exact(joint.pmf)
+    p_s, _ = oracles.margins(law)
+    slow = [oracles.risk(kind, oracles.column(oracles.lift(law), y), p_s, **bounds) for y in range(len(joint.p_x))]
+    assert_allclose(budget.risk_of(lift(joint), joint.p_s), slow, rtol=1e-9, atol=1e-12)
+
+
+@given(strategies.joints())
+def test_a_larger_budget_never_has_a_larger_excess(joint):
+    for kind in strategies.KINDS:
+        make = strategies.KINDS[kind]
+        grid = [0.0, 0.1, 1.0, 3.0, np.inf]
+        names = ["eps"] if kind == "ldp" else ["lower", "upper"]
+        order = {"alpha": 2} if kind == "alpha" else {}
+        values = np.array([make(**order, **dict.fromkeys(names, eps)).excess(joint) for eps in grid])
+        assert (values[1:] <= values[:-1]).all()
+        assert (values[-1] <= 0).all()
+
+
+@given(strategies.joints(), st.floats(0, 3), st.floats(0, 3))
+def test_a_met_lift_budget_implies_the_ldp_budget_of_its_sum(joint, lower, upper):
+    met = LiftBudget(lower, upper).excess(joint) <= 0
+    assert (LDPBudget(lower + upper + 1e-9).excess(joint)[met] <= 0).all()
+
+
+@given(strategies.joints(), st.floats(0, 3), st.floats(0, 3), st.sampled_from([1.5, 2, 10, np.inf]))
+def test_a_met_lift_budget_implies_the_alpha_lift_budget(joint, lower, upper, alpha):
+    met = LiftBudget(lower, upper).excess(joint) <= 0
+    assert (AlphaLiftBudget(alpha, lower + 1e-9, upper + 1e-9).excess(joint)[met] <= 0).all()
+
+
+def test_an_empty_cell_breaks_every_min_lift_bound_and_no_infinite_one():
+    for make in TWO_SIDED:
+        assert make(50.0, 50.0).excess(ONE_EMPTY_CELL)[1] == np.inf
+        assert (make(np.inf, 50.0).excess(ONE_EMPTY_CELL) <= 0).all()
+        assert (make(np.inf, np.inf).excess(ONE_EMPTY_CELL) <= 0).all()
+        assert (make(np.inf, 0.0).excess(ONE_EMPTY_CELL) > 0).all()
+    assert LDPBudget(50.0).excess(ONE_EMPTY_CELL)[1] == np.inf
+    assert (LDPBudget(np.inf).excess(ONE_EMPTY_CELL) <= 0).all()
+
+
+def test_a_budget_met_to_the_last_digit_counts_as_met():
+    joint = JointDistribution.from_matrix([[0.2, 0.3], [0.3, 0.2]])
+    assert (LiftBudget(lower=-np.log(0.8), upper=np.log(1.2)).excess(joint) <= 0).all()
+    assert (LiftBudget(lower=-np.log(0.8), upper=np.log(1.2) - 1e-9).excess(joint) > 0).all()
+    assert (LDPBudget(np.log(1.5)).excess(joint) <= 0).all()
+    assert (L1LiftBudget(lower=1.0, upper=np.log(1.2)).excess(joint) <= 0).all()
+
+
+def test_no_leakage_meets_a_budget_of_zero():
+    independent = JointDistribution.from_matrix(np.outer([0.3, 0.6, 0.1], [0.7, 0.2, 0.1]))
+    for make in TWO_SIDED:
+        assert (make(0.0, 0.0).excess(independent) <= 0).all()
+    assert (LDPBudget(0.0).excess(independent) <= 0).all()
+
+
+@pytest.mark.parametrize("make", TWO_SIDED)
+@pytest.mark.parametrize("nats", [400.0, 1000.0, 1e308])
+def test_a_huge_finite_bound_is_never_exceeded_by_finite_lifts(make, nats):
+    joint = JointDistribution.from_matrix([[0.2, 0.3], [0.3, 0.2]])
+    assert (make(nats, nats).excess(joint) <= 0).all()
+
+
+def test_shares_of_an_ldp_budget_add_up():
+    budget = LiftBudget.from_ldp(2.0, min_share=0.65)
+    assert (budget.lower, budget.upper) == (pytest.approx(1.3), pytest.approx(0.7))
+    assert LiftBudget.from_ldp(2.0) == LiftBudget.symmetric(1.0)
+
+
+NONSENSE = [-1, -1e-300, float("nan"), -np.inf, "1", None, True, np.True_, [1.0], 1j]
+
+
+@pytest.mark.parametrize("bad", NONSENSE)
+def test_bounds_that_are_not_numbers_of_nats_are_refused(bad):
+    for make in TWO_SIDED:
+        with pytest.raises(InvalidBudget):
+            make(bad, 1.0)
+        with pytest.raises(InvalidBudget):
+            make(1.0, bad)
+    for make in (LDPBudget, LiftBudget.symmetric):
+        with pytest.raises(InvalidBudget):
+            make(bad)
+
+
+@pytest.mark.parametrize("bad", NONSENSE)
+def test_from_ldp_refuses_what_the_other_budgets_refuse(bad):
+    with pytest.raises(InvalidBudget):
+        LiftBudget.from_ldp(bad)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_shares_outside_zero_to_one_are_refused(share):
+    with pytest.raises(InvalidBudget, match="min_share"):
+        LiftBudget.from_ldp(1.0, share)
+
+
+@pytest.mark.parametrize("alpha", [1, 0.5, 0, -2, float("nan"), "2", True, None])
+def test_alpha_lift_orders_must_exceed_one(alpha):
+    with pytest.raises(InvalidBudget):
+        AlphaLiftBudget(alpha, 1.0, 1.0)
+
+
+def test_a_message_names_the_budget_and_the_parameter():
+    with pytest.raises(InvalidBudget, match=r"Chi2LiftBudget: upper must be >= 0 .*got -1"):
+        Chi2LiftBudget(1.0, -1)
+
+
+@given(strategies.budgets())
+def test_budgets_are_frozen_values(case):
+    budget, kind, bounds = case
+    assert isinstance(budget, Budget)
+    assert budget == strategies.KINDS[kind](**bounds)
+    assert hash(budget) == hash(strategies.KINDS[kind](**bounds))
+    assert pickle.loads(pickle.dumps(budget)) == budget
+    assert eval(repr(budget), {**globals(), "inf": np.inf, "np": np}) == budget
+    with pytest.raises(AttributeError):
+        setattr(budget, next(iter(bounds)), 3.0)

@@ -1,0 +1,698 @@
+"""The commands around a release: plan, verify, report, init, and releases under a policy; every exit code of each."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import sanitize as sz
+from sanitize.channel import Channel
+from sanitize.cli import main
+from sanitize.parquet import plan_parquet, privatize_parquet
+from sanitize.transformers import ExponentialChannel, JointRelease, SubsetMerging, Watchdog
+from sanitize.verify import verify_parquet
+
+POLICY = """
+version = 1
+[columns]
+sensitive = ["illness"]
+public = ["town", "floor"]
+drop = ["age", "name"]
+[budget]
+upper = 0.5
+lower = 1.5
+"""
+SETTINGS = ["-s", "illness", "-x", "town", "-x", "floor", "-e", "0.5:1.5"]
+
+
+def table(n: int = 400) -> pa.Table:
+    rng = np.random.default_rng(0)
+    illness = rng.choice(["SECRET_ill", "SECRET_well"], n, p=[0.3, 0.7])
+    related = np.where(illness == "SECRET_ill", "Aa", "Bb")
+    return pa.table(
+        {
+            "illness": illness,
+            "town": np.where(rng.random(n) < 0.4, related, rng.choice(["Aa", "Bb", "Cc"], n)),
+            "floor": rng.integers(0, 3, n),
+            "age": rng.integers(18, 80, n),
+            "name": [f"SECRET_{i}" for i in range(n)],
+        }
+    )
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Path:
+    """A folder with a table and a policy, in which the command is run."""
+    pq.write_table(table(), tmp_path / "raw.parquet")
+    (tmp_path / "policy.toml").write_text(POLICY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command in this process: (exit code, stdout, stderr)."""
+
+    def call(*argv):
+        code = main([str(arg) for arg in argv])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def assert_line(err: str, *words: str) -> None:
+    """One line that says what and tells no secret."""
+    assert err.startswith("sanitize: ")
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    for word in (*words, ""):
+        assert word in err
+    assert "SECRET" not in err
+    assert "Traceback" not in err
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+START = ["policy.toml", "raw.parquet"]
+
+
+# ---------------------------------------------------------------------------------------- the program
+
+
+def test_the_process_is_as_it_was_when_the_command_returns(place, run):
+    def hook(*_):
+        """Somebody else's."""
+
+    handler = lambda *_: None  # noqa: E731
+    before = signal.getsignal(signal.SIGTERM), warnings.showwarning
+    try:
+        signal.signal(signal.SIGTERM, handler)
+        warnings.showwarning = hook
+        for argv in (["audit", "raw.parquet", "-s", "illness", "-x", "town"], ["audit", "none", "-s", "a", "-x", "b"]):
+            run(*argv)
+            assert warnings.showwarning is hook
+            assert signal.getsignal(signal.SIGTERM) is handler
+    finally:
+        signal.signal(signal.SIGTERM, before[0])
+        warnings.showwarning = before[1]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said", "helped"),
+    [
+        ([], "COMMAND", "sanitize --help"),
+        (["relese"], "'relese'", "sanitize --help"),
+        (["release", "raw.parquet", "-o", "o.parquet", "-s", "illness", "-x", "town"], "-e", "sanitize release --help"),
+        (["audit", "raw.parquet"], "-s, -x", "sanitize audit --help"),
+        (
+            ["plan", "raw.parquet", "-s", "a", "-x", "b", "-e", "1", "-m", "a\nb"],
+            "subset-merging",
+            "sanitize plan --help",
+        ),
+        (["release", "raw.parquet", "--bins", "age=a", "-o", "o"], "age=18,30,45,65", "sanitize release --help"),
+    ],
+)
+def test_usage_errors_are_one_line_that_says_where_help_is(argv, said, helped, run):
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert err.startswith(helped.replace(" --help", ": error: "))
+    assert err.endswith(f"; see {helped}\n")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize("command", ["audit", "plan", "release", "verify", "report", "init"])
+def test_every_command_has_help(command, run):
+    code, out, err = run(command, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"usage: sanitize {command}")
+    assert command in run("--help")[1]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["plan", "raw.parquet", "-s", "illness", "-x", "town"],
+        ["plan", "raw.parquet"],
+        ["release", "raw.parquet", "-p", "policy.toml"],
+        ["release", "raw.parquet", "-o", "out.parquet"],
+        ["release", "raw.parquet", "-o", "out.parquet", "-k", "town", "-e", "1"],
+        ["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", "-s", "illness"],
+        ["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", "--rows", "keep"],
+        ["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", "--min-count", "0"],
+        ["audit", "raw.parquet", "-p", "policy.toml", "-x", "town"],
+        ["verify", "out.parquet", "-p", "policy.toml"],
+        ["verify", "out.parquet", "--source", "raw.parquet"],
+        ["verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml", "--against", "one.parquet"],
+        ["report"],
+        ["init"],
+        ["init", "raw.parquet", "-s", "illness"],
+    ],
+    ids=" ".join,
+)
+def test_2_the_command_line_is_wrong(argv, place, run):
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert re.match(r"sanitize.*: error: ", err.splitlines()[-1])
+    assert left_in(place) == START
+
+
+def test_what_cannot_stand_beside_a_policy_is_named(place, run):
+    err = run("release", "raw.parquet", "-o", "o.parquet", "-p", "policy.toml", "-s", "a", "-e", "1")[2]
+    assert "-s, -e cannot be given beside -p: the policy says it" in err
+
+
+# --------------------------------------------------------------------------------------------- policy
+
+
+def test_a_release_under_a_policy_is_that_of_the_library(place, run):
+    code, out, err = run("release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml")
+    assert (code, err) == (0, "")
+    same = plan_parquet("raw.parquet", sz.Policy.read("policy.toml").sanitizer())
+    assert out == same.to_text() + "\n"
+    assert pq.read_schema("out.parquet").names == ["town", "floor"]
+
+
+def test_rows_and_audience_of_the_policy_are_used(place, run):
+    (place / "policy.toml").write_text('rows = "keep"\naudience = "public"\n' + POLICY)
+    code, out, _ = run("release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", "--json")
+    assert code == 0
+    assert json.loads(out)["audience"] == "public"
+    assert json.loads(pq.read_metadata("out.parquet").metadata[b"sanitize"])["rows"] == "keep"
+    out = run("plan", "raw.parquet", "-p", "policy.toml", "--json", "--audience", "internal")[1]
+    assert json.loads(out)["audience"] == "internal"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("version = ", "policy.toml is not TOML"),
+        (POLICY.replace("upper", "uper"), "budget.upper is missing"),
+        (POLICY.replace("[budget]", "[budjet]"), "budget is missing"),
+        (POLICY.replace('"age"', '"town"'), "list each column exactly once"),
+        (POLICY + "[channel]\nconfidence = 2\n", "strictly between 0 and 1"),
+    ],
+)
+@pytest.mark.parametrize("command", ["audit", "plan", "release", "verify"])
+def test_2_a_policy_is_wrong(command, text, words, place, run):
+    (place / "policy.toml").write_text(text)
+    extra = {"release": ["-o", "out.parquet"], "verify": ["--source", "raw.parquet"]}.get(command, [])
+    code, out, err = run(command, "raw.parquet", *extra, "-p", "policy.toml")
+    assert (code, out) == (2, "")
+    assert_line(err, words)
+    assert left_in(place) == START
+
+
+def test_2_a_policy_is_not_there(place, run):
+    code, _, err = run("plan", "raw.parquet", "-p", "nowhere.toml")
+    assert code == 2
+    assert_line(err, "nowhere.toml cannot be read")
+
+
+@pytest.mark.parametrize("command", ["audit", "plan", "release", "verify"])
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (', "name"', "", "the policy does not list the column 'name' of the source"),
+        ('"age"', '"ages"', "no column 'ages' in the table; did you mean 'age'?"),
+    ],
+)
+def test_3_the_input_does_not_fit_the_policy(command, old, new, words, place, run):
+    (place / "policy.toml").write_text(POLICY.replace(old, new))
+    extra = {"release": ["-o", "out.parquet"], "verify": ["--source", "raw.parquet"]}.get(command, [])
+    code, out, err = run(command, "raw.parquet", *extra, "-p", "policy.toml")
+    assert (code, out) == (3, "")
+    assert_line(err, words)
+    assert left_in(place) == START
+
+
+def test_1_a_policy_whose_budget_a_release_exceeds(place, run, monkeypatch):
+    monkeypatch.setattr(
+        "sanitize.transformers._merging.subset_merging",
+        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+    )
+    for command in (["plan"], ["release", "-o", "out.parquet"], ["release", "-o", "-"]):
+        code, out, err = run(command[0], "raw.parquet", "-p", "policy.toml", *command[1:])
+        assert (code, out) == (1, "")
+        assert_line(err, "exceeds its budget")
+    assert left_in(place) == START
+
+
+def test_kept_columns_and_several_channels_are_released_together(place, run):
+    code, out, err = run(
+        "release", "raw.parquet", "-o", "out.parquet", "-s", "illness", "-x", "town", "-k", "floor", "-e", "2"
+    )
+    assert (code, err) == (0, "")
+    parts = [("release", SubsetMerging(public=["town"]))]
+    same = JointRelease(parts, 2.0, sensitive=["illness"], keep=["floor"])
+    assert out == plan_parquet("raw.parquet", same).to_text() + "\n"
+    assert pq.read_schema("out.parquet").names == ["town", "floor"]
+    assert run("release", "raw.parquet", "-o", "kept.parquet", "-s", "illness", "-k", "floor", "-e", "2")[0] == 0
+    assert pq.read_schema("kept.parquet").names == ["floor"]
+    code, _, err = run("release", "raw.parquet", "-o", "x.parquet", *SETTINGS, "-k", "town")
+    assert code == 2
+    assert_line(err, "'town' is given both with -x and with -k")
+
+
+def test_several_channels_of_a_policy_are_planned_released_and_verified(place, run):
+    several = """
+    [[channel]]
+    name = "home"
+    public = ["town"]
+    mechanism = "watchdog"
+    [[channel]]
+    name = "person"
+    public = ["age"]
+    mechanism = "exponential-channel"
+    bins.age = [18, 40, 80]
+    budget = { notion = "capacity", nats = 0.3 }
+    """
+    text = POLICY.replace('public = ["town", "floor"]', 'keep = ["floor"]').replace('"age", ', "")
+    (place / "policy.toml").write_text(text.replace("0.5", "2").replace("1.5", "inf") + several)
+    assert run("plan", "raw.parquet", "-p", "policy.toml")[0] == 0
+    for rows, name in (("shuffle", "out.parquet"), ("keep", "out.csv")):
+        (place / "policy.toml").write_text(
+            f'rows = "{rows}"' + text.replace("0.5", "2").replace("1.5", "inf") + several
+        )
+        code, out, err = run("release", "raw.parquet", "-o", name, "-p", "policy.toml")
+        assert (code, err) == (0, "")
+        code, out, err = run("verify", name, "--source", "raw.parquet", "-p", "policy.toml")
+        assert (code, err) == (0, ""), out
+        assert "'town', 'age', 'floor' and no other" in out
+
+
+def test_a_mechanism_with_a_capacity(place, run):
+    code, out, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", "-e", "0.5", "-m", "exponential-channel")
+    assert (code, err) == (0, "")
+    same = plan_parquet("raw.parquet", ExponentialChannel(0.5, sensitive=["illness"], public=["town"]))
+    assert out == same.to_text() + "\n"
+    code, _, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", "-e", "1:2", "-m", "exponential-channel")
+    assert code == 2
+    assert_line(err, "its capacity in nats")
+
+
+def test_a_ledger_of_the_policy_remembers_releases(place, run):
+    sz.Ledger(place / "book.ledger", sz.LiftBudget(lower=1.5, upper=0.5))
+    (place / "policy.toml").write_text('ledger = "book.ledger"\n' + POLICY)
+    assert run("release", "raw.parquet", "-o", "one.parquet", "-p", "policy.toml")[0] == 0
+    assert len(sz.Ledger(place / "book.ledger")) == 1
+    (place / "policy.toml").write_text('ledger = "none.ledger"\n' + POLICY)
+    code, _, err = run("release", "raw.parquet", "-o", "two.parquet", "-p", "policy.toml")
+    assert code == 2
+    assert_line(err, "there is no ledger 'none.ledger'")
+    assert not (place / "two.parquet").exists()
+
+
+# ----------------------------------------------------------------------------------------------- plan
+
+
+def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
+    code, out, err = run("plan", "raw.parquet", *SETTINGS)
+    assert (code, err) == (0, "")
+    sanitizer = SubsetMerging(sz.LiftBudget(lower=1.5, upper=0.5), sensitive=["illness"], public=["town", "floor"])
+    same = plan_parquet("raw.parquet", sanitizer)
+    budgets = [sz.LiftBudget(lower=1.5 * k, upper=0.5 * k) for k in (0.25, 0.5, 1, 2, 4)]
+    curve = sz.curve.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
+    assert out == f"{same.to_text()}\n\n{curve.to_text()}\n"
+    assert run("plan", "raw.parquet", "-p", "policy.toml") == (code, out, err)
+    assert left_in(place) == START
+
+
+def test_a_plan_as_json_has_the_curve(place, run):
+    told = json.loads(run("plan", "raw.parquet", *SETTINGS, "--json")[1])
+    assert told["verdict"]["ok"]
+    assert len(told["curve"]["points"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("notion", "mechanism", "points"),
+    [
+        ("notion = 'ldp'\nepsilon = 1", "optimal-random-response", 5),
+        ("notion = 'ldp'\nepsilon = 1", "randomized-response", 0),
+        ("notion = 'alpha'\nalpha = 2\nupper = 0.5\nlower = inf", "watchdog", 5),
+        ("notion = 'capacity'\nnats = 0.5", "exponential-channel", 0),
+    ],
+)
+def test_a_plan_of_every_notion(notion, mechanism, points, place, run):
+    text = POLICY[: POLICY.index("[budget]")] + f'[budget]\n{notion}\n[channel]\nmechanism = "{mechanism}"\n'
+    (place / "policy.toml").write_text(text)
+    code, out, err = run("plan", "raw.parquet", "-p", "policy.toml", "--json")
+    assert (code, err) == (0, "")
+    assert len((json.loads(out).get("curve") or {"points": []})["points"]) == points
+
+
+# ------------------------------------------------------------------------------------ streams of CSV
+
+
+def command(*argv, stdin: bytes = b"", cwd: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "sanitize", *argv], cwd=cwd, input=stdin, capture_output=True, check=False
+    )
+
+
+def as_csv() -> bytes:
+    sink = io.BytesIO()
+    pa.csv.write_csv(table(), sink)
+    return sink.getvalue()
+
+
+def test_csv_goes_in_and_out_of_a_pipe(place):
+    done = command("release", "-", "-o", "-", *SETTINGS, stdin=as_csv(), cwd=place)
+    assert done.returncode == 0
+    released = pa.csv.read_csv(io.BytesIO(done.stdout))
+    assert released.column_names == ["town", "floor"]
+    assert released.num_rows == 400
+    assert b"SECRET" not in done.stdout + done.stderr
+    assert b"WITHIN BUDGET" in done.stderr  # the report, because the table is on standard output
+    assert left_in(place) == START
+
+
+def test_csv_of_a_pipe_is_checked_against_the_policy(place):
+    done = command("release", "-", "-o", "out.csv", "-p", "policy.toml", stdin=as_csv(), cwd=place)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (place / "out.csv").read_text().startswith("town,floor\n")
+    (place / "policy.toml").write_text(POLICY.replace(', "name"', ""))
+    done = command("release", "-", "-o", "-", "-p", "policy.toml", stdin=as_csv(), cwd=place)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert_line(done.stderr.decode(), "does not list the column 'name'")
+
+
+def test_what_is_not_csv_is_refused_and_nothing_is_printed(place):
+    done = command("audit", "-", "-s", "illness", "-x", "town", stdin=b'illness,town\n"SECRET\n', cwd=place)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert_line(done.stderr.decode())
+
+
+# --------------------------------------------------------------------------------------------- verify
+
+
+@pytest.fixture
+def released(place) -> Path:
+    privatize_parquet("raw.parquet", "out.parquet", sz.Policy.read("policy.toml").sanitizer(), key=b"k" * 32)
+    return place / "out.parquet"
+
+
+def test_0_a_release_is_verified(released, run):
+    same = verify_parquet("out.parquet", "raw.parquet", sz.Policy.read("policy.toml"))
+    by_policy = run("verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml")
+    assert by_policy == (0, same.to_text() + "\n", "")
+    assert run("verify", "out.parquet", "--source", "raw.parquet", *SETTINGS) == by_policy
+    told = run("verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml", "--json")[1]
+    assert json.loads(told) == same.to_dict()
+
+
+def test_1_a_release_is_not_verified(released, run):
+    content = pq.read_table("out.parquet")
+    pq.write_table(content.append_column("illness", table()["illness"]), "out.parquet")
+    for form in ([], ["--json"]):
+        code, out, err = run("verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml", *form)
+        assert code == 1
+        assert_line(err, "fails its verification (", "columns", "do not hand it out")
+        assert "SECRET" not in out
+        assert "'illness' should not be there" in out
+
+
+def test_1_a_key_used_twice(released, run):
+    privatize_parquet("raw.parquet", "two.parquet", sz.Policy.read("policy.toml").sanitizer(), key=b"k" * 32)
+    against = ["--against", "two.parquet", "raw.parquet"]
+    code, _, err = run("verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml", *against)
+    assert code == 1
+    assert_line(err, "reuse")
+
+
+@pytest.mark.parametrize(("released_name", "source_name"), [("none.parquet", "raw.parquet"), ("out.parquet", "none")])
+def test_3_what_is_to_be_verified_cannot_be_read(released_name, source_name, released, run):
+    code, out, err = run("verify", released_name, "--source", source_name, "-p", "policy.toml")
+    assert (code, out) == (3, "")
+    assert_line(err, "no such file")
+
+
+def test_2_verify_reads_no_stream(released, run):
+    code, _, err = run("verify", "-", "--source", "raw.parquet", "-p", "policy.toml")
+    assert code == 2
+    assert_line(err, "verify reads files")
+
+
+# --------------------------------------------------------------------------------------------- report
+
+
+@pytest.fixture
+def saved(place, run) -> Path:
+    assert run("plan", "raw.parquet", *SETTINGS, "--report", "report.json")[0] == 0
+    return place / "report.json"
+
+
+def test_a_saved_report_is_printed_again(saved, run):
+    content = saved.read_text()
+    again = sz.LeakageReport.from_json(content)
+    assert run("report", "report.json") == (0, again.to_text() + "\n", "")
+    assert json.loads(run("report", "report.json", "--json")[1]) == json.loads(content)
+    assert run("report", "report.json", "--audience", "public")[1] == again.to_text(audience="public") + "\n"
+    for name in ("page.html", "again.json", "again.txt"):
+        assert run("report", "report.json", "-o", name) == (0, "", "")
+    assert (saved.parent / "page.html").read_text() == again.to_html()
+    assert json.loads((saved.parent / "again.json").read_text()) == json.loads(content)
+    assert (saved.parent / "again.txt").read_text() == again.to_text() + "\n"
+
+
+def test_a_public_report_stays_public(place, run):
+    run("plan", "raw.parquet", *SETTINGS, "--report", "report.json", "--audience", "public")
+    assert run("report", "report.json")[0] == 0
+    code, out, err = run("report", "report.json", "--audience", "internal")
+    assert (code, out) == (2, "")
+    assert_line(err, "this is a public report")
+
+
+@pytest.mark.parametrize(
+    "content", ["SECRET", "{}", '{"schema": "sanitize/leakage-report", "version": 99}', "[1, 2]", "\x00\xff"]
+)
+def test_3_a_report_that_is_none(content, place, run):
+    (place / "report.json").write_text(content)
+    code, out, err = run("report", "report.json")
+    assert (code, out) == (3, "")
+    assert_line(err)
+    assert run("report", "nowhere.json")[0] == 3
+    assert run("report", ".")[0] == 3
+
+
+def test_4_a_page_that_is_there_is_left_alone(saved, run):
+    page = saved.parent / "page.html"
+    page.write_text("old")
+    code, _, err = run("report", "report.json", "-o", "page.html")
+    assert code == 4
+    assert_line(err, "page.html exists already", "--force")
+    assert page.read_text() == "old"
+    assert run("report", "report.json", "-o", "page.html", "--force")[0] == 0
+    assert run("report", "report.json", "-o", "report.json", "--force")[0] == 4
+    assert run("report", "report.json", "-o", "no/page.html")[0] == 4
+
+
+# ----------------------------------------------------------------------------------------------- init
+
+
+def test_a_skeleton_lists_every_column_once_and_no_value(place, run):
+    code, out, err = run("init", "raw.parquet")
+    assert (code, err) == (0, "")
+    assert not any(value in out for value in ("SECRET", "Aa", "Bb", "Cc"))
+    columns = tomllib.loads(out)["columns"]
+    assert columns == {"sensitive": ["illness"], "public": ["town", "floor", "age"], "keep": [], "drop": ["name"]}
+    assert re.search(r'"town",  # string, 3 different values\n', out)
+    assert re.search(r'"age",  # int64, 62 different values, needs bins\n', out)
+    assert re.search(r'"name",  # string, 400 different values, a different value in most rows', out)
+
+
+def test_a_skeleton_is_a_policy_when_its_gaps_are_filled(place, run):
+    assert run("init", "raw.parquet", "-o", "new.toml") == (0, "", "")
+    text = (place / "new.toml").read_text()
+    (place / "open.toml").write_text(text)
+    assert run("plan", "raw.parquet", "-p", "open.toml")[0] == 2  # nobody has chosen a budget yet
+    filled = text.replace("# upper =", "upper = 0.5").replace("# lower =", "lower = 1.5")
+    filled = filled.replace('# "age" = [low, ..., high]', '"age" = [18, 40, 80]')
+    (place / "new.toml").write_text(filled)
+    assert run("release", "raw.parquet", "-o", "out.parquet", "-p", "new.toml")[0] == 0
+    assert run("verify", "out.parquet", "--source", "raw.parquet", "-p", "new.toml")[0] == 0
+
+
+def test_a_skeleton_of_odd_names_and_types(tmp_path, run):
+    names = [
+        'a"b',
+        "c\\d",
+        "e\nf",
+        "tab\there",
+        "\x7f\x85\u2028",
+        "\u00e9moji \U0001f600",
+        "",
+        "#no = comment",
+        "nested",
+        "dict",
+        "empty",
+    ]
+    columns = [pa.array(["x", "y"] * 4)] * 8 + [
+        pa.array([[1], [2]] * 4),
+        pa.array(["p", "q"] * 4).dictionary_encode(),
+        pa.array([None] * 8, pa.null()),
+    ]
+    pq.write_table(pa.table(columns, names=names), tmp_path / "raw.parquet")
+    code, out, err = run("init", tmp_path / "raw.parquet")
+    assert (code, err) == (0, "")
+    listed = tomllib.loads(out)["columns"]
+    assert sorted(name for group in listed.values() for name in group) == sorted(names)
+    assert listed["drop"] == ["nested"]
+    assert "list: flatten it to release it" in out
+
+
+def test_a_skeleton_of_csv_on_standard_input(place):
+    done = command("init", "-", stdin=as_csv(), cwd=place)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert tomllib.loads(done.stdout.decode())["columns"]["sensitive"] == ["illness"]
+
+
+def test_exit_codes_of_init(place, run):
+    assert run("init", "nowhere.parquet")[0] == 3
+    (place / "new.toml").write_text("old")
+    code, _, err = run("init", "raw.parquet", "-o", "new.toml")
+    assert code == 4
+    assert_line(err, "new.toml exists already")
+    assert (place / "new.toml").read_text() == "old"
+    assert run("init", "raw.parquet", "-o", "new.toml", "--force")[0] == 0
+    assert run("init", "raw.parquet", "-o", "raw.parquet", "--force")[0] == 4
+    pq.write_table(pa.table([[1], [2]], names=["a", "a"]), place / "twice.parquet")
+    code, _, err = run("init", "twice.parquet")
+    assert code == 3
+    assert_line(err, "two columns named 'a'")
+
+
+# ---------------------------------------------------------------------------------- codes of every command
+
+ARGV = {
+    "audit": ["audit", "raw.parquet", "-p", "policy.toml"],
+    "plan": ["plan", "raw.parquet", "-p", "policy.toml"],
+    "release": ["release", "raw.parquet", "-o", "new.parquet", "-p", "policy.toml"],
+    "verify": ["verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml"],
+    "report": ["report", "report.json"],
+    "init": ["init", "raw.parquet"],
+}
+CALLS = {
+    "audit": "sanitize.parquet.audit_parquet",
+    "plan": "sanitize.parquet.plan_parquet",
+    "release": "sanitize.parquet.privatize_parquet",
+    "verify": "sanitize.verify.verify_parquet",
+    "report": "sanitize.report.LeakageReport.from_json",
+    "init": "sanitize.cli._policy_skeleton.skeleton",
+}
+
+
+@pytest.mark.parametrize("name", ARGV)
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ZeroDivisionError("SECRET"), 5, "internal error (ZeroDivisionError)"),
+        (MemoryError("SECRET"), 3, "not enough memory"),
+        (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
+    ],
+    ids=["5", "3", "130"],
+)
+def test_what_may_happen_to_any_command(name, error, code, words, place, run, monkeypatch):
+    (place / "report.json").write_text("{}")
+
+    def broken(*_, **__):
+        raise error
+
+    monkeypatch.setattr(CALLS[name], broken)
+    got, out, err = run(*ARGV[name])
+    assert (got, out) == (code, "")
+    assert_line(err, words)
+    got, _, err = run(*ARGV[name], "-v")
+    assert got == code
+    assert "Traceback" in err
+
+
+# ------------------------------------------------------------------------------------------- progress
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """A tqdm that remembers what it was told."""
+    made = []
+
+    class Bar:
+        def __init__(self, **settings):
+            self.settings, self.n = settings, 0
+            made.append(self)
+
+        def update(self, n):
+            self.n += n
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
+    return made
+
+
+def test_progress_is_for_terminals_and_for_those_who_wait(place, run, bars, monkeypatch):
+    assert run("release", "raw.parquet", "-o", "out.parquet", *SETTINGS)[0] == 0
+    assert bars == []
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert run("release", "raw.parquet", "-o", "out.parquet", *SETTINGS, "--force")[0] == 0
+    assert [bar.n for bar in bars] == [800]  # every row is read twice
+    assert bars[0].settings["delay"] == 2
+    assert bars[0].settings["file"] is sys.stderr
+    assert run("init", "raw.parquet")[0] == 0
+    assert bars[1].n == 400
+
+
+def test_progress_needs_tqdm_and_nothing_else_does(place, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert run("audit", "raw.parquet", "-s", "illness", "-x", "town")[0] == 0
+
+
+def test_nobody_is_told_outside_the_block():
+    from sanitize._progress import advance, told
+
+    seen = []
+    with told(seen.append):
+        advance(3)
+    advance(4)
+    assert seen == [3]
+
+
+def test_colours_are_never_printed(place, run, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for argv in ARGV["plan"], ARGV["audit"], ARGV["init"]:
+        assert "\x1b" not in "".join(map(str, run(*argv)))
+
+
+def test_the_mechanisms_of_the_command_are_estimators():
+    from sanitize.cli._settings import MECHANISMS, policy_of
+
+    assert type(policy_of_line(policy_of, "watchdog")) is Watchdog
+    assert set(MECHANISMS) >= {"watchdog", "subset-merging", "optimal-random-response", "randomized-response"}
+
+
+def policy_of_line(policy_of, mechanism: str):
+    from sanitize.cli._parser import parser_of
+
+    argv = ["plan", "x", "-s", "a", "-x", "b", "-e", "1", "-m", mechanism]
+    return policy_of(parser_of().parse_args(argv)).sanitizer()

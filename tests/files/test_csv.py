@@ -1,0 +1,512 @@
+"""CSV in and out, streams, and folders whose names are columns."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import time
+import weakref
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sanitize as sz
+from sanitize._files import spool as _spool
+from sanitize._files.csv import CsvSource
+from sanitize._files.csv_stream import CheckedBytes
+from sanitize.alphabet import Alphabet
+from sanitize.errors import ColumnError, InvalidParameter, SourceChanged, SourceError, TargetError
+from sanitize.parquet import _csv_writer as _csv_target
+from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
+from sanitize.parquet._csv_writer import CsvWriter, formula_note, quoted
+from sanitize.transformers import SubsetMerging
+
+LOOSE = sz.LiftBudget(lower=float("inf"), upper=3.0)
+KEY = bytes(range(32))
+
+
+def merging(**settings) -> SubsetMerging:
+    return SubsetMerging(LOOSE, **{"sensitive": "s", "public": ["x"], **settings})
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def read(path: Path, columns: list[str], numeric: tuple[str, ...] = ()) -> list[list]:
+    """Columns of a CSV file as the library sees them."""
+    opened = CsvSource.open(path, numeric)
+    found: list[list] = [[] for _ in columns]
+    for batch in opened.batches(opened.files[0], columns):
+        for values, name in zip(found, columns, strict=True):
+            values.extend(batch[name].to_pylist())
+    return found
+
+
+@pytest.fixture
+def titanic(tmp_path) -> Path:
+    sz.datasets.load_titanic().to_csv(tmp_path / "raw.csv", index=False)
+    return tmp_path / "raw.csv"
+
+
+def sailors(**settings) -> SubsetMerging:
+    return SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"], **settings)
+
+
+# --------------------------------------------------------------------------------------------- the dialect
+
+
+@pytest.mark.parametrize(
+    ("content", "s", "x"),
+    [
+        ("s,x\np,a\nn,b\n", ["p", "n"], ["a", "b"]),
+        ("s,x\r\np,a\r\nn,b", ["p", "n"], ["a", "b"]),
+        ("s,x\rp,a\rn,b\r", ["p", "n"], ["a", "b"]),
+        ("\ufeffs,x\np,a\n", ["p"], ["a"]),
+        ('"s","x"\n"p","a"\n', ["p"], ["a"]),
+        ('s,x\np,"a, ""b""\r\nc"\n', ["p"], ['a, "b"\r\nc']),
+        ('s,x\np,\nn,""\n,a\n', ["p", "n", None], [None, "", "a"]),
+        ("s,x\np,a\n\n\nn,b\n\n", ["p", "n"], ["a", "b"]),
+        ("s,x\np, 007 \nNA,nan\nnull,1.50\n", ["p", "NA", "null"], [" 007 ", "nan", "1.50"]),
+        ("s,x\np,é\u2028\U0001f600\n", ["p"], ["é\u2028\U0001f600"]),
+    ],
+)
+def test_the_dialect_is_read_as_written(content, s, x, tmp_path):
+    path = write(tmp_path / "in.csv", content)
+    assert read(path, ["s", "x"]) == [s, x]
+    assert read(path, ["x", "s"]) == [x, s]
+    assert CsvSource.open(path).n_rows == len(s)
+
+
+def test_a_blank_line_of_one_column_is_a_missing_value(tmp_path):
+    assert read(write(tmp_path / "in.csv", "x\na\n\nb\n"), ["x"]) == [["a", None, "b"]]
+
+
+def test_a_header_may_hold_line_ends_and_span_reads(tmp_path):
+    name = "a\r\n" * 40_000 + 'b"c'
+    path = write(tmp_path / "in.csv", f"{quoted(name)},s\n1,p\n")
+    csv_limit = csv.field_size_limit(1 << 20)
+    try:
+        assert CsvSource.open(path).schema.names == [name, "s"]
+        assert read(path, ["s"]) == [["p"]]
+    finally:
+        csv.field_size_limit(csv_limit)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no header line"),
+        (b"\n\n", "no header line"),
+        (b"s,x\np\n", "has a row of 1 fields where its header has 2"),
+        (b"s,x\np,a,SECRET\n", "has a row of 3 fields where its header has 2"),
+        (b's,x\np,"SECRET\nn,b\n', "double quote that is not closed"),
+        (b's,x\np,a\n"n,b\n' + b"p,SECRET\n" * 2_000_000, "never closed"),
+        (b"s,x\np,a\0b\n", "NUL bytes"),
+        (b"s,x\n" + b"p,a\n" * 50_000 + b"p,\0\n", "NUL bytes"),
+        ("s,x\np,SECRET\n".encode("utf-16"), "UTF-16"),
+        (b"s\xff,x\np,a\n", "header that is not valid UTF-8"),
+        (b"s,x\np,SECRET\xff\n", "'x' holds text that is not valid UTF-8"),
+        (b'"s"",x\np,a\n', "quotes do not pair up"),
+        (b"s,x\np," + b"y" * (9 << 20) + b"\n", "row of more than 8 MiB"),
+        (b"\x1f\x8bnot gzip", "damaged or not supported"),
+        (gzip.compress(b"s,x\n" + os.urandom(3000).hex().encode())[:-900], "damaged or not supported"),
+    ],
+)
+def test_what_is_no_csv_is_refused_without_quoting_it(content, message, tmp_path):
+    path = write(tmp_path / "in.csv", content)
+    with pytest.raises((SourceError, ColumnError), match=message) as caught:
+        privatize_parquet(path, tmp_path / "out.csv", merging())
+    assert "SECRET" not in str(caught.value)
+    assert os.listdir(tmp_path) == ["in.csv"]
+
+
+def test_only_columns_that_are_read_must_be_utf_8(tmp_path):
+    assert read(write(tmp_path / "in.csv", b"s,x\np,\xff\n"), ["s"]) == [["p"]]
+
+
+def test_a_file_without_a_header_line_does_not_show_its_first_row(tmp_path):
+    path = write(tmp_path / "in.csv", "SECRET,50000\nHUSH,60000\n")
+    for call in (
+        lambda: privatize_parquet(path, tmp_path / "out.csv", merging()),
+        lambda: audit_parquet(path, ["s"], ["x"]),
+        lambda: plan_parquet(path, merging()),
+    ):
+        with pytest.raises(ColumnError, match="no column 's' in the table; the first line") as caught:
+            call()
+        assert "SECRET" not in str(caught.value)
+
+
+def test_a_column_named_twice_is_refused_when_it_is_asked_for_only(tmp_path):
+    path = write(tmp_path / "in.csv", "x,s,y,x\n1,p,a,2\n1,n,b,2\n")
+    with pytest.raises(ColumnError, match="2 columns named 'x'"):
+        privatize_parquet(path, tmp_path / "out.csv", merging())
+    assert privatize_parquet(path, tmp_path / "out.csv", merging(public=["y"])).ok
+
+
+# ------------------------------------------------------------------------------------------------- numbers
+
+
+def test_a_column_with_bins_is_a_whole_number_or_a_double(tmp_path):
+    path = write(tmp_path / "in.csv", "s,a,b,c\np,1,1.5,x\nn,-7,,y\np,,1e3,z\n")
+    opened = CsvSource.open(path, ["a", "b", "no such"])
+    assert [str(dtype) for dtype in opened.schema.types] == ["string", "int64", "double", "string"]
+    assert read(path, ["a", "b"], ("a", "b")) == [[1, -7, None], [1.5, None, 1000.0]]
+
+
+def test_a_column_with_bins_that_holds_text_is_named(tmp_path):
+    path = write(tmp_path / "in.csv", "s,x\np,12\nn,SECRET\n")
+    with pytest.raises(ColumnError, match="'x' has bins, but not every field of it is a number") as caught:
+        privatize_parquet(path, tmp_path / "out.csv", merging(bins={"x": [0, 10, 20]}))
+    assert "SECRET" not in str(caught.value)
+
+
+def test_whole_numbers_are_printed_whole(tmp_path):
+    rows = "".join(f"{'pn'[i % 2]},{i % 90}\n" for i in range(400))
+    path = write(tmp_path / "in.csv", "s,x\n" + rows)
+    privatize_parquet(path, tmp_path / "out.csv", merging(bins={"x": [0, 30, 90]}))
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[0] == "x"
+    assert all(0 <= int(line) <= 90 for line in lines[1:])
+
+
+# ------------------------------------------------------------------------------------------------- writing
+
+
+@pytest.mark.parametrize("text", ["a", "", " ", 'say "hi"', "a,b", "l\nm", "l\r\nm", "\ufeffmark", "=1+1", "é", '"'])
+def test_symbols_read_back_as_written(text, tmp_path):
+    path = tmp_path / "out.csv"
+    schema = pa.schema([("x", pa.string()), (text or "y", pa.string())])
+    with path.open("wb") as stream:
+        writer = CsvWriter(stream, schema)
+        writer.write({"x": pa.array([text, None, "z"]), text or "y": pa.array([None, text, text]).dictionary_encode()})
+    assert read(path, ["x", text or "y"]) == [[text, None, "z"], [None, text, text]]
+    with path.open(encoding="utf-8", newline="") as stream:
+        assert list(csv.reader(stream))[1:] == [[text, ""], ["", text], ["z", text]]
+
+
+def test_one_column_with_missing_values_reads_back(tmp_path):
+    path = tmp_path / "out.csv"
+    with path.open("wb") as stream:
+        CsvWriter(stream, pa.schema([("x", pa.string())])).write({"x": pa.array(["a", None, ""])})
+    assert path.read_bytes() == b'x\na\n\n""\n'
+    assert read(path, ["x"]) == [["a", None, ""]]
+
+
+def test_long_lines_are_put_together_in_small_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(_csv_target, "_PIECE_BYTES", 10)
+    path = tmp_path / "out.csv"
+    values = [f"value {i % 7}" for i in range(100)]
+    with path.open("wb") as stream:
+        CsvWriter(stream, pa.schema([("x", pa.string())])).write({"x": pa.array(values)})
+    assert read(path, ["x"]) == [values]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "texts"),
+    [
+        (pa.int64(), [1, None, -5], ["1", None, "-5"]),
+        (pa.float64(), [0.1, 1e300, None], ["0.1", "1e+300", None]),
+        (pa.bool_(), [True, None, False], ["true", None, "false"]),
+        (pa.date32(), [0, 1, None], ["1970-01-01", "1970-01-02", None]),
+        (pa.timestamp("us", "UTC"), [0, None, 1], ["1970-01-01 00:00:00.000000Z", None, "1970-01-01 00:00:00.000001Z"]),
+    ],
+)
+def test_other_types_are_written_as_text(dtype, values, texts, tmp_path):
+    path = tmp_path / "out.csv"
+    with path.open("wb") as stream:
+        CsvWriter(stream, pa.schema([("x", dtype), ("y", dtype)])).write(
+            {"x": pa.array(values, dtype), "y": pa.array(values, dtype).dictionary_encode()}
+        )
+    assert read(path, ["x", "y"]) == [texts, texts]
+
+
+@pytest.mark.parametrize("values", [pa.array([b"a", b"b"] * 20), pa.array(["a\0", "b"] * 20)])
+def test_what_text_cannot_hold_is_refused(values, tmp_path):
+    pq.write_table(pa.table({"s": ["p", "p", "n", "n"] * 10, "x": values}), tmp_path / "in.parquet")
+    with pytest.raises(ColumnError, match=r"'x' .*\.parquet"):
+        privatize_parquet(tmp_path / "in.parquet", tmp_path / "out.csv", merging())
+    assert os.listdir(tmp_path) == ["in.parquet"]
+
+
+def test_texts_that_spreadsheets_take_for_formulas_are_mentioned_by_column_only():
+    outputs = Alphabet(("a", "b"), [("=cmd()", "-1.5"), ("x", "+4e3"), (None, None)])
+    (note,) = formula_note(outputs)
+    assert "'a'" in note
+    assert "'b'" not in note
+    assert "cmd" not in note
+    assert formula_note(Alphabet(("n",), [-1, 2])) == ()
+
+
+def test_the_note_on_formulas_is_in_the_report_of_a_csv_release_only(tmp_path):
+    path = write(tmp_path / "in.csv", "s,x\np,@SUM(A1)\nn,b\n")
+    assert any("spreadsheets" in w for w in privatize_parquet(path, tmp_path / "o.csv", merging()).facts.warnings)
+    report = privatize_parquet(path, tmp_path / "o.parquet", merging())
+    assert not any("spreadsheets" in w for w in report.facts.warnings)
+
+
+# ------------------------------------------------------------------------------------- the same release
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_the_kind_of_file_makes_no_difference_to_the_rows(rows, titanic, tmp_path):
+    pd.read_csv(titanic, dtype=str).to_parquet(tmp_path / "raw.parquet")
+    (tmp_path / "raw.csv.gz").write_bytes(gzip.compress(titanic.read_bytes()))
+    frames, reports = [], []
+    for source in ("raw.csv", "raw.parquet", "raw.csv.gz"):
+        for target in ("out.csv", "out.parquet"):
+            report = privatize_parquet(tmp_path / source, tmp_path / target, sailors(), rows=rows, key=KEY, force=True)
+            frame = pd.read_csv if target.endswith("csv") else pd.read_parquet
+            frames.append(frame(tmp_path / target).astype(str))
+            reports.append(report.summary)
+    assert all(frame.equals(frames[0]) for frame in frames)
+    assert all(summary == reports[0] for summary in reports)
+    assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_a_folder_of_csv_is_one_table(titanic, tmp_path):
+    lines = titanic.read_text().splitlines(keepends=True)
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in" / "a.csv", "".join(lines[:900]))
+    (tmp_path / "in" / "b.csv.gz").write_bytes(gzip.compress((lines[0] + "".join(lines[900:])).encode()))
+    whole = privatize_parquet(titanic, tmp_path / "one.csv", sailors())
+    parts = privatize_parquet(tmp_path / "in", tmp_path / "out", sailors())
+    assert parts.summary == whole.summary
+    assert sorted(os.listdir(tmp_path / "out")) == ["part-00000.parquet", "part-00001.parquet"]
+    write(tmp_path / "in" / "c.csv", "class,sex\n")
+    with pytest.raises(SourceError, match=r"c\.csv has other columns"):
+        privatize_parquet(tmp_path / "in", tmp_path / "out2", sailors())
+
+
+def test_compressed_text_is_not_written(titanic, tmp_path):
+    with pytest.raises(TargetError, match="compressed"):
+        privatize_parquet(titanic, tmp_path / "out.csv.gz", sailors())
+
+
+def test_a_csv_file_that_changes_between_the_passes_is_noticed(titanic, tmp_path, monkeypatch):
+    fit = sz.parquet.fit
+
+    def then_touch(*args, **kwargs):
+        fitted = fit(*args, **kwargs)
+        titanic.write_text(titanic.read_text().replace("Male", "Female"))
+        return fitted
+
+    monkeypatch.setattr("sanitize.parquet._privatize.fit", then_touch)
+    with pytest.raises(SourceChanged):
+        privatize_parquet(titanic, tmp_path / "out.csv", sailors())
+    assert os.listdir(tmp_path) == ["raw.csv"]
+
+
+@pytest.mark.parametrize("end", ["a bad row", "a damaged disk", "the reader stops"])
+def test_no_thread_of_the_parser_is_left_behind(end, tmp_path, monkeypatch):
+    """A thread that still reads, or gives back what it read, while the process ends aborts it."""
+    rows = b"a,b\n" * 5_000_000
+    opened = CsvSource.open(write(tmp_path / "t.csv", b"x,y\n" + (b"c\n" if end == "a bad row" else b"") + rows))
+    lent: list[weakref.ref | None] = []
+    whole, honest = CheckedBytes._block, CheckedBytes._read
+
+    def slow(self, count):
+        at = len(lent)
+        lent.append(None)
+        time.sleep(0.01)
+        block = whole(self, count)
+        lent[at] = weakref.ref(block)
+        return block
+
+    def failing(self, count):
+        if self._plain.tell() > 10_000_000:
+            raise OSError(5, "Input/output error")
+        return honest(self, count)
+
+    monkeypatch.setattr(CheckedBytes, "_block", slow)
+    if end == "the reader stops":
+        next(iter(opened.batches(opened.files[0], ["x"])))
+    else:
+        said = "has a row of 1 fields"
+        if end == "a damaged disk":
+            monkeypatch.setattr(CheckedBytes, "_read", failing)
+            said = "OSError"  # the parser only saw an end
+        with pytest.raises(SourceError, match=said) as told:
+            list(opened.batches(opened.files[0], ["x"]))
+        assert told.tb is not None  # whose frames must not keep a block
+    count = len(lent)
+    assert count > 1
+    assert all(block is not None and block() is None for block in lent)
+    time.sleep(0.03)
+    assert len(lent) == count
+
+
+# ------------------------------------------------------------------------------------------------- streams
+
+
+class Pipe(io.RawIOBase):
+    """A stream that gives little at a time and cannot be sought."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self._content = io.BytesIO(content)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        return self._content.readinto(memoryview(buffer)[:777])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_stream_is_released_like_the_file(packed, titanic, tmp_path):
+    privatize_parquet(titanic, tmp_path / "out.csv", sailors(), key=KEY)
+    content = titanic.read_bytes()
+    out = io.BytesIO()
+    privatize_parquet(Pipe(gzip.compress(content) if packed else content), out, sailors(), key=KEY)
+    assert out.getvalue() == (tmp_path / "out.csv").read_bytes()
+    assert audit_parquet(Pipe(content), ["survived"], ["class"]).ok
+
+
+def test_a_stream_leaves_no_file_and_gets_nothing_when_the_gate_fails(titanic, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    seen: list[list[str]] = []
+    read_at = _spool._Reader.readinto
+
+    def spying(self, buffer):
+        seen.append(sorted(os.listdir(tmp_path)))
+        return read_at(self, buffer)
+
+    monkeypatch.setattr(_spool._Reader, "readinto", spying)
+    out = io.BytesIO()
+    privatize_parquet(Pipe(titanic.read_bytes()), out, sailors())
+    assert seen
+    assert all(names == ["raw.csv"] for names in seen)
+    out = io.BytesIO()
+    monkeypatch.setattr(
+        "sanitize.transformers._merging.subset_merging",
+        lambda joint, budget: sz.Channel.identity(len(joint.public), joint.public),
+    )
+    with pytest.raises(sz.errors.BudgetExceeded):
+        privatize_parquet(Pipe(titanic.read_bytes()), out, sailors())
+    assert out.getvalue() == b""
+
+
+def test_a_stream_that_fails_half_way_passes_nothing_on(titanic, monkeypatch):
+    def broken(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(CsvWriter, "write", broken)
+    out = io.BytesIO()
+    with pytest.raises(TargetError, match="No space left"):
+        privatize_parquet(Pipe(titanic.read_bytes()), out, sailors())
+    assert out.getvalue() == b""
+
+
+def test_a_stream_of_text_is_refused(tmp_path):
+    with pytest.raises(InvalidParameter, match=r"sys\.stdin\.buffer"):
+        privatize_parquet(io.StringIO("s,x\np,a\n"), tmp_path / "out.csv", merging())
+
+
+def test_a_spool_without_room_is_one_error(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with pytest.raises(SourceError, match="No space left on device"):
+        audit_parquet(io.BytesIO(b"s,x\n"), ["s"], ["x"])
+
+
+# ----------------------------------------------------------------------------------------- folders as columns
+
+
+@pytest.fixture
+def hive(tmp_path) -> Path:
+    """Titanic, one folder a class and sex."""
+    frame = sz.datasets.load_titanic().astype(str)
+    for (ship_class, sex), part in frame.groupby(["class", "sex"]):
+        folder = tmp_path / "hive" / f"class={ship_class}%20x" / f"sex={sex}"
+        folder.mkdir(parents=True)
+        part[["survived", "age"]].to_parquet(folder / "SECRETpart.parquet", index=False)
+    return tmp_path / "hive"
+
+
+def test_folders_name_columns_that_are_sensitive_public_or_dropped(hive, tmp_path):
+    frame = sz.datasets.load_titanic().astype(str)
+    frame["class"] += " x"
+    frame.to_parquet(tmp_path / "flat.parquet")
+    for s, x in (("survived", ["class", "sex"]), ("sex", ["class"]), ("survived", ["age"]), ("class", ["sex", "age"])):
+        sanitizer = lambda: SubsetMerging(sz.LiftBudget(float("inf"), 3.0), sensitive=s, public=x)  # noqa: E731, B023
+        report = privatize_parquet(hive, tmp_path / "out", sanitizer(), force=True)
+        flat = privatize_parquet(tmp_path / "flat.parquet", tmp_path / "one.parquet", sanitizer(), force=True)
+        assert report.summary == flat.summary
+        assert sorted(os.listdir(tmp_path / "out")) == [f"part-{i:05d}.parquet" for i in range(8)]
+        # One file at a time: pyarrow would take columns from the folders' names.
+        released = [pq.ParquetFile(part).read() for part in sorted((tmp_path / "out").iterdir())]
+        assert {tuple(table.column_names) for table in released} == {tuple(x)}
+        assert sum(table.num_rows for table in released) == len(frame)
+        for name in x:
+            values = {value for table in released for value in table.column(name).to_pylist()}
+            assert values <= set(frame[name])
+        assert audit_parquet(hive, [s], x).summary == audit_parquet(tmp_path / "flat.parquet", [s], x).summary
+
+
+def test_folders_of_whole_numbers_are_numbers_and_may_be_binned(tmp_path):
+    for year in (1999, 2005, 2024):
+        (tmp_path / "in" / f"year={year}" / "zip=012").mkdir(parents=True)
+        write(tmp_path / "in" / f"year={year}" / "zip=012" / "a.csv", "s\np\nn\n")
+    (tmp_path / "in" / "year=__HIVE_DEFAULT_PARTITION__" / "zip=1").mkdir(parents=True)
+    write(tmp_path / "in" / "year=__HIVE_DEFAULT_PARTITION__" / "zip=1" / "a.csv", "s\np\n")
+    opened = CsvSource.open(tmp_path / "in")
+    assert opened.schema.field("year").type == pa.int64()
+    assert opened.schema.field("zip").type == pa.string()
+    rows = [b[n].to_pylist() for f in opened.files for b in opened.batches(f, ["year", "zip"]) for n in ("year", "zip")]
+    assert rows == [[1999] * 2, ["012"] * 2, [2005] * 2, ["012"] * 2, [2024] * 2, ["012"] * 2, [None], ["1"]]
+    report = privatize_parquet(
+        tmp_path / "in", tmp_path / "out.csv", merging(public=["year"], bins={"year": [1990, 2000, 2030]})
+    )
+    assert report.ok
+    assert all(1990 <= int(line) <= 2030 for line in (tmp_path / "out.csv").read_text().split()[1:])
+
+
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [
+        (["a=1", "b=1"], "do not name the same columns"),
+        (["a=1", "."], "do not name the same columns"),
+        (["a=1/a=2"], "name a column twice"),
+        (["a=%ff"], "not valid UTF-8"),
+    ],
+)
+def test_folders_that_do_not_agree_are_refused(folders, message, tmp_path):
+    for number, folder in enumerate(folders):
+        (tmp_path / "in" / folder).mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"s": ["p"]}), tmp_path / "in" / folder / f"{number}.parquet")
+    with pytest.raises(SourceError, match=message):
+        audit_parquet(tmp_path / "in", ["s"], ["a"])
+
+
+def test_a_column_in_files_and_folders_is_ambiguous(tmp_path):
+    (tmp_path / "in" / "s=1").mkdir(parents=True)
+    pq.write_table(pa.table({"s": ["p", "n"], "x": ["a", "b"]}), tmp_path / "in" / "s=1" / "0.parquet")
+    with pytest.raises(ColumnError, match="2 columns named 's'"):
+        audit_parquet(tmp_path / "in", ["s"], ["x"])
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_workers_release_folders_that_name_columns_as_one_machine_does(rows, hive, tmp_path):
+    workers = pytest.importorskip("sanitize.dask", reason="Dask is not installed")
+    made = []
+    for name, release in (("alone", privatize_parquet), ("dask", workers.privatize_parquet)):
+        sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+        release(hive, tmp_path / name, sanitizer, key=KEY, rows=rows)
+        parts = [pq.ParquetFile(part).read() for part in sorted((tmp_path / name).iterdir())]
+        made.append(pa.concat_tables(parts).to_pylist())
+    assert made[0] == made[1]

@@ -1,0 +1,84 @@
+"""The notebooks run, and a number computed in each is what it should be."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+# What the cell tagged `check` must find. Drawn laws are few, so utilities have the room of their standard error.
+EXPECTED = {
+    "first_release": {
+        "max log-lift before": pytest.approx(1.2841, abs=1e-4),
+        "max log-lift after": pytest.approx(0.4458, abs=1e-4),
+        "share of information kept": pytest.approx(0.8883, abs=1e-4),
+    },
+    "lift_paper_figures": {
+        "complete merging, printed 0.52": pytest.approx(0.520, abs=0.02),
+        "subset merging, printed 0.83": pytest.approx(0.833, abs=0.01),
+        "AORR, printed 0.94": pytest.approx(0.935, abs=0.01),
+        "SRR at 200 x 15, ε = 4": pytest.approx(0.975, abs=0.005),
+        "claims about the curves that hold": 12,
+        "every release within its budget": True,
+    },
+    "other_papers_figures": {
+        "WYZ: program - h⁻¹ left of the threshold": 0.0,
+        "ZB Thm 13: program - closed form": 0.0,
+        "ZB: largest difference from a closed form": 0.0,
+        "ZB Thm 17: product, optimum": (0.5247, 0.2624),
+        "ZB: DP is 0 from": 0.5,
+        "ZB: (ε, 0.1)-DP is 0 from": 0.45,
+        "WXH: capacity of RR at ε = 0.3": 0.3,
+        "WXH: capacity of the exponential channel at ε = 0.3": 0.3,
+        "WXH Cor. 6: exact / printed noise at ε = 1": 0.4855,
+        "CY: I from 1-DP": 0.1233,
+    },
+    "parquet_release": {
+        "plan equals release": True,
+        "within budget": True,
+        "information kept": pytest.approx(0.7659, abs=1e-4),
+        "unlisted column stops": True,
+        "row order refused, nothing left": True,
+        "release verified": True,
+        "fake verified": False,
+    },
+    "pipeline_classifier": {
+        "accuracy, raw": pytest.approx(0.776, abs=0.01),
+        "accuracy, released": pytest.approx(0.778, abs=0.02),
+        "largest log-lift, raw": pytest.approx(0.8074, abs=1e-4),
+        "largest log-lift, released": pytest.approx(0.7970, abs=1e-3),
+        "mutual information, raw": pytest.approx(0.1256, abs=1e-4),
+        "mutual information, released": pytest.approx(0.1107, abs=1e-3),
+        "the search chose a loose budget": True,
+    },
+    "when_guarantees_fail": {
+        "share over the budget in truth": [1.0, 1.0, 1.0, 1.0],
+        "the pair is within the budget": False,
+        "the tuple is within the budget": True,
+        "one release is within its budget": True,
+        "two are": False,
+        "same key, same rows": True,
+        "robust designs over the budget in truth": [0.0, 0.0, 0.0],
+        "JointRelease is within the budget": True,
+        "the ledger refuses the second release": True,
+    },
+}
+
+
+def test_every_notebook_has_expected_numbers():
+    assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == set(EXPECTED)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_notebook_runs_and_finds_its_numbers(name, monkeypatch):
+    # The kernel of this very environment, without frozen-module chatter from its debugger.
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    (cell,) = [cell for cell in notebook.cells if "check" in cell.metadata.get("tags", [])]
+    found = ast.literal_eval(cell.outputs[-1]["data"]["text/plain"])
+    assert found == EXPECTED[name]

@@ -1,0 +1,538 @@
+"""The ledger: what several releases of the same rows tell together, and that nobody can spend it twice."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sanitize as sz
+from sanitize._sampling.noise import NoiseKey
+from sanitize._tables.frame import Table
+from sanitize.errors import (
+    BudgetExceeded,
+    ColumnError,
+    InvalidBudget,
+    InvalidParameter,
+    LedgerError,
+    LedgerExceeded,
+    TargetExists,
+)
+from sanitize.ledger import _joint_law as _ledger_law
+from sanitize.ledger import _ledger
+from sanitize.ledger._book import Book
+from sanitize.transformers import (
+    GaussianChannel,
+    JointRelease,
+    OptimalRandomResponse,
+    RandomizedResponse,
+    SubsetMerging,
+    Watchdog,
+)
+
+WIDE = sz.LiftBudget(math.inf, math.inf)
+KEY = bytes(range(32))
+
+
+def table(n: int = 600) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 3, n)
+    return pd.DataFrame(
+        {
+            "s": np.array(["u", "v", "w"])[s],
+            "a": (s + rng.integers(0, 3, n) * (rng.random(n) < 0.8)) % 3,
+            "b": np.array(["p", "q", None], object)[(s + rng.integers(0, 3, n)) % 3],
+            "age": np.round(40 + 5 * s + rng.normal(0, 20, n)),
+        }
+    )
+
+
+def respond(public="a", eps: float = 0.5, **settings):
+    return RandomizedResponse(eps, sensitive="s", public=public, **settings).fit(table())
+
+
+def merge(public, budget=None, **settings):
+    budget = sz.LiftBudget(math.inf, 0.6) if budget is None else budget
+    return SubsetMerging(budget, sensitive="s", public=public, **settings).fit(table())
+
+
+def brute_force(df: pd.DataFrame, sanitizers) -> dict[str, float]:
+    """Figures of everything together, row by row: each release draws by itself given its own columns."""
+    law: dict[tuple, float] = {}
+    codes = [sanitizer._release.encode(Table.of(df))[0] for sanitizer in sanitizers]
+    rows = [sanitizer.channel_.matrix for sanitizer in sanitizers]
+    for i, s in enumerate(df["s"]):
+        together = {(): 1.0}
+        for own, matrix in zip(codes, rows, strict=True):
+            one = matrix[own[i]]
+            together = {(*a, y): p * one[y] for a, p in together.items() for y in np.flatnonzero(one)}
+        for y, p in together.items():
+            law[s, y] = law.get((s, y), 0.0) + p / len(df)
+    s, y = (sorted({key[i] for key in law}) for i in (0, 1))
+    joint = sz.JointDistribution.from_matrix([[law.get((one, other), 0.0) for other in y] for one in s])
+    return {
+        "max_log_lift": sz.lifts.max_log_lift(joint).max(),
+        "min_log_lift": sz.lifts.min_log_lift(joint).min(),
+        "mutual_information": sz.mutual_information(joint),
+    }
+
+
+RELEASES = {
+    "twice the same column": lambda: [respond(), respond(), respond(eps=0.2)],
+    "overlapping columns": lambda: [merge(["a", "b"]), merge("b"), respond()],
+    "other bins": lambda: [
+        merge("age", bins={"age": [0, 30, 60, 120]}),
+        merge(["age", "a"], bins={"age": [0, 45, 120]}, release="label"),
+    ],
+    "random and noisy": lambda: [
+        OptimalRandomResponse(0.4, sensitive="s", public=["a", "b"]).fit(table()),
+        GaussianChannel(0.1, bounds={"age": (0, 100)}, step=25, reach=1, sensitive="s", public="age").fit(table()),
+    ],
+    "joint": lambda: [
+        JointRelease([("p", SubsetMerging(public="a"))], sz.LiftBudget(math.inf, 0.6), sensitive="s", keep="b").fit(
+            table()
+        ),
+        respond(),
+    ],
+    "pooled": lambda: [merge(["a", "b"], min_count=60), respond(["a", "b"], min_count=70)],
+}
+
+
+@pytest.mark.parametrize("case", RELEASES)
+def test_the_figure_is_what_all_releases_tell_together(case, tmp_path):
+    df = table()
+    sanitizers = RELEASES[case]()
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+    for number, sanitizer in enumerate(sanitizers, 1):
+        checked = ledger.check(df, sanitizer)
+        report = ledger.record(df, sanitizer)
+        assert report.summary == checked.summary
+        expected = brute_force(df, sanitizers[:number])
+        for name, value in expected.items():
+            assert report.summary[name] == pytest.approx(value, abs=1e-9)
+    assert len(ledger) == len(sanitizers)
+
+
+def test_fresh_noise_tells_more_and_the_release_that_is_too_much_is_refused(tmp_path):
+    df = table()
+    single = respond().report_.summary["max_log_lift"]
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(2.0, 1.9 * single))
+    assert ledger.record(df, respond()).summary["max_log_lift"] == pytest.approx(single)
+    before = (tmp_path / "ledger").read_bytes()
+    with pytest.raises(LedgerExceeded, match=r"together with the 1 release\(s\) recorded") as caught:
+        ledger.record(df, respond())
+    expected = brute_force(df, [respond(), respond()])["max_log_lift"]
+    # Two releases of the same bits: less than twice one of them, and still too much.
+    assert caught.value.excess == pytest.approx(expected - 1.9 * single, abs=1e-9)
+    assert caught.value.left == pytest.approx(0.9 * single, abs=1e-9)
+    assert caught.value.n_recorded == 1
+    assert isinstance(caught.value, BudgetExceeded)
+    assert (tmp_path / "ledger").read_bytes() == before
+    assert ledger.record(df, respond(eps=0.05)).ok
+
+
+def test_the_same_merging_again_tells_nothing_more(tmp_path):
+    df = table()
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(math.inf, 0.6))
+    reports = [ledger.record(df, merge(["a", "b"], release=kind)) for kind in ("label", "resample", "label")]
+    for report in reports[1:]:
+        assert report.summary["max_log_lift"] == pytest.approx(reports[0].summary["max_log_lift"], abs=1e-12)
+
+
+def test_the_first_release_must_be_within_the_budget_by_itself(tmp_path):
+    with pytest.raises(LedgerExceeded, match=r"leaves 0\.01 nats") as caught:
+        sz.Ledger(tmp_path / "ledger", 0.01).record(table(), respond())
+    assert caught.value.left == pytest.approx(0.01)
+
+
+# ------------------------------------------------------------------------------------------------ the file
+
+
+def test_the_book_outlives_the_process_and_is_the_owners_alone(tmp_path):
+    path = tmp_path / "ledger"
+    sz.Ledger(path, sz.LDPBudget(3.0)).record(table(), respond())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".ledger.lock", "ledger"]
+    again = sz.Ledger(path)
+    assert again.budget == sz.LDPBudget(3.0)
+    assert len(again) == 1
+    found = again.check(table(), respond()).summary["max_log_lift"]
+    assert found == pytest.approx(brute_force(table(), [respond(), respond()])["max_log_lift"], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        sz.LiftBudget(math.inf, 0.5),
+        sz.LDPBudget(0.1),
+        sz.L1LiftBudget(1.0, 0.1),
+        sz.Chi2LiftBudget(0.3, math.inf),
+        sz.AlphaLiftBudget(2.5, 1.0, 1 / 3),
+    ],
+)
+def test_every_budget_comes_back_as_it_was(budget, tmp_path):
+    sz.Ledger(tmp_path / "ledger", budget)
+    assert sz.Ledger(tmp_path / "ledger").budget == budget
+    assert sz.Ledger(tmp_path / "ledger", budget).budget == budget
+    with pytest.raises(LedgerError, match="has the budget"):
+        sz.Ledger(tmp_path / "ledger", 7.0)
+
+
+def test_entries_come_back_as_they_were(tmp_path):
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+    for sanitizer in RELEASES["random and noisy"]() + RELEASES["other bins"]():
+        ledger.record(table(), sanitizer)
+    book = Book.read(tmp_path / "ledger")
+    book.write(tmp_path / "copy")
+    again = Book.read(tmp_path / "copy")
+    assert (tmp_path / "copy").read_text() == (tmp_path / "ledger").read_text()
+    for one, other in zip(book.entries, again.entries, strict=True):
+        assert one.channel == other.channel
+        assert np.array_equal(one.encode(table()), other.encode(table()))
+
+
+def test_a_ledger_needs_a_file_or_a_budget(tmp_path):
+    with pytest.raises(LedgerError, match=r"no ledger 'none'.*budget of all"):
+        sz.Ledger(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(LedgerError, match="cannot be locked"):
+        sz.Ledger(tmp_path / "no" / "folder", 1.0)
+    with pytest.raises(InvalidBudget, match="keeps one of LiftBudget"):
+        sz.Ledger(tmp_path / "none", sz.transformers._gaussian.as_capacity_budget(1.0, ""))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text, state: "",
+        lambda text, state: text[: len(text) // 2],
+        lambda text, state: "[]",
+        lambda text, state: json.dumps({**state, "format": "other"}),
+        lambda text, state: json.dumps({**state, "version": 99}),
+        lambda text, state: json.dumps({**state, "budget": {"type": "LiftBudget", "lower": "-1", "upper": "1"}}),
+        lambda text, state: json.dumps({**state, "budget": {"type": "NoBudget"}}),
+        lambda text, state: json.dumps({**state, "salt": "xyz"}),
+        lambda text, state: json.dumps({name: value for name, value in state.items() if name != "releases"}),
+        lambda text, state: json.dumps({**state, "releases": [{**state["releases"][0], "fallback": 99}]}),
+        lambda text, state: json.dumps({**state, "releases": [{**state["releases"][0], "public": ["b"]}]}),
+        lambda text, state: json.dumps({**state, "releases": [{**state["releases"][0], "channel": {}}]}),
+        lambda text, state: json.dumps({**state, "releases": [{**state["releases"][0], "bins": {"a": {}}}]}),
+        lambda text, state: json.dumps({**state, "releases": [None]}),
+    ],
+)
+def test_a_damaged_ledger_is_refused_and_not_read_as_empty(damage, tmp_path):
+    path = tmp_path / "ledger"
+    ledger = sz.Ledger(path, WIDE)
+    ledger.record(table(), respond())
+    text = path.read_text()
+    path.write_text(damage(text, json.loads(text)))
+    with pytest.raises(LedgerError, match="ledger"):
+        ledger.record(table(), respond())
+
+
+def test_the_file_holds_no_counts_and_its_digests_are_salted(tmp_path):
+    for name in ("one", "two"):
+        sz.Ledger(tmp_path / name, WIDE).record(table(), respond())
+    one, two = (json.loads((tmp_path / name).read_text()) for name in ("one", "two"))
+    assert one["releases"][0]["digest"] != two["releases"][0]["digest"]
+    assert set(one) == {"format", "version", "budget", "salt", "n_rows", "together", "releases"}
+    assert set(one["releases"][0]) == {
+        "number", "sensitive", "public", "bins", "channel", "fallback", "digest", "key",
+    }  # fmt: skip
+    assert '"u"' not in json.dumps(one)
+
+
+# ------------------------------------------------------------------------------------------------ same rows
+
+
+def test_other_rows_are_refused(tmp_path):
+    df = table()
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+    ledger.record(df, respond())
+    for other in (df.iloc[1:], pd.concat([df, df]), df.assign(s=df["s"].to_numpy()[::-1])):
+        with pytest.raises(LedgerError, match="not the rows"):
+            ledger.check(other, respond())
+    # Neither release by itself shows that the columns were put together differently; both together do.
+    ledger.record(df, respond("b"))
+    rng = np.random.default_rng(1)
+    mixed = df.assign(b=df.groupby("s")["b"].transform(lambda values: values.to_numpy()[rng.permutation(len(values))]))
+    with pytest.raises(LedgerError, match="not the rows"):
+        ledger.check(mixed, respond())
+    # The order of the rows does not matter, nor does the kind of table.
+    assert ledger.check(df.sample(frac=1, random_state=1), respond()).ok
+    assert ledger.check(pa.Table.from_pandas(df), respond()).ok
+
+
+def test_other_sensitive_columns_are_refused(tmp_path):
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+    ledger.record(table(), respond())
+    other = RandomizedResponse(0.5, sensitive="b", public="a").fit(table())
+    with pytest.raises(LedgerError, match="protect other sensitive columns"):
+        ledger.record(table(), other)
+
+
+def test_columns_of_recorded_releases_must_be_there(tmp_path):
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+    ledger.record(table(), respond())
+    with pytest.raises(ColumnError, match="'a'"):
+        ledger.record(table().drop(columns="a"), merge("b"))
+
+
+def test_a_sanitizer_must_be_fitted_and_drop_the_sensitive_columns(tmp_path):
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+    with pytest.raises(InvalidParameter, match="not fitted"):
+        ledger.record(table(), Watchdog(1.0))
+    with pytest.raises(InvalidParameter, match="keep_sensitive"):
+        ledger.record(table(), respond(keep_sensitive=True))
+    assert len(ledger) == 0
+
+
+@pytest.mark.parametrize("public", ["a", "b"])
+def test_symbols_that_the_channel_does_not_know_count_as_they_are_released(public, tmp_path):
+    df = table()
+    fallbacks = set()
+    for number, unknown in enumerate(df[public].dropna().unique()):
+        partial = RandomizedResponse(0.5, sensitive="s", public=public).fit(df[df[public] != unknown])
+        fallbacks.add(partial._release.design.fallback)
+        report = sz.Ledger(tmp_path / str(number), WIDE).record(df, partial)
+        assert report.summary["max_log_lift"] == pytest.approx(brute_force(df, [partial])["max_log_lift"], abs=1e-9)
+    assert fallbacks != {0}
+
+
+def test_a_key_is_used_once(tmp_path):
+    df = table()
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+    ledger.record(df, respond(), key=NoiseKey(KEY))
+    with pytest.raises(InvalidParameter, match="same key or seed"):
+        ledger.record(df, respond(), key=KEY)
+    with pytest.raises(InvalidParameter, match="same key or seed"):
+        ledger.record(df, respond(random_state=NoiseKey(KEY)))
+    ledger.record(df, respond())
+    ledger.record(df, respond())
+    assert len(ledger) == 3
+    assert KEY.hex() not in (tmp_path / "ledger").read_text()
+
+
+# ------------------------------------------------------------------------------------------------ bounds
+
+
+def test_where_the_joint_law_is_too_large_levels_of_local_privacy_add_up(tmp_path, monkeypatch):
+    df = table()
+    epsilons = (0.3, 0.2)
+    exact = sz.Ledger(tmp_path / "exact", WIDE)
+    for eps in epsilons:
+        known = exact.record(df, respond(eps=eps))
+    monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 1)
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(0.6, 0.5))
+    for eps in epsilons:
+        report = ledger.record(df, respond(eps=eps))
+    # 0.3 + 0.2 nats use up the upper bound, though the exact figure is far below.
+    assert (report.budget.lower, report.budget.upper) == pytest.approx((0.1, 0.0))
+    assert any("finite local DP" in note for note in report.facts.warnings)
+    assert known.summary["max_log_lift"] < 0.5
+    with pytest.raises(LedgerExceeded) as caught:
+        ledger.record(df, respond(eps=0.01))
+    assert caught.value.excess == pytest.approx(0.01)
+    assert caught.value.left is None
+    assert caught.value.budget == ledger.budget
+
+
+def test_releases_without_a_local_level_stay_exact_beside_a_bound(tmp_path, monkeypatch):
+    df = table()
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(math.inf, 1.0))
+    alone = ledger.record(df, merge("b", release="label")).summary["max_log_lift"]
+    monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 3)  # the merged symbols pass, the response does not
+    report = ledger.record(df, respond(eps=0.25))
+    assert report.budget.upper == pytest.approx(0.75)
+    assert report.summary["max_log_lift"] == pytest.approx(alone)
+    # The theorem: the bound is above what they tell exactly.
+    exact = brute_force(df, [merge("b", release="label"), respond(eps=0.25)])
+    assert exact["max_log_lift"] <= alone + 0.25 + 1e-12
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 2.0), st.floats(0.01, 2.0))
+def test_what_a_local_level_adds_bounds_the_joint_lift(seed, first, second):
+    rng = np.random.default_rng(seed)
+    law = rng.random((3, 4, 5)) * (rng.random((3, 4, 5)) < 0.8) + 1e-9
+    law /= law.sum()
+    exact = rng.dirichlet(np.ones(3), 4)
+    alone = sz.accounting.joint_release(law.sum(axis=2), [exact])
+    both = sz.accounting.joint_release(law, [exact, sz.randomized_response(5, first)])
+    for bound in (sz.lifts.max_log_lift, lambda joint: -sz.lifts.min_log_lift(joint)):
+        assert bound(both).max() <= bound(alone).max() + first + 1e-9
+    assert sz.ldp_epsilon(both) <= sz.ldp_epsilon(alone) + first + 1e-9
+    three = sz.accounting.joint_release(
+        np.einsum("sxy,x->sxy", law, np.ones(4)), [exact, sz.randomized_response(5, second)]
+    )
+    assert sz.lifts.max_log_lift(three).max() <= sz.lifts.max_log_lift(alone).max() + second + 1e-9
+
+
+def test_what_no_theorem_bounds_is_refused(tmp_path, monkeypatch):
+    df = table()
+    monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 1)
+    for name, budget, sanitizer in (
+        ("averages", sz.Chi2LiftBudget(9.0, 9.0), respond()),
+        ("no level", sz.LiftBudget(math.inf, 9.0), OptimalRandomResponse(0.4, sensitive="s", public="a").fit(df)),
+    ):
+        ledger = sz.Ledger(tmp_path / name, budget)
+        level = _ledger_law._Run.of(1, _ledger_law.Entry.of(sanitizer._release, None)).level
+        if name == "no level" and math.isfinite(level):
+            monkeypatch.setattr(_ledger_law._Run, "level", math.inf)
+        with pytest.raises(ColumnError, match="no theorem bounds it"):
+            ledger.record(df, sanitizer)
+        assert len(ledger) == 0
+
+
+# --------------------------------------------------------------------------------------------- concurrency
+
+
+RECORD = """
+import pathlib, sys, time
+import sanitize as sz
+from sanitize.transformers import RandomizedResponse
+folder = pathlib.Path(sys.argv[1])
+sanitizer = RandomizedResponse(0.5, sensitive="s", public="a")
+sz.parquet.plan_parquet(folder / "raw.parquet", sanitizer)
+(folder / f"ready-{sys.argv[2]}").touch()
+while not (folder / "go").exists():
+    time.sleep(0.001)
+try:
+    sz.Ledger(folder / "ledger").record(folder / "raw.parquet", sanitizer)
+    print("recorded")
+except sz.errors.LedgerExceeded:
+    print("refused")
+"""
+
+
+def test_processes_cannot_both_spend_the_same_remainder(tmp_path):
+    single = respond().report_.summary["max_log_lift"]
+    table().to_parquet(tmp_path / "raw.parquet")
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(9.0, 1.5 * single))
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", f"import sanitize.parquet, sanitize.errors\n{RECORD}", tmp_path, str(number)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(2)
+    ]
+    while len(list(tmp_path.glob("ready-*"))) < len(workers):
+        assert all(worker.poll() is None for worker in workers)
+        time.sleep(0.01)
+    (tmp_path / "go").touch()
+    outcomes = sorted(worker.communicate()[0].strip() for worker in workers)
+    assert outcomes == ["recorded", "refused"]
+    assert len(ledger) == 1
+
+
+def test_whoever_measured_an_older_book_measures_again(tmp_path, monkeypatch):
+    df = table()
+    single = respond().report_.summary["max_log_lift"]
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(9.0, 1.5 * single))
+    together, calls = _ledger.together, []
+
+    def slow(*given):
+        made = together(*given)
+        calls.append(len(made[0].entries))
+        if len(calls) == 1:  # somebody else is faster
+            ledger.record(df, respond())
+        return made
+
+    monkeypatch.setattr("sanitize.ledger._ledger.together", slow)
+    with pytest.raises(LedgerExceeded):
+        ledger.record(df, respond())
+    assert calls == [1, 1]
+    assert len(ledger) == 1
+
+
+def test_what_is_not_released_after_all_is_taken_back(tmp_path):
+    df, target = table(), tmp_path / "out"
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+
+    def fail(*, after_writing: bool) -> None:
+        with ledger.spending(df, respond(), target=target):
+            seen.append(len(ledger))
+            if after_writing:
+                target.write_text("somebody may have it")
+            raise RuntimeError
+
+    seen: list[int] = []
+    with pytest.raises(RuntimeError):
+        fail(after_writing=False)
+    assert seen == [1]  # it is spent first
+    assert len(ledger) == 0
+    with pytest.raises(RuntimeError):
+        fail(after_writing=True)
+    assert len(ledger) == 1
+    with ledger.spending(df, respond(), target=target) as report:
+        assert report.ok
+    assert len(ledger) == 2
+
+
+# --------------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("as_folder", [False, True])
+def test_file_releases_are_recorded_and_refused_before_anything_is_written(tmp_path, as_folder):
+    source = tmp_path / "raw"
+    if as_folder:
+        source.mkdir()
+        table().iloc[:200].to_parquet(source / "1.parquet")
+        table().iloc[200:].to_parquet(source / "2.parquet")
+    else:
+        table().to_parquet(source)
+    book = tmp_path / "ledger"
+    single = respond().report_.summary["max_log_lift"]
+    ledger = sz.Ledger(book, sz.LiftBudget(9.0, 1.5 * single))
+    fresh = RandomizedResponse(0.5, sensitive="s", public="a")
+    report = sz.privatize_parquet(source, tmp_path / "first", fresh, ledger=book)
+    assert report.ok
+    assert len(ledger) == 1
+    with pytest.raises(LedgerExceeded):
+        sz.privatize_parquet(source, tmp_path / "second", fresh, ledger=ledger)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".ledger.lock", "first", "ledger", "raw"]
+    with pytest.raises(TargetExists):
+        sz.privatize_parquet(source, tmp_path / "first", respond(eps=0.01), ledger=ledger)
+    assert len(ledger) == 1
+    # A frame of the same rows is the same table.
+    assert ledger.record(table(), respond(eps=0.01)).ok
+
+
+def test_a_file_release_that_fails_is_taken_back(tmp_path, monkeypatch):
+    table().to_parquet(tmp_path / "raw.parquet")
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+
+    def broken(*_):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr("sanitize._files.target.os.fsync", broken)
+    # The same os.fsync writes the ledger, so nothing can be recorded and nothing is released.
+    with pytest.raises(LedgerError, match="No space left"):
+        sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)
+    monkeypatch.undo()
+    monkeypatch.setattr("sanitize.parquet._second_pass.ReleaseWriter.close", broken)
+    with pytest.raises(sz.errors.TargetError):
+        sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)
+    assert len(ledger) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".ledger.lock", "ledger", "raw.parquet"]
+
+
+def test_the_key_of_a_file_release_is_used_once(tmp_path):
+    source = tmp_path / "raw.parquet"
+    table().to_parquet(source)
+    ledger = sz.Ledger(tmp_path / "ledger", WIDE)
+    sz.privatize_parquet(source, tmp_path / "one", respond(), key=KEY, ledger=ledger)
+    with pytest.raises(InvalidParameter, match="same key"):
+        sz.privatize_parquet(source, tmp_path / "two", respond(), key=KEY, ledger=ledger)
+    assert not (tmp_path / "two").exists()

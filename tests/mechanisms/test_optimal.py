@@ -1,0 +1,515 @@
+"""Optimal and subset random response against double description, tables and hostile arguments."""
+
+import math
+import signal
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog
+from scipy.special import entr
+from strategies import matrices
+
+import sanitize as sz
+from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
+from sanitize.errors import InvalidBudget, InvalidParameter
+from sanitize.joint import JointDistribution
+from sanitize.mechanisms._random_response import column_generation as _column_generation
+from sanitize.mechanisms._random_response import compiled as _compiled
+from sanitize.mechanisms._random_response import mixture as _primal_simplex
+from sanitize.mechanisms._random_response import response as _response
+from sanitize.mechanisms._random_response.certificate import certify
+from sanitize.mechanisms._random_response.double_description import CLEAR, ON, vertices
+from sanitize.mechanisms._random_response.mixture import RULES, best_mixture
+from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
+from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
+from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
+from sanitize.mechanisms._random_response.vertices import Vertices
+from sanitize.report import LeakageReport
+
+WITHIN = 1e-12
+MECHANISMS = [optimal_random_response, subset_random_response, paper_subset_random_response]
+
+
+def uniform_law(n_x, n_s, rng, zeros=0.0):
+    cells = rng.random((n_s, n_x)) * (rng.random((n_s, n_x)) >= zeros)
+    cells[rng.integers(n_s), cells.sum(axis=0) == 0] = 0.5
+    for s in np.flatnonzero(cells.sum(axis=1) == 0):
+        cells[s, rng.integers(n_x)] = 0.5
+    return JointDistribution.from_matrix(cells / cells.sum())
+
+
+@pytest.fixture(params=["enumeration", "enumeration in NumPy", "column generation"])
+def route(request, monkeypatch):
+    """Each of the two ways to the optimum, whatever the size, and with and without compiled loops."""
+    monkeypatch.setattr(_response, "_MOST_LETTERS", -1 if request.param == "column generation" else math.inf)
+    if request.param == "enumeration in NumPy":
+        monkeypatch.setattr(_compiled, "loops", lambda _: None)
+
+
+# --- the second route: vertices of the inequalities by double description, or from all bases ------------------
+
+
+def inequalities(joint, budget):
+    """Rows (b, a) of b + a·v >= 0, without Σ v = 1."""
+    ratio = sz.lift(joint)
+    n = ratio.shape[1]
+    rows = [np.append(0, row) for row in np.eye(n)]
+    if isinstance(budget, LDPBudget):
+        rows += [
+            np.append(0, math.exp(budget.eps) * ratio[i] - ratio[j]) for i, j in product(range(len(ratio)), repeat=2)
+        ]
+    else:
+        rows += [np.append(-math.exp(-budget.lower), row) for row in ratio]
+        if math.isfinite(budget.upper):
+            rows += [np.append(math.exp(budget.upper), -row) for row in ratio]
+    return np.array(rows)
+
+
+def vertices_by_double_description(joint, budget):
+    cdd = pytest.importorskip("cdd")
+    rows = inequalities(joint, budget)
+    n = rows.shape[1] - 1
+    table = cdd.matrix_from_array(
+        np.vstack([np.append(-1.0, np.ones(n)), rows]).tolist(), lin_set={0}, rep_type=cdd.RepType.INEQUALITY
+    )
+    points = np.array(cdd.copy_generators(cdd.polyhedron_from_matrix(table)).array)
+    return np.maximum(points[:, 1:], 0)
+
+
+def brute_force(joint, budget):
+    """I(X;Y) of the optimum: all vertices, then one linear program."""
+    v = vertices_by_double_description(joint, budget)
+    v = np.vstack([v / v.sum(axis=1, keepdims=True), joint.p_x])
+    mix = linprog(
+        entr(v).sum(axis=1), A_eq=v.T / joint.p_x[:, None], b_eq=np.ones(len(joint.p_x)),
+        options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10},
+    )  # fmt: skip
+    assert mix.status == 0
+    return entr(joint.p_x).sum() - mix.fun
+
+
+def instances(n, seed):
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        n_x, n_s = int(rng.integers(2, 10)), int(rng.integers(2, 6))
+        joint = uniform_law(n_x, n_s, rng, zeros=rng.choice([0, 0, 0.2, 0.5]))
+        eps = float(rng.choice([0.1, 0.3, 0.7, 1.2, 2.5, 4.0]))
+        kind = i % 4
+        if kind == 0:
+            yield joint, LDPBudget(eps)
+        elif kind == 1:
+            yield joint, LiftBudget(lower=math.inf, upper=eps)
+        else:
+            yield joint, LiftBudget.from_ldp(eps, float(rng.choice([0.35, 0.5, 0.65])))
+
+
+def tied_instances(n, seed):
+    """Laws of small whole numbers and budgets that many lifts meet exactly: vertices on more facets than needed."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        n_x, n_s = int(rng.integers(3, 9)), int(rng.integers(2, 5))
+        cells = rng.integers(0, 4, (n_s, n_x)).astype(float)
+        cells[rng.integers(n_s), cells.sum(axis=0) == 0] = 1
+        cells[cells.sum(axis=1) == 0, rng.integers(n_x)] = 1
+        joint = JointDistribution.from_matrix(cells / cells.sum())
+        exact = np.unique(np.abs(sz.log_lift(joint)[sz.lift(joint) > 0]))
+        eps = float(rng.choice(exact[exact > 0.01])) if (exact > 0.01).any() else 0.5
+        yield joint, LDPBudget(eps) if i % 3 == 0 else LiftBudget(lower=eps if i % 3 == 1 else math.inf, upper=eps)
+
+
+def test_optimum_equals_brute_force_where_vertices_are_degenerate():
+    for joint, budget in tied_instances(200, 15):
+        response = solve_optimal_random_response(joint, budget, gap=1e-9)
+        assert response.utility == pytest.approx(brute_force(joint, budget), abs=1e-8), (joint.pmf.tolist(), budget)
+        assert budget.excess(joint.release(response.channel)).max() <= WITHIN
+
+
+def test_optimum_equals_brute_force_on_500_small_laws():
+    for joint, budget in instances(500, 1):
+        response = solve_optimal_random_response(joint, budget, gap=1e-9)
+        exact = brute_force(joint, budget)
+        assert response.utility == pytest.approx(exact, abs=1e-8), (joint.pmf.tolist(), budget)
+        assert response.bound >= exact - 1e-9
+        assert budget.excess(joint.release(response.channel)).max() <= WITHIN
+
+
+def test_both_routes_agree(route):
+    for joint, budget in instances(60, 2):
+        response = solve_optimal_random_response(joint, budget, gap=1e-9)
+        assert response.utility == pytest.approx(brute_force(joint, budget), abs=1e-8)
+        assert response.status == "optimal"
+        assert 0 <= response.gap <= 1e-9 + 1e-10
+
+
+def test_the_certificate_alone_leads_to_the_optimum(monkeypatch):
+    # Without heuristic pricing, only what branch and bound finds is added, so a false proof would stop the run.
+    monkeypatch.setattr(_response, "_MOST_LETTERS", -1)
+    monkeypatch.setattr(_column_generation.Pricer, "from_random", lambda *_: 0)
+    monkeypatch.setattr(_column_generation.Pricer, "from_pool", lambda *_: 0)
+    for joint, budget in instances(60, 13):
+        found = _response.respond(joint, budget, np.arange(len(joint.p_x)), gap=1e-9)
+        exact = entr(joint.p_x).sum() - brute_force(joint, budget)
+        assert found.loss_bound == pytest.approx(exact, abs=1e-8)
+        assert found.loss_bound <= exact + 2e-10
+
+
+def vertices_of(joint, budget):
+    lifts = sz.lift(joint)
+    return vertices(LiftBounds.outer(lifts, budget).cuts(lifts), 10**6, 10**9)
+
+
+def test_vertices_are_those_of_another_double_description_each_once():
+    for joint, budget in [*instances(200, 3), *tied_instances(100, 14)]:
+        mine, theirs = vertices_of(joint, budget), vertices_by_double_description(joint, budget)
+        distance = np.abs(mine[:, None] - theirs[None]).max(axis=2)
+        assert (distance.min(axis=0) < 1e-6).all(), "a vertex is missing"
+        assert (distance.min(axis=1) < 1e-6).all(), "a point is no vertex"
+        assert len(mine) == len(theirs)
+
+
+def test_vertices_close_to_a_cut_are_left_to_the_other_route():
+    joint = JointDistribution.from_matrix([[0.3, 0.1, 0.1], [0.1, 0.2, 0.2]])
+    lifts = sz.lift(joint)
+    for beside, listed in ((0.0, True), (1e-12, False), (1e-6, True)):
+        cuts = np.vstack([lifts[0] - lifts[0, 1] - beside, lifts[0] - lifts[0, 1] + beside])
+        assert (vertices(cuts, 100, 100) is not None) == listed
+        assert vertices(cuts, 1, 100) is None or not beside
+
+
+def test_vertices_stop_at_their_limits():
+    joint = uniform_law(12, 4, np.random.default_rng(15))
+    lifts = sz.lift(joint)
+    cuts = LiftBounds.outer(lifts, LiftBudget.symmetric(0.3)).cuts(lifts)
+    n = len(vertices(cuts, 10**6, 10**9))
+    assert n > 100
+    assert vertices(cuts, n // 2, 10**9) is None
+    assert vertices(cuts, 10**6, n) is None
+
+
+# --- compiled loops, and the NumPy that they are the twin of --------------------------------------------------
+
+
+@pytest.fixture
+def loops():
+    """Compiled loops for vertices and for mixtures."""
+    pytest.importorskip("numba")
+    found = [_compiled.loops(f"sanitize.mechanisms.{name}") for name in ("_vertex_loops", "_mixture_loops")]
+    if None in found:
+        pytest.skip("this numba does not take this NumPy")
+    return found
+
+
+def cuts_of(joint, budget):
+    lifts = sz.lift(joint)
+    return np.ascontiguousarray(LiftBounds.outer(lifts, budget).cuts(lifts))
+
+
+def wide_instances(n, seed):
+    """More letters, some of them tied, so that lists are longer than the loops begin with."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        n_x, n_s = int(rng.integers(12, 40)), int(rng.integers(3, 6))
+        joint = uniform_law(n_x, n_s, rng, zeros=rng.choice([0, 0.3]))
+        yield joint, (LDPBudget(2.5), LiftBudget(math.inf, 0.9), LiftBudget.from_ldp(2.5))[i % 3]
+
+
+def in_order(points):
+    """Rows in the order of their rounded entries."""
+    return points[np.lexsort(points.round(7).T)]
+
+
+def test_compiled_vertices_are_those_of_numpy(loops):
+    n_none = n_longer = 0
+    for joint, budget in [*instances(200, 17), *tied_instances(200, 18), *wide_instances(30, 19)]:
+        cuts = cuts_of(joint, budget)
+        slow = vertices(cuts, 20_000, 1 << 21)
+        points, cost = loops[0].listed(cuts, 20_000, 1 << 21, ON, CLEAR)
+        assert (slow is None) == (not len(cost)), "one way gives up where the other does not"
+        n_none += slow is None
+        if slow is not None:
+            n_longer += len(cost) > 256
+            assert len(slow) == len(cost)
+            assert_allclose(in_order(points.T), in_order(slow), atol=1e-9)
+            assert_allclose(cost, entr(points).sum(axis=0), atol=1e-14)
+    assert n_none > 2
+    assert n_longer > 10
+
+
+def test_compiled_vertices_stop_where_those_of_numpy_do(loops):
+    for joint, budget in [*instances(40, 20), *tied_instances(40, 21)]:
+        cuts = cuts_of(joint, budget)
+        for most, most_pairs in ((10**6, 3), (10**6, 10), (10**6, 40), (8, 10**9), (16, 10**9), (32, 10**9)):
+            cost = loops[0].listed(cuts, most, most_pairs, ON, CLEAR)[1]
+            assert (vertices(cuts, most, most_pairs) is None) == (not len(cost))
+    for beside, listed in ((0.0, True), (1e-12, False), (1e-6, True)):
+        row = np.array([0.25, -0.125, -0.125])
+        cuts = np.vstack([row - row[1] - beside, row - row[1] + beside])
+        assert (len(loops[0].listed(cuts, 100, 100, ON, CLEAR)[1]) > 0) == listed
+
+
+def test_the_compiled_mixture_is_that_of_numpy(loops, monkeypatch):
+    n_none = 0
+    for joint, budget in [*instances(150, 22), *tied_instances(150, 23), *wide_instances(9, 24)]:
+        points, cost = loops[0].listed(cuts_of(joint, budget), 20_000, 1 << 21, ON, CLEAR)
+        if not len(cost):
+            continue
+        for change in ({}, {"pivots": 0}, {"price": 1e-3}, {"price": 1e-3, "rise": 1.5}):
+            rules = RULES._replace(**change)
+            monkeypatch.setattr(_primal_simplex, "RULES", rules)
+            slow = best_mixture(points.T, cost, joint.p_x)
+            value, mu, chosen, weights = loops[1].mixed(points, cost, joint.p_x.copy(), *rules)
+            assert (slow is None) == (not len(chosen)), "one way gives up where the other does not"
+            n_none += slow is None
+            if slow is not None:
+                assert value == pytest.approx(slow.value, abs=1e-12)
+                assert_allclose(points[:, chosen] @ weights, joint.p_x, rtol=1e-12)
+                assert cost[chosen] @ weights == pytest.approx(value, abs=1e-12)
+                assert mu @ joint.p_x == pytest.approx(value, abs=1e-12)
+                lowest = (cost - mu @ points).min()
+                assert lowest > -1e-12
+                assert loops[1].lowest(points, cost, mu) == pytest.approx(lowest, abs=1e-14)
+    assert n_none > 20
+
+
+@pytest.mark.usefixtures("loops")
+def test_with_and_without_compiled_loops_a_law_has_one_optimum():
+    for joint, budget in [*instances(150, 25), *tied_instances(100, 26), *wide_instances(6, 27)]:
+        fast = solve_optimal_random_response(joint, budget)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_compiled, "loops", lambda _: None)
+            slow = solve_optimal_random_response(joint, budget)
+        # Where both stop at a gap rather than at the optimum, each is within it.
+        within = 1e-12 if max(fast.gap, slow.gap) < 1e-12 else 1e-7
+        assert fast.utility == pytest.approx(slow.utility, abs=within)
+        assert (fast.status, fast.n_columns) == (slow.status, slow.n_columns)
+        assert budget.excess(joint.release(fast.channel)).max() <= WITHIN
+
+
+@pytest.mark.usefixtures("loops")
+def test_more_cuts_than_a_word_has_bits_are_left_to_numpy():
+    joint = uniform_law(9, 10, np.random.default_rng(28))
+    for budget, n_breaking in ((LDPBudget(2.0), range(20, 65)), (LDPBudget(0.5), range(65, 91))):
+        cuts = cuts_of(joint, budget)
+        assert len(cuts) == 90
+        assert (cuts.min(axis=1) < 0).sum() in n_breaking
+        listed = Vertices.of(cuts)
+        assert_allclose(in_order(listed.points.T), in_order(vertices(cuts, 20_000, 1 << 21)), atol=1e-9)
+        loss = entr(joint.p_x).sum() - brute_force(joint, budget)
+        assert listed.mix(joint.p_x.copy()).value == pytest.approx(loss, abs=1e-8)
+
+
+# --- what the vertices are like ------------------------------------------------------------------------------
+
+
+def test_a_vertex_has_at_most_rank_many_letters():
+    for joint, budget in instances(40, 4):
+        v = vertices_by_double_description(joint, budget)
+        assert ((v > 1e-9).sum(axis=1) <= np.linalg.matrix_rank(joint.posterior)).all()
+
+
+def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
+    rng = np.random.default_rng(5)
+    for joint, budget in instances(30, 5):
+        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        mu, p_x = rng.random(len(joint.p_x)), joint.p_x
+        v = vertices_by_double_description(joint, budget)
+        lowest = (entr(v).sum(axis=1) - v @ mu).min()
+        assert certify(polytope, mu, p_x, lowest - 1e-6, lambda: False).bound == pytest.approx(lowest - 1e-6)
+        found = certify(polytope, mu, p_x, lowest + 1e-6, lambda: False)
+        assert found.bound <= lowest + 1e-9
+        assert len(found.points)
+
+
+def test_repaired_prices_bound_the_optimum_at_any_time():
+    rng = np.random.default_rng(16)
+    repaired = []
+    for joint, budget in instances(60, 16):
+        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        v = vertices_by_double_description(joint, budget)
+        optimum = entr(joint.p_x).sum() - brute_force(joint, budget)
+        for scale in (0.3, 1.0, 3.0):
+            mu = scale * rng.random(len(joint.p_x))
+            calls = iter(range(10**9))
+            for n_batches in (0, 3, 30):
+                bound = certify(
+                    polytope, mu, joint.p_x, 0.0, lambda n=n_batches, calls=calls: next(calls) > n, stop_at_points=False
+                ).bound
+                assert mu @ joint.p_x + bound <= optimum + 1e-9
+            repaired.append(bound > min(0.0, (entr(v).sum(axis=1) - v @ mu).min()) + 1e-3)
+    assert sum(repaired) > 40, "cuts of single prices should often cost less than a cut of all"
+
+
+EXTREME = [
+    LiftBudget(0, 0), LiftBudget(1e-6, 1e-6), LiftBudget(50, 50), LiftBudget(50, 1e-3), LiftBudget(12, 0.5),
+    LiftBudget(math.inf, 0.1), LiftBudget(0.5, math.inf), LiftBudget(math.inf, math.inf), LiftBudget(30, math.inf),
+    LDPBudget(0), LDPBudget(1e-6), LDPBudget(1), LDPBudget(20), LDPBudget(50), LDPBudget(math.inf),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("budget", EXTREME, ids=str)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
+    rng = np.random.default_rng(6)
+    for zeros in (0.0, 0.3, 0.6):
+        joint = uniform_law(7, 3, rng, zeros)
+        channel = mechanism(joint, budget)
+        report = LeakageReport.measure(joint, channel, budget)
+        assert report.ok
+        assert report.excess.max() <= WITHIN
+        assert channel.n_inputs == 7
+        assert (
+            sz.measures.utility(joint, channel) >= sz.measures.utility(joint, sz.subset_merging(joint, budget)) - 1e-6
+        )
+
+
+@pytest.mark.parametrize("kind", ["all cells far apart", "columns far apart", "one rare sensitive symbol"])
+def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind):
+    rng = np.random.default_rng(8)
+    stalled = 0
+    for _ in range(60):
+        n_s, n_x = rng.integers(2, 6), rng.integers(2, 9)
+        cells = rng.random((n_s, n_x))
+        if kind == "all cells far apart":
+            cells = np.exp(30 * rng.normal(size=(n_s, n_x)))
+        elif kind == "columns far apart":
+            cells *= np.exp(30 * rng.normal(size=n_x))
+        else:
+            cells[0] *= 1e-9
+        joint = JointDistribution.from_matrix(cells / cells.sum())
+        budget = rng.choice(np.array([LiftBudget(1000, 0), LiftBudget(0, 1), LiftBudget(0.5, 1), LDPBudget(1)]))
+        response = solve_optimal_random_response(joint, budget)
+        assert budget.excess(joint.release(response.channel)).max() <= 1e-9
+        assert response.utility <= response.bound <= entr(joint.p_x).sum() + 1e-12
+        stalled += response.status == "stalled"
+    assert stalled < 60
+
+
+@given(matrices(), st.sampled_from(EXTREME), st.sampled_from(MECHANISMS))
+def test_any_law_and_budget(pmf, budget, mechanism):
+    joint = JointDistribution.from_matrix(pmf)
+    channel = mechanism(joint, budget, gap=1e-6)
+    assert budget.excess(joint.release(channel)).max() <= 1e-9
+    assert_allclose(channel.push(joint.pmf).sum(), 1, atol=1e-12)
+    assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, sz.subset_merging(joint, budget)) - 2e-6
+
+
+def test_letters_well_outside_are_those_that_the_budget_refuses(monkeypatch):
+    laws = [*instances(60, 29), *tied_instances(60, 30)]
+    rng = np.random.default_rng(31)
+    laws += [(uniform_law(7, 3, rng, zeros), budget) for budget in EXTREME for zeros in (0.0, 0.3, 0.6)]
+    quick = [solve_optimal_random_response(*law).channel for law in laws]
+    monkeypatch.setattr(_response, "_BESIDE", math.inf)
+    assert quick == [solve_optimal_random_response(*law).channel for law in laws]
+
+
+def test_no_information_at_budget_zero_unless_letters_look_alike():
+    joint = JointDistribution.from_matrix([[0.2, 0.1, 0.1, 0.2], [0.1, 0.05, 0.2, 0.05]])
+    response = solve_optimal_random_response(joint, 0.0)
+    # Letters 0 and 1 have the same posterior, so which of the two it was may always be told.
+    assert response.utility > 0.05
+    assert sz.mutual_information(joint.release(response.channel)) < 1e-12
+    assert response.gap <= 1e-7
+
+
+def test_the_same_law_gives_the_same_channel():
+    joint = uniform_law(17, 5, np.random.default_rng(7))
+    assert optimal_random_response(joint, 0.5) == optimal_random_response(joint, 0.5)
+
+
+def test_released_symbols_mix_at_most_rank_many_letters():
+    joint = uniform_law(30, 4, np.random.default_rng(8))
+    matrix = optimal_random_response(joint, 0.5).matrix
+    assert (matrix > 0).sum(axis=0).max() <= 4
+
+
+def test_subset_random_response_lies_between_the_papers_and_the_optimum():
+    rng = np.random.default_rng(9)
+    for budget in (LiftBudget.from_ldp(1, 0.65), LiftBudget.symmetric(1), LDPBudget(1.5)):
+        joint = uniform_law(24, 4, rng)
+        kept = [
+            sz.measures.utility(joint, channel)
+            for channel in (
+                sz.subset_merging(joint, budget),
+                paper_subset_random_response(joint, budget),
+                subset_random_response(joint, budget, block_size=10),
+                subset_random_response(joint, budget),
+                optimal_random_response(joint, budget),
+            )
+        ]
+        assert all(a <= b + 2e-7 for a, b in pairwise(kept))
+        assert kept[3] == pytest.approx(kept[4], abs=2e-7)
+
+
+@pytest.mark.parametrize("limit", [1e-6, 0.05, 0.4])
+def test_the_gap_is_valid_at_any_time_limit(limit):
+    joint = uniform_law(40, 6, np.random.default_rng(10))
+    budget = LiftBudget.symmetric(0.5)
+    best = solve_optimal_random_response(joint, budget)
+    assert best.status == "optimal"
+    early = solve_optimal_random_response(joint, budget, time_limit=limit)
+    assert early.utility <= best.bound + 1e-9
+    assert early.bound >= best.utility - 1e-9
+    assert early.gap == pytest.approx(early.bound - early.utility)
+    assert budget.excess(joint.release(early.channel)).max() <= WITHIN
+
+
+@pytest.fixture
+def interruptible():
+    """Python's own handler: a shell starts background jobs with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_run_keeps_the_best_so_far(monkeypatch):
+    joint = uniform_law(30, 5, np.random.default_rng(11))
+    calls = []
+
+    def interrupt(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return original(*args)
+
+    original = _column_generation.Pricer.from_pool
+    monkeypatch.setattr(_column_generation.Pricer, "from_pool", interrupt)
+    response = solve_optimal_random_response(joint, 0.5)
+    assert response.status == "interrupted"
+    assert 0 < response.utility <= response.bound
+    assert LiftBudget.symmetric(0.5).excess(joint.release(response.channel)).max() <= WITHIN
+    for mechanism in MECHANISMS[:2]:
+        calls.clear()
+        with pytest.raises(KeyboardInterrupt):
+            mechanism(joint, 0.5)
+
+
+# --- hostile arguments ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, solve_optimal_random_response])
+@pytest.mark.parametrize("name", ["gap", "time_limit"])
+@pytest.mark.parametrize("value", [0, -1, math.nan, "1", True, 1j])
+def test_gap_and_time_limit_must_be_positive_numbers(mechanism, name, value):
+    joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    with pytest.raises(InvalidParameter, match=f"{name} must be a number > 0, got"):
+        mechanism(joint, 1.0, **{name: value})
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, solve_optimal_random_response])
+@pytest.mark.parametrize("budget", [None, -1, math.nan, "1", Chi2LiftBudget(1, 1)])
+def test_budgets_of_other_kinds_are_refused(mechanism, budget):
+    joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    with pytest.raises(InvalidBudget):
+        mechanism(joint, budget)
+
+
+@pytest.mark.parametrize("value", [0, -3, 2.0, "4", None, True])
+def test_block_size_must_be_a_whole_number_of_symbols(value):
+    joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    with pytest.raises(InvalidParameter, match="block_size must be a whole number of symbols >= 1, got"):
+        subset_random_response(joint, 1.0, block_size=value)

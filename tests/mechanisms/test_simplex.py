@@ -1,0 +1,96 @@
+"""The parts that a false certificate could come from: batched linear programs, and bounds from any prices."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import sanitize as sz
+from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.joint import JointDistribution
+from sanitize.mechanisms._random_response.column_generation import _Search, lower_envelope
+from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._random_response.optimal import solve_optimal_random_response
+from sanitize.mechanisms._random_response.polytope import ResponsePolytope
+
+BUDGETS = [
+    LiftBudget(0, 0), LiftBudget(1e-3, 1e-3), LiftBudget(0.3, 0.6), LiftBudget(math.inf, 0.2),
+    LDPBudget(0), LDPBudget(0.1), LDPBudget(2),
+]  # fmt: skip
+
+
+def laws_with_ties(n):
+    """Laws with empty cells and letters that look alike."""
+    rng = np.random.default_rng(1)
+    for _ in range(n):
+        cells = rng.random((3, 7)) * (rng.random((3, 7)) > 0.3)
+        cells[rng.integers(3), cells.sum(axis=0) == 0] = 0.5
+        cells[:, 1] = cells[:, 0] / 2
+        cells[cells.sum(axis=1) == 0, 2] = 0.5
+        yield JointDistribution.from_matrix(cells / cells.sum())
+
+
+def boxes(rng, k, n):
+    """Boxes as branch and bound makes them: some whole, some fixed, some that meet Σ v = 1 exactly or not at all."""
+    low, high = np.zeros((k, n)), np.ones((k, n))
+    for row in range(k):
+        letters = rng.permutation(n)
+        kind = row % 4
+        if kind == 1:
+            high[row] = 0.5
+        elif kind == 2:
+            low[row, letters[0]] = high[row, letters[0]] = 0.5
+            high[row, letters[1:]] = 0.5 * (rng.random(n - 1) > 0.4)
+        elif kind == 3:
+            high[row] = rng.choice([0.0, 0.25, 0.5], n)
+    return low, high
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_batched_programs_agree_with_highs_ties_and_fixed_letters_included(budget):
+    rng = np.random.default_rng(4)
+    for joint in laws_with_ties(25):
+        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        k, n = 40, polytope.n
+        lower, upper = np.tile(polytope.lower, (k, 1)), np.tile(polytope.upper, (k, 1))
+        lower[:, :n], upper[:, :n] = boxes(rng, k, n)
+        cost = np.zeros_like(lower)
+        cost[:, :n] = np.round(rng.normal(size=(k, n)), 1)  # ties in the costs too
+        programs = LinearBatch(polytope.matrix, polytope.rhs, lower, upper, cost)
+        solved = solve_batch(programs, polytope.slack_basis(k))
+        for row in range(k):
+            bounds = np.stack([lower[row], upper[row]], axis=1)
+            exact = linprog(cost[row], A_eq=polytope.matrix, b_eq=polytope.rhs, bounds=bounds)
+            if exact.status == 2:
+                # A bound may still be finite where HiGHS sees infeasibility: weaker, never wrong.
+                continue
+            assert exact.status == 0
+            assert solved.bound[row] == pytest.approx(exact.fun, abs=1e-6)
+            point = solved.point[row]
+            assert np.abs(polytope.matrix @ point - polytope.rhs).max() < 1e-9
+            assert (point >= lower[row] - 1e-9).all()
+            assert (point <= upper[row] + 1e-9).all()
+
+
+@pytest.mark.parametrize("claimed", [0.0, 5e-5, 1e-3])
+def test_bounds_hold_when_the_mixture_claims_to_be_worse_than_the_optimum(claimed):
+    rng = np.random.default_rng(3)
+    for budget in (LiftBudget.symmetric(0.4), LDPBudget(1.0)):
+        cells = rng.random((3, 8))
+        joint = JointDistribution.from_matrix(cells / cells.sum())
+        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        best = lower_envelope(polytope, polytope, joint.p_x, [], gap=1e-9, time_limit=None)
+        search = _Search(polytope, polytope, joint.p_x, 1e-9, None)
+        search.mixture = replace(best.mixture, value=best.mixture.value + claimed)
+        search._certify(search.mixture)
+        assert search.bound <= best.mixture.value + 1e-10
+
+
+def test_one_letter_one_sensitive_symbol_and_safe_laws_are_released_as_they_are():
+    for pmf in ([[0.4], [0.6]], [[0.2, 0.3, 0.5]], np.full((3, 4), 1 / 12)):
+        joint = JointDistribution.from_matrix(pmf)
+        response = solve_optimal_random_response(joint, 0.5)
+        assert response.normalized_utility == pytest.approx(1)
+        assert response.gap == pytest.approx(0, abs=1e-15)

@@ -1,0 +1,591 @@
+"""Reports: true figures, honest verdicts, and views that give away neither symbols nor counts."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import importlib
+import json
+import math
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_cases import (
+    AUDIENCES,
+    BUDGETS,
+    COUNT_CANARY,
+    HOSTILE,
+    PMF,
+    PUBLIC_CANARY,
+    SENSITIVE_CANARY,
+    Page,
+    hostile,
+    measured,
+    secretive,
+)
+
+import sanitize as sz
+from sanitize.bounds import implied_bounds
+from sanitize.budgets._words import budget_words
+from sanitize.errors import BudgetExceeded, InvalidParameter, TargetError
+from sanitize.measures import Measure
+from sanitize.report import LeakageReport
+from sanitize.report import _text as text_view
+from sanitize.report._facts import ReleaseFacts
+
+# What the public view may never show: planted in every place a report could take it from.
+TAGS = {
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "article",
+        "header",
+        "section",
+        "h1",
+        "h2",
+        "p",
+        "ul",
+        "li",
+    ),
+    *("dl", "dt", "dd", "br", "b", "strong", "span", "footer", "figure"),
+    *("svg", "rect", "line", "circle", "polyline", "text"),
+    *("div", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "small"),
+}
+DRAWING = {
+    *("x", "y", "width", "height", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "points"),
+    *("text-anchor", "viewbox", "preserveaspectratio", "role", "aria-label", "aria-hidden"),
+}
+
+
+def views(report: LeakageReport, audience: str) -> dict[str, str]:
+    return {
+        "json": report.to_json(audience=audience),
+        "dict": repr(report.to_dict(audience=audience)),
+        "text": report.to_text(audience=audience),
+        "html": report.to_html(audience=audience),
+    }
+
+
+def by_hand(pmf: np.ndarray) -> dict[str, float]:
+    """The measures, from their definitions, one sum at a time."""
+    p_s, p_y = pmf.sum(1), pmf.sum(0)
+    pairs = [(s, y) for s in range(len(p_s)) for y in range(len(p_y))]
+    ratio = {(s, y): pmf[s, y] / (p_s[s] * p_y[y]) for s, y in pairs}
+    columns = [[ratio[s, y] for s in range(len(p_s))] for y in range(len(p_y))]
+    tilt = p_s**2 / (p_s**2).sum()
+    chi2 = [sum(p_s[s] * (ratio[s, y] - 1) ** 2 for s in range(len(p_s))) for y in range(len(p_y))]
+    l1 = [sum(p_s[s] * abs(ratio[s, y] - 1) for s in range(len(p_s))) for y in range(len(p_y))]
+
+    def order_2(weights: np.ndarray) -> float:
+        return 2 * math.log(sum(p * math.sqrt(sum(weights * np.square(c))) for p, c in zip(p_y, columns, strict=True)))
+
+    return {
+        "max_log_lift": math.log(max(map(max, columns))),
+        "min_log_lift": math.log(min(map(min, columns))),
+        "ldp_sensitive": max(math.log(max(c) / min(c)) for c in columns),
+        "l1_lift": max(l1),
+        "chi2_lift": max(chi2),
+        "mutual_information": sum(pmf[pair] * math.log(ratio[pair]) for pair in pairs),
+        "total_variation": sum(abs(pmf[s, y] - p_s[s] * p_y[y]) for s, y in pairs) / 2,
+        "chi2_divergence": sum(p * c for p, c in zip(p_y, chi2, strict=True)),
+        "sibson_2": order_2(p_s),
+        "arimoto_2": order_2(tilt),
+        "maximal_leakage": math.log(sum(p * max(c) for p, c in zip(p_y, columns, strict=True))),
+    }
+
+
+def in_words(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def test_figures_in_every_view_equal_those_recomputed_by_hand() -> None:
+    labels = [0, 0, 1, 2]
+    report = measured(labels=labels, budget=BUDGETS["lift"])
+    merged = np.stack([PMF[:, 0] + PMF[:, 1], PMF[:, 2], PMF[:, 3]], axis=1)
+    before, after = by_hand(PMF), by_hand(merged)
+    p_x, p_y = PMF.sum(0), merged.sum(0)
+    before["utility"], after["utility"] = (-sum(p * math.log(p) for p in law) for law in (p_x, p_y))
+    before["normalized_utility"], after["normalized_utility"] = 1.0, after["utility"] / before["utility"]
+
+    found = {row["name"]: row for row in report.to_dict()["measures"]}
+    assert set(found) == set(before) | {"ldp_public"}
+    text, rows = report.to_text(), {row[0].split("  ")[0].strip(): row for row in Page(report.to_html()).rows}
+    for name in before:
+        assert found[name]["before"] == pytest.approx(before[name], abs=1e-12)
+        assert found[name]["after"] == pytest.approx(after[name], abs=1e-12)
+        shown = [in_words(found[name]["before"]), in_words(found[name]["after"])]
+        page_row = next(row for label, row in rows.items() if label.startswith(found[name]["label"]))
+        assert page_row[1:3] == shown
+        if "utility" not in name:
+            line = next(line for line in text.splitlines() if line.startswith(found[name]["label"] + " "))
+            assert line.removeprefix(found[name]["label"]).split()[:2] == shown
+    share = 100 * after["utility"] / before["utility"]
+    assert f"Keeps {share:.4g} % of the information in x" in text
+    assert f"({in_words(after['utility'])} of {in_words(before['utility'])} nats)" in text
+
+
+def test_plain_words_translate_the_extremes_of_the_log_lift() -> None:
+    report = measured(budget=BUDGETS["lift"])  # the lifts are 1.6, 0.4 and 1
+    words = " ".join(report.to_text().split())
+    assert "makes a sensitive value at most 1.6 and at least 0.4 times as likely as before" in words
+    assert "log-lift between -1.5 and 0.5 nats" in words
+    assert "less than 0.223 or more than 1.65 times as likely" in words
+    silent = " ".join(measured(np.full((2, 2), 0.25)).to_text().split())
+    assert "makes no sensitive value more or less likely" in silent
+    certain = " ".join(measured([[0.5, 0.0], [0.25, 0.25]]).to_text().split())
+    assert "and can rule one out" in certain
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_verdict_is_the_first_thing_said(audience: str) -> None:
+    cases = {
+        "WITHIN BUDGET": measured(budget=sz.LiftBudget(1, 0.5)),
+        "OVER BUDGET: nothing may be released": measured(budget=sz.LiftBudget(0.9, 0.5)),
+        "AUDIT: no budget given": measured(),
+        "REFUSED: a sensitive column is kept": measured(budget=sz.LiftBudget(1, 0.5), kept=("s",)),
+    }
+    for words, report in cases.items():
+        assert report.to_text(audience=audience).splitlines()[0] == f"{words} | none, resample"
+        page = Page(report.to_html(audience=audience))
+        assert words in page.words
+        assert report.to_dict(audience=audience)["verdict"]["ok"] is words.startswith(("WITHIN", "AUDIT"))
+
+
+def test_excess_of_an_over_budget_report_is_the_worst_and_leads_the_symbols() -> None:
+    report = measured(budget=sz.LiftBudget(lower=0.9, upper=0.4))
+    assert report.excess == pytest.approx([math.log(1.6) - 0.4] * 2 + [-0.4] * 2)  # 0.07 above, 0.016 below
+    assert report.worst_excess == pytest.approx(math.log(1.6) - 0.4)
+    assert not report.ok
+    assert f"exceeded by {in_words(report.worst_excess)}" in " ".join(report.to_text().split())
+    backwards = measured(PMF[:, ::-1], budget=sz.LiftBudget(lower=0.9, upper=0.4))
+    excess = [row["excess"] for row in backwards.to_dict()["symbols"]]
+    assert excess == sorted(excess, reverse=True)
+    assert excess[0] == report.worst_excess
+
+
+@pytest.mark.parametrize(
+    ("budget", "witness"),
+    [
+        (sz.LiftBudget(lower=9, upper=0.1), ("0", 0)),  # 1.6 is over, 0.4 is further from 1 but allowed
+        (sz.LiftBudget(lower=0.1, upper=9), ("1", 0)),
+        (sz.LiftBudget(lower=math.inf, upper=0.1), ("0", 0)),
+        (sz.LDPBudget(0.1), ("1", 0)),
+    ],
+)
+def test_witness_of_a_refusal_is_the_pair_that_is_most_over(budget: Any, witness: tuple[str, int]) -> None:
+    report = measured(budget=budget)
+    with pytest.raises(BudgetExceeded) as caught:
+        report.require()
+    s, y = caught.value.witness
+    assert (str(s), y) == witness
+    assert caught.value.report is report
+    assert caught.value.excess == report.worst_excess == max(report.excess)
+    lifts = PMF / PMF.sum(1, keepdims=True) / PMF.sum(0)
+    if isinstance(budget, sz.LiftBudget):
+        log_lift = np.log(lifts)
+        over = np.maximum(log_lift - budget.upper, -log_lift - budget.lower)
+        assert over[s, y] == pytest.approx(over.max())
+        assert over.max() == pytest.approx(caught.value.excess)
+
+
+@pytest.mark.parametrize("budget", [sz.LiftBudget(0.01, 0.01), sz.L1LiftBudget(0.01, 0.01)])
+def test_refusal_carries_the_witness_but_does_not_print_it(budget: Any) -> None:
+    report = dataclasses.replace(secretive(), budget=budget)
+    with pytest.raises(BudgetExceeded) as caught:
+        report.require()
+    assert caught.value.witness == (SENSITIVE_CANARY, "elsewhere")  # the empty cell
+    for symbol in (SENSITIVE_CANARY, "none", PUBLIC_CANARY, "elsewhere"):
+        assert symbol not in str(caught.value)
+    assert SENSITIVE_CANARY not in repr(report)
+
+
+@pytest.mark.parametrize("budget", [None, sz.LiftBudget(9, 9)])
+def test_kept_sensitive_column_is_refused_whatever_the_figures_are(budget: Any) -> None:
+    report = measured(budget=budget, kept=("age", "s"))
+    assert not report.ok
+    with pytest.raises(BudgetExceeded) as caught:
+        report.require()
+    assert caught.value.excess == math.inf
+    assert any("released as it is: s" in warning for warning in report.to_dict(audience="public")["warnings"])
+    assert measured(budget=budget, kept=("age",)).require().ok
+
+
+def test_a_report_that_is_ok_passes_itself_on() -> None:
+    report = measured(budget=sz.LiftBudget(1, 0.5))
+    assert report.require() is report
+
+
+def test_report_is_frozen_and_so_is_the_array_its_verdict_is_read_from() -> None:
+    report = measured(budget=sz.LiftBudget(0.1, 0.1))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        report.budget = None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        report.measures[0].after = 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        report.excess[:] = -1.0
+    assert not report.ok
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_infinities_survive_json_as_strings_and_nothing_else_is_not_finite(audience: str) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    report = measured([[0.5, 0.0], [0.25, 0.25]], budget=sz.LiftBudget(lower=math.inf, upper=1))
+    loaded = json.loads(report.to_json(audience=audience), parse_constant=refuse)
+    assert loaded == report.to_dict(audience=audience)
+    found = {row["name"]: row for row in loaded["measures"]}
+    assert found["min_log_lift"]["after"] == found["min_log_lift"]["bound"] == "-inf"
+    assert found["ldp_sensitive"]["after"] == "inf"
+    assert float(found["min_log_lift"]["after"]) == -math.inf
+    assert loaded["verdict"]["budget"] == {"type": "LiftBudget", "lower": "inf", "upper": 1.0}
+    # What is not a number was not computed.
+    undefined = dataclasses.replace(
+        report, measures=(*report.measures, Measure("q", "q", "1", "exact", math.nan, None))
+    )
+    assert undefined.to_dict(audience=audience)["measures"][-1]["before"] is None
+    assert "NaN" not in undefined.to_json(audience=audience)
+
+
+def test_document_has_a_versioned_schema() -> None:
+    internal, public = (measured(budget=BUDGETS["lift"]).to_dict(audience=audience) for audience in AUDIENCES)
+    assert (internal["schema"], internal["version"]) == ("sanitize/leakage-report", 1)
+    assert internal["library_version"] == sz.__version__
+    assert set(internal) - set(public) == {
+        "symbols", "n_rows", "n_unseen", "n_symbols", "lift", "margins", "curve",
+    }  # fmt: skip
+    assert set(public) == {
+        "schema", "version", "library_version", "audience", "verdict", "columns", "measures", "warnings", "sections",
+    }  # fmt: skip
+    assert set(public["verdict"]) == {
+        "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "release", "seeded", "refuted",
+        "confidence",
+    }  # fmt: skip
+    assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "low", "high"}
+    assert set(internal["symbols"][0]) == {"symbol", "probability", "max_log_lift", "min_log_lift", "excess"}
+
+
+@pytest.mark.parametrize("view", ["json", "dict", "text", "html"])
+def test_public_view_holds_no_symbol_and_no_count(view: str) -> None:
+    report = secretive()
+    public, internal = views(report, "public")[view], views(report, "internal")[view]
+    for canary in (SENSITIVE_CANARY, PUBLIC_CANARY, str(COUNT_CANARY), "elsewhere", "of 40 cells"):
+        assert canary not in public
+    assert PUBLIC_CANARY in internal
+    assert str(COUNT_CANARY) in internal
+    assert SENSITIVE_CANARY not in internal
+    assert "illness" in public
+
+
+def test_public_figures_are_rounded_so_that_ratios_of_counts_cannot_be_read_back() -> None:
+    counts = np.array([[18741.0, 901.0], [20333.0, 8867.0]])
+    report = measured(counts / counts.sum(), budget=BUDGETS["lift"])
+    for row in report.to_dict(audience="public")["measures"]:
+        for side in ("before", "after"):
+            if isinstance(row[side], float):
+                assert row[side] == float(f"{row[side]:.4g}")
+    excess = report.to_dict(audience="public")["verdict"]["worst_excess"]
+    assert excess != report.worst_excess
+    assert excess == pytest.approx(report.worst_excess, rel=1e-3)
+
+
+def test_public_view_tells_every_reservation_without_a_number() -> None:
+    warnings = dataclasses.replace(secretive(), facts=dataclasses.replace(secretive().facts, seeded=True)).to_dict(
+        audience="public"
+    )["warnings"]
+    for words in ("seeded, not for release", "absent at fit", "never occur", "internal report has more"):
+        assert any(words in warning for warning in warnings)
+    assert not re.search(r"\d", " ".join(warnings))
+    assert measured().to_dict(audience="public")["warnings"] == []
+
+
+def test_seeded_release_says_so_in_the_first_line() -> None:
+    assert "SEEDED" in measured(seeded=True).to_text(audience="public").splitlines()[0]
+    assert "SEEDED" in measured(seeded=True).to_html(audience="public")
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_text_stays_one_screen_of_visible_characters_for_hostile_names(kind: str, audience: str) -> None:
+    for budget in (None, *BUDGETS.values()):
+        lines = hostile(HOSTILE[kind], n_x=12, budget=budget).to_text(audience=audience).split("\n")
+        assert len(lines) <= {"public": 24, "internal": 40}[audience]
+        assert max(map(text_view.cells, lines)) <= 80
+        assert all(character.isprintable() for line in lines for character in line)
+        # Nothing is lost to make room: the table, the plain words and the warnings are all there.
+        assert any(line.startswith("local DP of the public") for line in lines)
+        assert any(line.startswith("In plain words") for line in lines)
+        assert any(line.startswith("Keeps") for line in lines)
+        assert lines[-1].startswith("! ")
+        assert "SEEDED" in lines[0]
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str) -> None:
+    groups = [[f"{role}{i:02d}{HOSTILE[kind]}" for i in range(20)] for role in "sxk"]
+    rows = [[tuple(f"{value}{HOSTILE[kind]}" for _ in range(20)) for value in "ab"] for _ in groups[:2]]
+    joint = sz.JointDistribution(
+        np.full((2, 2), 0.25),
+        *(sz.alphabet.Alphabet(names, symbols) for names, symbols in zip(groups, rows, strict=False)),
+        4,
+    )
+    facts = ReleaseFacts(kept=tuple(groups[2]), warnings=(HOSTILE[kind],))
+    channel = sz.Channel.identity(2, joint.public)
+    report = LeakageReport.measure(joint, channel, sz.AlphaLiftBudget(1.2345, 0.123456, 0.654321), facts=facts)
+    text = report.to_text(audience=audience)
+    assert len(text.split("\n")) <= {"public": 24, "internal": 40}[audience]
+    assert max(map(text_view.cells, text.split("\n"))) <= 80
+    assert " nats)." in text
+    assert "and 38 more" in " ".join(text.split())
+    assert len(report.to_html(audience=audience).encode()) < 1_000_000
+
+
+def test_a_common_report_fits_without_dropping_warnings() -> None:
+    lines = secretive().to_text(audience="public").splitlines()
+    assert len(lines) <= 24
+    assert sum(line.startswith("!") for line in lines) == 3
+    assert not any("more warnings: see" in line for line in lines)
+    assert secretive().to_text(audience="public").isascii()
+
+
+def test_hidden_characters_show_and_different_names_stay_different() -> None:
+    assert text_view.clip("a\nb\u202e\x1b[0m", 80) == r"a\nb\u202e\x1b[0m"
+    assert text_view.clip("a\nb", 80) != text_view.clip(r"a\nb", 80)
+    assert text_view.clip("naïve 漢 👍", 80) == "naïve 漢 👍"
+    assert text_view.clip("n" * 100, 10) == "nnnnnnn..."
+    assert text_view.clip("n" * 10, 10) == "n" * 10
+    assert text_view.cells(text_view.clip("漢" * 100, 10)) <= 10
+
+
+@given(st.text(max_size=60), st.integers(3, 40))
+def test_clipped_text_fits_and_hides_nothing(name: str, limit: int) -> None:
+    shown = text_view.clip(name, limit)
+    assert text_view.cells(shown) <= limit
+    assert shown.isprintable()
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_page_with_hostile_names_runs_nothing_loads_nothing_and_stays_small(kind: str, audience: str) -> None:
+    page = hostile(HOSTILE[kind], n_x=300).to_html(audience=audience)
+    parsed = Page(page)
+    assert len(page.encode()) < 1_000_000
+    assert {tag for tag, _ in parsed.tags} <= TAGS
+    names = {name for _, attributes in parsed.tags for name in attributes}
+    assert names <= {"lang", "charset", "http-equiv", "content", "name", "class", "scope", *DRAWING}
+    assert not re.search(r"https?:|url\(|@import|javascript:", page.replace(HOSTILE[kind], ""))
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b\x1b]", page)
+
+
+def test_page_of_ten_thousand_symbols_lists_two_hundred_and_counts_the_rest() -> None:
+    report = hostile("n" * 2_000, n_x=10_000)
+    page = report.to_html()
+    assert len(page.encode()) < 1_000_000
+    assert "24 of 10000 symbols" in page
+    assert "16 of 10000 symbols" in page
+    assert "200 of 10000" in page
+    assert "other 9800" in page
+    assert len(report.to_dict()["symbols"]) == 10_000
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_page_is_a_document_of_its_own_with_labelled_tables(audience: str) -> None:
+    page = secretive().to_html(audience=audience)
+    assert page.startswith("<!doctype html>")
+    parsed = Page(page)
+    attributes = dict(reversed(parsed.tags))
+    assert attributes["html"]["lang"] == "en"
+    policy = [found["content"] for tag, found in parsed.tags if found.get("http-equiv") == "Content-Security-Policy"]
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'"]
+    assert all("scope" in found for tag, found in parsed.tags if tag == "th")
+    words = " ".join(" ".join(parsed.words).split())
+    for promise in ("fresh noise", "released untouched", "not differential privacy", "describe a law"):
+        assert promise in words
+    assert ("Released symbols" in words) is (audience == "internal")
+
+
+def test_notebook_fragment_brings_no_shell_and_styles_nothing_outside() -> None:
+    fragment = measured()._repr_html_()
+    assert not {tag for tag, _ in Page(fragment).tags} & {"html", "head", "body", "meta", "title"}
+    style = re.sub(r"@media[^{]*", "", fragment.split("<style>")[1].split("</style>")[0])
+    selectors = re.findall(r"([^{}]+)\{", style)
+    assert selectors
+    assert all(part.strip().startswith(".sanitize-report") for s in selectors for part in s.split(",") if part.strip())
+
+
+@pytest.mark.parametrize("kind", BUDGETS)
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_every_kind_of_budget_is_put_in_words_and_in_numbers(kind: str, audience: str) -> None:
+    budget = BUDGETS[kind]
+    report = measured(budget=budget)
+    fields = {name: float(value) for name, value in vars(budget).items()}
+    assert report.to_dict(audience=audience)["verdict"]["budget"] == {"type": type(budget).__name__, **fields}
+    expected = {
+        "lift": ["between -1.5 and 0.5 nats", "less than 0.223 or more than 1.65 times"],
+        "ldp": ["1-LDP of the sensitive columns", "more than 2.72 times"],
+        "l1": ["l1-lift at most 0.6487, l1-lift of the inverse at most 1.718"],
+        "chi2": ["chi2-lift at most 0.4208, chi2-lift of the inverse at most 2.952"],
+        "alpha": ["alpha-lift of order 2 at most 1.649", "of the inverse at most 2.718"],
+    }
+    for words in expected[kind]:
+        assert words in budget_words(budget)
+        assert words in " ".join(report.to_text(audience=audience).split())
+        assert words in report.to_html(audience=audience)
+
+
+@pytest.mark.parametrize("kind", BUDGETS)
+def test_a_side_without_a_bound_is_left_out_of_the_words(kind: str) -> None:
+    sides = {name: math.inf for name in vars(BUDGETS[kind]) if name != "alpha"}
+    assert budget_words(dataclasses.replace(BUDGETS[kind], **sides)).startswith("no limit")
+    if kind != "ldp":
+        for side in ("lower", "upper"):
+            words = budget_words(dataclasses.replace(BUDGETS[kind], **{side: math.inf}))
+            assert "inf" not in words
+            assert "no limit" not in words
+    assert "e+" not in budget_words(sz.LiftBudget(lower=1, upper=2))
+    assert budget_words(sz.LiftBudget(lower=1, upper=1e6)).endswith("more than inf times as likely")
+    assert "between 0 and 0 nats" in budget_words(sz.LiftBudget(0, 0))
+
+
+def test_without_a_budget_the_report_only_measures() -> None:
+    report = measured()
+    assert report.ok
+    assert report.to_dict()["verdict"]["budget"] is report.to_dict()["verdict"]["worst_excess"] is None
+    assert {row["excess"] for row in report.to_dict()["symbols"]} == {None}
+    assert {row["bound"] for row in report.to_dict()["measures"]} == {None}
+    assert "no budget: this report only measures" in report.to_text(audience="public")
+
+
+def test_a_budget_of_somebody_elses_making_shows_its_type_and_numbers_only() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class HouseRule:
+        limit: float = 0.25
+        note: str = SENSITIVE_CANARY
+
+        def excess(self, released: sz.JointDistribution) -> Any:
+            return np.full(len(released.public), -self.limit)
+
+    document = measured(budget=HouseRule()).to_dict(audience="public")
+    assert document["verdict"]["budget"] == {"type": "HouseRule", "limit": 0.25}
+    assert "limits of HouseRule; margin 0.25" in measured(budget=HouseRule()).to_text()
+
+
+def test_mixed_kinds_of_figures_are_said_line_by_line() -> None:
+    report = measured(budget=BUDGETS["lift"])
+    assert "measure (all exact)" in report.to_text()
+    changed = tuple(dataclasses.replace(m, kind="estimate") if m.name == "sibson_2" else m for m in report.measures)
+    mixed = dataclasses.replace(report, measures=changed)
+    assert "measure (exact if not marked)" in mixed.to_text()
+    assert re.findall(r"(\w+) information.* nats est\.\n", mixed.to_text()) == ["Sibson"]
+    assert mixed.to_html().count("(estimate)") == 1
+
+
+def test_frames_hold_the_three_tables_of_the_report() -> None:
+    report = measured(budget=BUDGETS["lift"], kept=("age",))
+    tables = {name: report.to_frame(name) for name in ("measures", "symbols", "columns")}
+    assert all(isinstance(table, pd.DataFrame) for table in tables.values())
+    assert tables["measures"].set_index("name").loc["maximal_leakage", "after"] == pytest.approx(math.log(1.3))
+    assert tables["symbols"]["probability"].sum() == pytest.approx(1)
+    assert tables["symbols"]["max_log_lift"].max() == pytest.approx(math.log(1.6))
+    assert tables["columns"].values.tolist() == [
+        ["s", "sensitive"],
+        ["x", "released through the channel"],
+        ["age", "kept as it is"],
+    ]
+
+
+def test_unknown_tables_and_audiences_are_refused_by_name() -> None:
+    report = measured()
+    with pytest.raises(InvalidParameter, match=r"table must be .*'rows'"):
+        report.to_frame("rows")
+    for view in (report.to_dict, report.to_json, report.to_text, report.to_html):
+        with pytest.raises(InvalidParameter, match=r"audience must be .*'press'"):
+            view(audience="press")
+
+
+@pytest.mark.parametrize("view", ["to_json", "to_html"])
+def test_written_file_is_whole_private_and_leaves_no_other_behind(view: str, tmp_path: Path) -> None:
+    report = hostile("zoë \u202e")
+    path = tmp_path / "report"
+    path.write_text("old")
+    written = getattr(report, view)(path)
+    assert path.read_bytes().decode("utf-8") == written == getattr(report, view)()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+    getattr(report, view)(str(path), audience="public")
+    assert SENSITIVE_CANARY not in path.read_text(encoding="utf-8")
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "folder", tmp_path / "absent" / "report.json"):
+        with pytest.raises(TargetError, match="cannot write the report"):
+            measured().to_json(path)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@st.composite
+def lawful(draw: st.DrawFn) -> tuple[LeakageReport, sz.LiftBudget]:
+    """Random law and channel, and the tightest lift budget they meet (or a looser one)."""
+    n_s, n_x, n_y = (draw(st.integers(2, 5)) for _ in range(3))
+    weight = st.integers(0, 20)
+    pmf = np.array(draw(st.lists(weight, min_size=n_s * n_x, max_size=n_s * n_x)), float).reshape(n_s, n_x)
+    pmf[:, 0] += 1
+    pmf[0] += 1
+    kernel = np.array(draw(st.lists(weight, min_size=n_x * n_y, max_size=n_x * n_y)), float).reshape(n_x, n_y)
+    kernel[:, 0] += 1
+    joint = sz.JointDistribution.from_matrix(pmf / pmf.sum())
+    channel = sz.Channel.from_matrix(kernel / kernel.sum(axis=1, keepdims=True))
+    released = joint.release(channel)
+    slack = draw(st.sampled_from([0.0, 0.1, 1.0]))
+    lower = max(0.0, -float(sz.lifts.min_log_lift(released).min())) + slack
+    upper = max(0.0, float(sz.lifts.max_log_lift(released).max())) + draw(st.sampled_from([0.0, 0.1, 1.0]))
+    budget = sz.LiftBudget(lower=lower, upper=upper)
+    return LeakageReport.measure(joint, channel, budget), budget
+
+
+@given(lawful())
+def test_implied_bounds_hold_for_every_law_and_channel_within_a_lift_budget(
+    case: tuple[LeakageReport, sz.LiftBudget],
+) -> None:
+    report, budget = case
+    assert report.ok
+    bounded = {m.name: (m.after, m.bound) for m in report.measures if m.bound is not None}
+    assert {"mutual_information", "chi2_divergence", "total_variation", "max_log_lift"} <= set(bounded)
+    for name, (after, bound) in bounded.items():
+        assert bound == implied_bounds(budget)[name]
+        if name == "min_log_lift":
+            assert after >= bound - 1e-9
+        else:
+            assert after <= bound + 1e-9, name
+
+
+def test_bounds_that_replace_the_printed_ones_are_attained() -> None:
+    # S is uniform on three letters; each y has lift 5/4 on two of them and 1/2 on the third. The printed
+    # bounds, which use (e**upper - 1) only, would be 1/16, 1/4 and 1/8.
+    pmf = (np.full((3, 3), 1.25) - 0.75 * np.eye(3)) / 9
+    report = measured(pmf, budget=sz.LiftBudget(lower=math.log(2), upper=math.log(1.25)))
+    assert report.ok
+    found = {m.name: m for m in report.measures}
+    for name, value in (("chi2_divergence", 1 / 8), ("l1_lift", 1 / 3), ("total_variation", 1 / 6)):
+        assert found[name].after == pytest.approx(value, abs=1e-12)
+        assert found[name].bound == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("module", ["sanitize.report._report", "sanitize.report._curve"])
+def test_examples_in_the_docstrings_run(module: str) -> None:
+    result = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+    assert result.attempted > 0

@@ -1,0 +1,155 @@
+"""What the tests of Dask and Spark share: a source of many row groups, its release on one machine, and faults."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sanitize as sz
+import sanitize.parquet
+from sanitize.channel import Channel
+from sanitize.transformers import SubsetMerging
+
+ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult.parquet"
+KEY = bytes(range(100, 132))
+COLUMNS = ["income", "education", "occupation", "age"]
+TASK_ROWS = 800_000
+REPEATS = (20, 3, 27)  # 50 in all, in files of unequal size
+
+
+def merging(upper: float = 0.5, **settings: Any) -> SubsetMerging:
+    """A sanitizer whose output has text columns and a number drawn inside its bin."""
+    settings = {"public": ["education", "occupation", "age"], "bins": {"age": [0, 25, 40, 60, 100]}, **settings}
+    return SubsetMerging(sz.LiftBudget(math.inf, upper), sensitive="income", **settings)
+
+
+def make_source(folder: Path) -> Path:
+    """Adult, 50 times, in three files of several row groups; an empty one, too."""
+    if not ADULT.is_file():
+        pytest.skip("adult.parquet of the shared tables is not on this machine")
+    adult = pq.read_table(ADULT, columns=COLUMNS).replace_schema_metadata(None)
+    source = folder / "source"
+    (source / "deep").mkdir(parents=True)
+    for number, repeats in enumerate(REPEATS):
+        table = pa.concat_tables([adult] * repeats)
+        path = source / ("deep" if number == 1 else ".") / f"{number}.parquet"
+        pq.write_table(table, path, row_group_size=50_000 if number == 1 else 190_000)
+    pq.write_table(adult.slice(0, 0), source / "none.parquet")
+    return source
+
+
+@dataclass(frozen=True)
+class Single:
+    """A release on one machine, to compare with."""
+
+    sanitizer: SubsetMerging
+    rows: pa.Table
+
+
+def release_alone(source: Path, target: Path, rows: str) -> Single:
+    sanitizer = merging()
+    sz.privatize_parquet(source, target, sanitizer, rows=rows, key=KEY)
+    return Single(sanitizer, rows_of(target))
+
+
+def rows_of(target: Path) -> pa.Table:
+    """All rows, the parts one after another."""
+    parts = sorted(target.iterdir()) if target.is_dir() else [target]
+    assert all(part.name.startswith("part-") for part in parts) or len(parts) == 1
+    return pa.concat_tables([pq.read_table(part) for part in parts])
+
+
+def assert_same(target: Path, sanitizer: SubsetMerging, single: Single) -> None:
+    """Same channel bit for bit, same report, same rows in the same order."""
+    assert sanitizer.channel_ == single.sanitizer.channel_
+    assert sanitizer.report_.to_json() == single.sanitizer.report_.to_json()
+    assert rows_of(target).equals(single.rows)
+
+
+WIDE = sz.LiftBudget(math.inf, math.inf)
+
+
+def two_ledgers(folder: Path, source: Path) -> tuple[Path, Path]:
+    """A ledger with one release of the source, and a copy of it: their digests have the same salt."""
+    ledger, copy = folder / "alone.ledger", folder / "engine.ledger"
+    first = SubsetMerging(sz.LiftBudget(math.inf, 0.3), sensitive="income", public="education", release="label")
+    sz.parquet.plan_parquet(source, first)
+    sz.Ledger(ledger, WIDE).record(source, first)
+    shutil.copy(ledger, copy)
+    return ledger, copy
+
+
+def book_of(ledger: Path) -> dict[str, Any]:
+    """What the file of a ledger says, but for the random numbers of its entries."""
+    state: dict[str, Any] = json.loads(ledger.read_text())
+    for entry in state["releases"]:
+        del entry["number"]
+    return state
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+def make_leaky(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the mechanism design a channel over its budget."""
+    monkeypatch.setattr(
+        "sanitize.transformers._merging.subset_merging",
+        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+    )
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """Work whose second task ends badly the first time, after its file is written."""
+
+    work: Any
+    marker: Path
+    fault: str
+
+    def __call__(self, item: Any) -> Any:
+        outcome = self.work(item)
+        if item.number == 1 and not self.marker.exists():
+            self.marker.touch()
+            if getattr(self.work, "folder", None):
+                (self.work.folder / ".part-00001.parquet.0bad.tmp").write_bytes(b"what a killed worker leaves")
+            if self.fault == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise OSError("the network is away for a moment")
+        return outcome
+
+
+def with_faults(monkeypatch: pytest.MonkeyPatch, engine: type, folder: Path, fault: str, names: set[str]) -> None:
+    """Let one task of each of these passes fail the first time."""
+    run = engine.run
+
+    def faulty(self: Any, work: Any, items: Any, name: str) -> Any:
+        return run(self, Faulty(work, folder / f"failed-{name}", fault) if name in names else work, items, name)
+
+    monkeypatch.setattr(engine, "run", faulty)
+
+
+def interrupted_after(monkeypatch: pytest.MonkeyPatch, engine: type, name: str) -> list[Any]:
+    """Interrupt the asking machine when the tasks of a pass have done their work; gives what they ran."""
+    run = engine.run
+    ran: list[Any] = []
+
+    def interrupted(self: Any, work: Any, items: Any, given: str) -> Any:
+        outcome = run(self, work, items, given)
+        if given == name:
+            ran.append((work, items[0]))
+            raise KeyboardInterrupt
+        return outcome
+
+    monkeypatch.setattr(engine, "run", interrupted)
+    return ran
