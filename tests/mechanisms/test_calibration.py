@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sanitize.mechanisms._calibration import ROUNDING, root
 
 from sanitize.capacity import channel_capacity
 from sanitize.errors import InvalidParameter
@@ -53,6 +54,19 @@ def test_calibration_inverts_the_capacity_on_the_private_side(n, share):
     found = randomized_response_capacity(n, calibrate_randomized_response(n, budget))
     assert found <= budget
     assert found == pytest.approx(budget, rel=1e-11, abs=0)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-13, 1e-9])
+@pytest.mark.parametrize("target", [-400.0, -3.0, 0.7])
+def test_a_calibrated_parameter_is_checked_where_the_figure_jumps(noise, target):
+    """As under other arithmetic: the root of a figure that wavers by more than the root's own digits."""
+
+    def off(parameter):
+        return 2 * (parameter - target) + noise * math.cos(1e15 * parameter)
+
+    found = root(off, target - 1, target + 2)
+    assert off(found) <= -ROUNDING
+    assert off(found) >= -1e-12 - 4 * noise - 1e-14 * abs(target)
 
 
 def test_the_last_digits_below_log_n_are_met():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# A root is known to a few units in the last place; it is moved this share to the private side.
-ROOT_MARGIN = 1e-13
+# Share by which a figure may come out larger in another machine's arithmetic: a calibration stays below by it.
+ROUNDING = 1e-13
 # Capacities below this are held to be 0: the squares that they come from leave the range of doubles.
 NOTHING = 1e-290
 
@@ -98,7 +99,7 @@ def calibrate_randomized_response(n: int, capacity: float) -> float:
         return math.inf
     if capacity < NOTHING:
         return 0.0
-    entropy = math.log(n) - capacity
+    entropy = math.nextafter(math.log(n), math.inf) - capacity  # the logarithm may be rounded down
 
     def off(log_epsilon: float) -> float:
         epsilon = math.exp(log_epsilon)
@@ -144,10 +145,19 @@ def capacity_randomized_response(n: int, capacity: float) -> Channel:
     return Channel.identity(int(n)) if math.isinf(epsilon) else randomized_response(n, epsilon)
 
 
-def root(off: Callable[[float], float], low: float, high: float) -> float:
-    """Root of an increasing function of the logarithm of a parameter, moved to the private (lower) side."""
-    found: float = brentq(off, low, high, xtol=1e-15, rtol=1e-15)
-    return found - ROOT_MARGIN
+def root(off: Callable[[float], float], low: float, high: float, rounding: float = ROUNDING) -> float:
+    """Parameter, as a logarithm, at which log(figure / budget) is at most -rounding: checked, not only solved for.
+
+    A root is found to the last digits of the parameter only, and a figure that rounding or an early stop makes
+    jump has none; so the parameter is moved to the private (lower) side until its own figure fits.
+    """
+    off = cache(off)
+    found: float = brentq(lambda parameter: off(parameter) + rounding, low, high, xtol=rounding / 8, rtol=1e-15)
+    step = rounding / 8
+    while off(found) > -rounding:
+        found -= step
+        step *= 2
+    return found
 
 
 def check_size(name: str, value: object) -> int:

@@ -95,7 +95,7 @@ def calibrate_exponential(k: int, capacity: float) -> float:
         return math.inf
     if capacity < NOTHING:
         return 0.0
-    entropy = math.log(k) - capacity
+    entropy = math.nextafter(math.log(k), math.inf) - capacity  # the logarithm may be rounded down
 
     def off(log_rate: float) -> float:
         rate = math.exp(log_rate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -29,6 +30,8 @@ _FAR = 40.0
 _MOST_NATS = 3.0
 # Up to about this amplitude the best input on [-A, A] is one of the two ends.
 _TWO_POINTS = 1.665
+# A capacity is an integral of up to A²/2 = 800 nats: another machine's sum of it may be this share larger.
+_ROUNDING = 1e-12
 
 
 def gaussian_noise_variance(
@@ -82,11 +85,11 @@ def gaussian_noise_variance(
     if epsilon < NOTHING:
         return math.inf
     if method == "closed_form":
-        return t * t / math.expm1(2 * epsilon) if epsilon < 350 else 0.0
+        return _variance(t, math.sqrt(math.expm1(2 * epsilon)) if epsilon < 350 else math.exp(350))
     if known is not None and epsilon >= math.log(len(known)):
         return 0.0
     amplitude = _interval_amplitude(epsilon) if known is None else _known_amplitude(known / t, epsilon)
-    return (t / amplitude) ** 2
+    return _variance(t, amplitude)
 
 
 def gaussian_channel(
@@ -149,8 +152,9 @@ def gaussian_channel(
         deviation = 0.0
     else:
         deviation = math.sqrt(gaussian_noise_variance(half_range, epsilon, method, values=known))
-    beyond = math.ceil(reach * deviation / step)
-    n_points = 2 * beyond + math.ceil((x[-1] - x[0]) / step - 1e-9) + 1
+    spans = reach * deviation / step, (x[-1] - x[0]) / step - 1e-9
+    beyond, between = (math.ceil(min(span, _MOST_CELLS)) for span in spans)
+    n_points = 2 * beyond + between + 1
     if n_points * len(x) > _MOST_CELLS:
         raise InvalidParameter(
             f"the channel would have {len(x)} x {n_points} entries, more than 2^24; take a larger step or a "
@@ -179,6 +183,12 @@ def _cells(edges: NDArray[np.float64]) -> NDArray[np.int64]:
     return lifted
 
 
+def _variance(half_range: float, amplitude: float) -> float:
+    """N = (T/A)², rounded up: some noise is left where the square is too small for a double."""
+    deviation = half_range / amplitude
+    return max(deviation * deviation * (1 + 8 * sys.float_info.epsilon), sys.float_info.min)
+
+
 def _interval_amplitude(epsilon: float) -> float:
     """Largest A with C(A) <= ε, between the input of bounded power and the uniform one."""
     if epsilon > _MOST_NATS:
@@ -192,7 +202,7 @@ def _interval_amplitude(epsilon: float) -> float:
     def off(log_amplitude: float) -> float:
         return math.log(amplitude_capacity(math.exp(log_amplitude)).upper / epsilon)
 
-    return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high)))
+    return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high), _ROUNDING))
 
 
 def _known_amplitude(units: NDArray[np.float64], epsilon: float) -> float:
@@ -205,11 +215,11 @@ def _known_amplitude(units: NDArray[np.float64], epsilon: float) -> float:
 
     low = math.log(math.expm1(2 * epsilon)) / 2 - 1e-6
     high = low + 1
-    while off(high) < 0:
+    while off(high) < -_ROUNDING:
         high += 1
         if math.exp(high) * np.diff(units).min() > _FAR:
             return math.exp(high - 1)
-    return math.exp(root(off, low, high))
+    return math.exp(root(off, low, high, _ROUNDING))
 
 
 def _known(values: ArrayLike, half_range: float) -> NDArray[np.float64]:
