@@ -30,13 +30,15 @@ PAPER_TABLE = """
 8     0.997/0.996  1.000/1.000  1.000/1.000
 """
 N_LAWS = 100
+# A tight budget takes most of the time: its means have a standard error of 0.01 then.
+N_LAWS_BELOW_ONE = 30
 
 
 @pytest.mark.parametrize("line", PAPER_TABLE.strip().splitlines(), ids=lambda line: f"eps={line.split()[0]}")
 def test_paper_table(line):
     eps, *cells = line.split()
     rng = np.random.default_rng(12)
-    laws = [uniform_law(17, 5, rng) for _ in range(N_LAWS)]
+    laws = [uniform_law(17, 5, rng) for _ in range(N_LAWS if float(eps) >= 1 else N_LAWS_BELOW_ONE)]
     for share, cell in zip((0.35, 0.5, 0.65), cells, strict=True):
         budget = LiftBudget.from_ldp(float(eps), share)
         means = [
