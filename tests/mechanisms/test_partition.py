@@ -123,7 +123,7 @@ def test_never_worse_than_greedy_and_within_the_budget(budget, n_x):
 
 # [ZDS] §III: means over laws with |X| = 17, |S| = 5, min-lift share 1/2: local search, optimum.
 MEANS = {0.5: (0.637, 0.673), 1: (0.765, 0.779), 2: (0.852, 0.854), 4: (0.940, 0.941)}
-N_LAWS = 6
+N_LAWS = 3
 # Standard deviations of one law, about; the means of a few laws lie within four standard errors.
 SPREAD = {0.5: 0.06, 1: 0.04, 2: 0.025, 4: 0.015}
 
