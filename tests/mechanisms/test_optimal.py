@@ -327,7 +327,7 @@ def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
 def test_repaired_prices_bound_the_optimum_at_any_time():
     rng = np.random.default_rng(16)
     repaired = []
-    for joint, budget in instances(60, 16):
+    for joint, budget in instances(20, 16):
         polytope = ResponsePolytope.outer(sz.lift(joint), budget)
         v = vertices_by_double_description(joint, budget)
         optimum = entr(joint.p_x).sum() - brute_force(joint, budget)
@@ -340,7 +340,7 @@ def test_repaired_prices_bound_the_optimum_at_any_time():
                 ).bound
                 assert mu @ joint.p_x + bound <= optimum + 1e-9
             repaired.append(bound > min(0.0, (entr(v).sum(axis=1) - v @ mu).min()) + 1e-3)
-    assert sum(repaired) > 40, "cuts of single prices should often cost less than a cut of all"
+    assert sum(repaired) > 13, "cuts of single prices should often cost less than a cut of all"
 
 
 EXTREME = [
@@ -354,7 +354,7 @@ EXTREME = [
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
     rng = np.random.default_rng(6)
-    for zeros in (0.0, 0.3, 0.6):
+    for zeros in (0.0, 0.6):
         joint = uniform_law(7, 3, rng, zeros)
         channel = mechanism(joint, budget)
         report = LeakageReport.measure(joint, channel, budget)
@@ -369,8 +369,8 @@ def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
 @pytest.mark.parametrize("kind", ["all cells far apart", "columns far apart", "one rare sensitive symbol"])
 def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind):
     rng = np.random.default_rng(8)
-    stalled = 0
-    for _ in range(60):
+    stalled, n_laws = 0, 20 if kind == "all cells far apart" else 60  # these take ten times as long
+    for _ in range(n_laws):
         n_s, n_x = rng.integers(2, 6), rng.integers(2, 9)
         cells = rng.random((n_s, n_x))
         if kind == "all cells far apart":
@@ -385,7 +385,7 @@ def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind)
         assert budget.excess(joint.release(response.channel)).max() <= 1e-9
         assert response.utility <= response.bound <= entr(joint.p_x).sum() + 1e-12
         stalled += response.status == "stalled"
-    assert stalled < 60
+    assert stalled < n_laws
 
 
 @given(matrices(), st.sampled_from(EXTREME), st.sampled_from(MECHANISMS))
