@@ -85,6 +85,7 @@ def spark(tmp_path_factory, log):
             SparkSession.builder.master("local[2,3]")
             .config("spark.ui.enabled", "false")
             .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.with_suffix('.properties')}")
+            .config("spark.sql.shuffle.partitions", "3")  # 200 tasks else, wherever rows are ordered
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
             .getOrCreate()
