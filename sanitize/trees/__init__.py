@@ -1,0 +1,13 @@
+"""Trees over whole tables: cells of rows that are alike, and blocks that are within a budget.
+
+Binary trees over public columns as they come, learned so that the cells keep what the columns say. Mechanisms then
+release the blocks, or mix the cells of each block (`sanitize.mechanisms`).
+"""
+
+from sanitize.trees._grow import GrownTree, grow
+from sanitize.trees._hierarchies import read_hierarchy
+from sanitize.trees._levels import Levels
+from sanitize.trees._profiles import Profiles
+from sanitize.trees._tree import Tree
+
+__all__ = ["GrownTree", "Levels", "Profiles", "Tree", "grow", "read_hierarchy"]

@@ -1,0 +1,294 @@
+"""From a table to its tree: preparation, growth, and the tree as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.trees._growth import Node, grow_blocks, grow_cells, leaves
+from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
+from sanitize.trees._levels import Levels
+from sanitize.trees._profiles import Profiles
+from sanitize.trees._splits import Splitter
+from sanitize.trees._tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.budgets import Budget
+    from sanitize.trees._hierarchies import Hierarchy
+
+MOST_CELLS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class GrownTree:
+    """A tree and what the rows it was grown from say about its cells.
+
+    Attributes
+    ----------
+    tree : Tree
+    cells : ndarray of int, shape (n,)
+        Cell of each row.
+    profiles : Profiles
+        What each cell holds of each column whose information is to be kept.
+    """
+
+    tree: Tree
+    cells: NDArray[np.int32]
+    profiles: Profiles
+
+
+def grow(
+    table: Mapping[str, Any],
+    secrets: ArrayLike,
+    budget: Budget | None,
+    *,
+    weights: Mapping[str, float] | None = None,
+    min_rows: int = 200,
+    min_cell_rows: int = 20,
+    max_cells: int = 4096,
+    max_block_cells: int | None = 32,
+    hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
+    target: str | None = None,
+    rows: NDArray[np.bool_] | None = None,
+) -> GrownTree:
+    """Learn cells and blocks over all columns of a table, as they come.
+
+    Best first from the root: a split is allowed while both sides are within the budget and hold ``min_rows``, and the
+    one is taken that keeps most, Σ_j w_j (n H(X_j) - n_L H_L(X_j) - n_R H_R(X_j)) / H(X_j). Nodes without an allowed
+    split are the blocks. Splits inside blocks do not look at S. The same table gives the same tree, in whatever order
+    its rows come.
+
+    Parameters
+    ----------
+    table : mapping of name to column
+        Public columns: numbers, dates, times, text, booleans; missing is a value.
+    secrets : array-like of int, shape (n,)
+        Number of the sensitive symbol of each row, from 0.
+    budget : Budget or None
+        What a block may leak; None makes one block of all rows, so that no split looks at S.
+    weights : mapping of name to float, optional
+        Of each column's information, >= 0; 1 where there is none.
+    min_rows, min_cell_rows : int
+        Least rows of a block and of a cell.
+    max_cells : int
+        Most cells in all; there are never fewer than blocks.
+    max_block_cells : int, optional
+        Most cells of a block.
+    hierarchies : mapping of name to hierarchy, optional
+        Ancestors of each value, nearest first, or the path of a CSV file in ARX's format. Such a column is only
+        split into one value or one node of the hierarchy, and the rest.
+    target : str, optional
+        Public column whose information alone is kept.
+    rows : ndarray of bool, shape (n,), optional
+        Rows that may be looked at; all by default. Cells are given for all of them.
+
+    Returns
+    -------
+    GrownTree
+
+    Raises
+    ------
+    ColumnError, InvalidParameter
+        If a column or a parameter is not as described; the message names it.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> secrets = (df["survived"] == df["survived"].iloc[0]).to_numpy().astype(int)
+    >>> grown = grow({name: df[name] for name in ("class", "sex", "age")}, secrets, sz.LiftBudget.symmetric(0.7))
+    >>> grown.tree.n_blocks <= grown.tree.n_cells
+    True
+    """
+    _check_whole(min_rows=min_rows, min_cell_rows=min_cell_rows, max_cells=max_cells, max_block_cells=max_block_cells)
+    names = list(table)
+    if not names:
+        raise ColumnError("a tree needs at least one public column")
+    codes = _check_secrets(secrets)
+    seen = np.flatnonzero(np.ones(len(codes), bool) if rows is None else rows)
+    if not len(seen):
+        raise ColumnError("there are no rows to grow a tree from")
+    shares = _check_weights(weights, names)
+    ancestors = _check_names(hierarchies, names, "hierarchies")
+    if target is not None and target not in names:
+        raise ColumnError.absent(target, names)
+
+    columns, levels, entropies = _prepare(table, names, len(codes), seen, everyone=rows is None)
+    views = [
+        (j, view)
+        for j, name in enumerate(names)
+        if name in ancestors
+        for view in ancestor_views(columns[j], read_hierarchy(ancestors[name], name))
+    ]
+    measured = [names.index(target)] if target is not None else range(len(names))
+    scale = np.array([shares[names[j]] / entropies[j] if entropies[j] > 0 else 0.0 for j in measured])
+    splitter = _splitter(columns, levels[seen], views, scale, codes[seen], measured if target is not None else None)
+    root = Node(np.arange(len(seen)))
+    if budget is None:
+        root.block = 0
+        blocks = [root]
+    else:
+        blocks = grow_blocks(splitter, root, min_rows, _within(budget, codes[seen]))
+    grow_cells(splitter, blocks, min_cell_rows, max_cells, max_block_cells)
+    tree = _freeze(root, columns, views)
+    cells = np.empty(len(codes), np.int32)
+    if rows is None:
+        for number, cell in enumerate(leaves(root)):
+            cells[cell.rows] = number
+        cells = _in_node_order(root, tree)[cells]
+    else:
+        cells = tree.assign(table)
+    profiles = Profiles.count(cells[seen], levels[seen], columns, measured, scale, tree.n_cells)
+    return GrownTree(tree, cells, profiles)
+
+
+def _prepare(
+    table: Mapping[str, Any], names: list[str], n: int, seen: NDArray[np.intp], *, everyone: bool
+) -> tuple[list[Levels], NDArray[np.uint16], list[float]]:
+    columns, levels, entropies = [], np.empty((n, len(names)), np.uint16), []
+    for j, name in enumerate(names):
+        column = table[name]
+        if len(column) != n:
+            raise ColumnError(f"column {name!r} has {len(column)} rows, the secrets have {n}", name)
+        if everyone:
+            learned, levels[:, j], entropy = Levels.learn(column, name)
+        else:
+            learned, _, entropy = Levels.learn(_take(column, name, seen), name)
+            levels[:, j] = learned.encode(column)
+        columns.append(learned)
+        entropies.append(entropy)
+    return columns, levels, entropies
+
+
+def _take(column: Any, name: str, rows: NDArray[np.intp]) -> Any:
+    from sanitize._columns import as_arrow
+
+    return as_arrow(column, name).take(rows)
+
+
+def _splitter(
+    columns: list[Levels],
+    levels: NDArray[np.uint16],
+    views: list[tuple[int, NDArray[np.int64]]],
+    scale: NDArray[np.float64],
+    secrets: NDArray[np.int64],
+    target: list[int] | None,
+) -> Splitter:
+    """Splitter over the columns and the heights of their hierarchies."""
+    ordered = np.array([column.is_ordered for column in columns])
+    with_views = {j for j, _ in views}
+    grouped = np.array([j in with_views for j in range(len(columns))])
+    candidates = np.concatenate([levels, *(view[levels[:, [j]]].astype(np.uint16) for j, view in views)], axis=1)
+    sizes = [column.n_levels for column in columns] + [int(view.max()) + 1 for _, view in views]
+    one = np.ones(len(views), bool)
+    return Splitter(
+        candidates,
+        sizes,
+        np.concatenate([~grouped, ~one]),
+        np.concatenate([~ordered, one]),
+        scale,
+        secrets,
+        int(secrets.max()) + 1,
+        None if target is None else levels[:, target[0]].astype(np.int64),
+    )
+
+
+def _within(budget: Budget, secrets: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[np.bool_]]:
+    """Whether sets of rows, given by counts of their secrets (k, n_s), are within a budget."""
+    counts = np.bincount(secrets)
+    if not counts.all():
+        raise InvalidParameter("secrets must be numbered from 0 without gaps; some number has no row")
+    p_s = counts / counts.sum()
+
+    def allowed(part: NDArray[np.int64]) -> NDArray[np.bool_]:
+        lifts = (part / part.sum(axis=1, keepdims=True) / p_s).T
+        return ~(budget.excess_of(lifts, p_s) > 0)
+
+    return allowed
+
+
+def _freeze(root: Node, columns: list[Levels], views: list[tuple[int, NDArray[np.int64]]]) -> Tree:
+    """Tree whose nodes are numbered breadth-first, and whose ordered columns keep the thresholds that are used."""
+    nodes = [root]
+    sides: list[tuple[int, int]] = []
+    for node in nodes:  # which grows meanwhile
+        sides.append((len(nodes), len(nodes) + 1) if node.sides else (-1, -1))
+        nodes.extend(node.sides)
+    column = np.full(len(nodes), -1, np.int32)
+    left: list[NDArray[np.bool_]] = [np.zeros(0, bool)] * len(nodes)
+    for i, node in enumerate(nodes):
+        if node.split is not None:
+            j, own = node.split.column, node.split.left
+            if j >= len(columns):
+                j, view = views[j - len(columns)]
+                own = own[view]
+            column[i], left[i] = j, own
+    kept = []
+    for j, levels in enumerate(columns):
+        if not levels.is_ordered:
+            kept.append(levels)
+            continue
+        here = np.flatnonzero(column == j).tolist()
+        cuts = sorted({int(np.flatnonzero(~left[i])[0]) for i in here})
+        kept.append(levels.coarser(cuts))
+        begins = np.array([0, *(cut for cut in cuts if cut < len(levels.values)), levels.missing])
+        for i in here:
+            left[i] = left[i][begins[-len(kept[-1].values) - 1 :]]
+    block = np.array([node.block for node in nodes], np.int32)
+    n_rows = np.array([len(node.rows) for node in nodes], np.int64)
+    return Tree(tuple(kept), column, np.array(sides, np.int32).reshape(-1, 2), tuple(left), block, n_rows)
+
+
+def _in_node_order(root: Node, tree: Tree) -> NDArray[np.int32]:
+    """Number of each leaf, taken from left to right, among the cells of the tree."""
+    order, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        if tree.column[node] >= 0:
+            stack.extend(tree.sides[node][::-1].tolist())
+        else:
+            order.append(node)
+    return np.searchsorted(tree.cell_nodes, order).astype(np.int32)
+
+
+def _check_secrets(secrets: ArrayLike) -> NDArray[np.int64]:
+    codes = np.asarray(secrets)
+    if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer) or (codes < 0).any():
+        raise InvalidParameter("secrets must be one whole number >= 0 a row: the number of its sensitive symbol")
+    return codes.astype(np.int64)
+
+
+def _check_whole(**numbers: int | None) -> None:
+    for name, value in numbers.items():
+        if value is None and name == "max_block_cells":
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise InvalidParameter(f"{name} must be a whole number >= 1, got {value!r}")
+    if numbers["max_cells"] is not None and numbers["max_cells"] > MOST_CELLS:
+        raise InvalidParameter(f"max_cells must be at most {MOST_CELLS}, got {numbers['max_cells']}")
+
+
+def _check_weights(weights: Mapping[str, float] | None, names: list[str]) -> dict[str, float]:
+    given = _check_names(weights, names, "weights")
+    for name, value in given.items():
+        is_number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+        if not (is_number and 0 <= value < np.inf):
+            raise InvalidParameter(f"the weight of {name!r} must be a finite number >= 0, got {value!r}")
+    return {name: float(given.get(name, 1.0)) for name in names}
+
+
+def _check_names(given: Mapping[str, Any] | None, names: list[str], what: str) -> dict[str, Any]:
+    if given is None:
+        return {}
+    for name in given:
+        if name not in names:
+            raise InvalidParameter(f"{what}: no public column {name!r}; there are {', '.join(map(repr, names[:10]))}")
+    return dict(given)

@@ -1,0 +1,100 @@
+"""Best-first growth: blocks within the budget, then cells inside them that do not look at S."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sanitize.trees._splits import Split, Splitter
+
+
+@dataclass(eq=False)
+class Node:
+    """A box of rows while the tree grows.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Rows of the table that are in it.
+    block : int
+        Number of the block it lies in; -1 above all blocks.
+    split : Split, optional
+        How it is cut; None for a cell.
+    left, right : Node
+        Its two sides.
+    """
+
+    rows: NDArray[np.int64]
+    block: int = -1
+    split: Split | None = None
+    sides: list[Node] = field(default_factory=list)
+
+
+def grow_blocks(
+    splitter: Splitter, root: Node, least: int, allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+) -> list[Node]:
+    """Cut the root while both sides are allowed and hold ``least`` rows; the blocks, from left to right."""
+    _grow(splitter, [root], least, allowed, most=None, most_each=None)
+    blocks = leaves(root)
+    for number, block in enumerate(blocks):
+        block.block = number
+    return blocks
+
+
+def grow_cells(splitter: Splitter, blocks: list[Node], least: int, most: int, most_each: int | None) -> None:
+    """Cut blocks, without a look at S, into at most ``most`` cells in all and ``most_each`` in each of them."""
+    _grow(splitter, blocks, least, None, most=most, most_each=most_each)
+
+
+def leaves(root: Node) -> list[Node]:
+    """Nodes that are not cut, from left to right."""
+    found, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        if node.sides:
+            stack.extend(reversed(node.sides))
+        else:
+            found.append(node)
+    return found
+
+
+def _grow(
+    splitter: Splitter,
+    roots: list[Node],
+    least: int,
+    allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None,
+    most: int | None,
+    most_each: int | None,
+) -> None:
+    """Cut the node whose split gains most, again and again; ties go to the node that was there first."""
+    heap: list[tuple[float, int, Node, Split, int]] = []
+    n_nodes = 0
+
+    def offer(node: Node, root: int) -> None:
+        nonlocal n_nodes
+        split = splitter.best(node.rows, least, allowed)
+        if split is not None:
+            heapq.heappush(heap, (-split.gain, n_nodes, node, split, root))
+        n_nodes += 1
+
+    for number, root in enumerate(roots):
+        offer(root, number)
+    n_leaves, n_each = len(roots), [1] * len(roots)
+    while heap and (most is None or n_leaves < most):
+        _, _, node, split, root = heapq.heappop(heap)
+        if most_each is not None and n_each[root] >= most_each:
+            continue
+        n_leaves, n_each[root] = n_leaves + 1, n_each[root] + 1
+        goes_left = split.left[splitter.level(node.rows, split.column)]
+        node.split = split
+        node.sides = [Node(node.rows[goes_left], node.block), Node(node.rows[~goes_left], node.block)]
+        for side in node.sides:
+            offer(side, root)

@@ -1,0 +1,177 @@
+"""The best split of one node: histograms of every column given every candidate, in whole numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+# Steps that a column is cut into at a node, by its rows: what a split of few rows gains is not known finer.
+_STEPS = ((4000, 32), (150, 16), (0, 8))
+_AT_ONCE = 1 << 21  # cells counted in one call
+_DIGITS = 9  # of a gain that decide between candidates; below are rounding errors
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A node cut in two.
+
+    Attributes
+    ----------
+    gain : float
+        Information that it keeps, summed over the columns with their weights.
+    column : int
+    left : ndarray of bool, shape (n_levels,)
+        Levels of the column that go left.
+    """
+
+    gain: float
+    column: int
+    left: NDArray[np.bool_]
+
+
+class Splitter:
+    """Rows as levels, and what is asked of their splits.
+
+    The gain of a split is Σ_j w_j (n H(X_j) - n_L H_L(X_j) - n_R H_R(X_j)), with H in nats within the node.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (n, d)
+        Level of each row in each column.
+    sizes : sequence of int
+        Levels of each column.
+    by_threshold, by_value : ndarrays of bool, shape (d,)
+        Columns that are split at a level, and those that are split one level against the rest.
+    weights : ndarray of shape (k,), or (1,) with a target
+        Of the columns whose information is to be kept, divided by their entropies: the first k ones. The others
+        offer splits only.
+    secrets : ndarray of int, shape (n,)
+    n_secrets : int
+    target : ndarray of int, shape (n,), optional
+        Values of the one column whose information is to be kept; all columns by default.
+    """
+
+    def __init__(
+        self,
+        levels: NDArray[np.uint16],
+        sizes: list[int],
+        by_threshold: NDArray[np.bool_],
+        by_value: NDArray[np.bool_],
+        weights: NDArray[np.float64],
+        secrets: NDArray[np.int64],
+        n_secrets: int,
+        target: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.starts = np.concatenate([[0], np.cumsum(sizes)])
+        self.keys = (levels + self.starts[:-1]).astype(np.int32)
+        self.first = np.repeat(self.starts[:-1], sizes)
+        self.by_threshold, self.by_value, self.weights = by_threshold, by_value, weights
+        self.secrets, self.n_secrets = secrets, n_secrets
+        self.target = target
+        counts = np.arange(len(levels) + 1, dtype=np.float64)
+        self.n_log_n = counts * np.log(np.maximum(counts, 1))
+
+    def best(
+        self, rows: NDArray[np.int64], least: int, allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None
+    ) -> Split | None:
+        """Split that keeps most, both of whose sides hold ``least`` rows and are allowed; None where there is none.
+
+        Ties go to the lowest column, to thresholds before single values, and then to the lowest threshold.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        least : int
+        allowed : callable, optional
+            From counts of the secrets, shape (k, n_s), to whether each of these sets of rows may be a block.
+        """
+        m = len(rows)
+        if m < 2 * least:
+            return None
+        n_steps = next(steps for n_rows, steps in _STEPS if m >= n_rows)
+        step_of, steps = self._steps(rows, n_steps)
+        table, secrets = self._counted(rows, steps, n_steps)
+        if not table.size:
+            return None
+        total, all_secrets = table[0].sum(axis=0), secrets[0].sum(axis=0)
+        found = None
+        for single in (False, True):
+            side = table if single else np.cumsum(table, axis=1)
+            told = secrets if single else np.cumsum(secrets, axis=1)
+            n_left = told.sum(axis=2)
+            fits = (n_left >= least) & (m - n_left >= least)
+            fits &= (self.by_value if single else self.by_threshold)[:, None]
+            column, place = np.nonzero(fits)
+            if allowed is not None and len(column):
+                part = told[column, place]
+                may = allowed(part)
+                may[may] = allowed(all_secrets - part[may])
+                column, place = column[may], place[may]
+            if not len(column):
+                continue
+            gains = self._gains(side[column, place], total, n_left[column, place], m, n_steps)
+            k = int(np.argmax(gains))
+            if gains[k] > 0 and (found is None or (gains[k], -column[k]) > (found.gain, -found.column)):
+                j = int(column[k])
+                own = step_of[self.starts[j] : self.starts[j + 1]]
+                found = Split(float(gains[k]), j, own == place[k] if single else own <= place[k])
+        return found
+
+    def level(self, rows: NDArray[np.int64], column: int) -> NDArray[np.int64]:
+        """Level of these rows in one column."""
+        return self.keys[rows, column].astype(np.int64) - self.starts[column]
+
+    def _steps(self, rows: NDArray[np.int64], n_steps: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Step of each level of each column, shape (levels,), and of each row and column: about equally many rows."""
+        keys = self.keys[rows]
+        counts = np.bincount(keys.ravel(), minlength=self.starts[-1])
+        before = np.cumsum(counts) - counts
+        before -= before[self.first]
+        step_of = np.minimum((2 * before + counts) * n_steps // (2 * len(rows)), n_steps - 1)
+        return step_of, step_of[keys]
+
+    def _counted(
+        self, rows: NDArray[np.int64], steps: NDArray[np.int64], n_steps: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Counts by (column, its step, step of any column), and by (column, its step, secret)."""
+        d = steps.shape[1]
+        places = steps + np.arange(d) * n_steps
+        others = places[:, : len(self.weights)]
+        width = others.shape[1] * n_steps
+        if self.target is not None:
+            others, width = self.target[rows][:, None], self.target_size
+        table = np.empty((d, n_steps, width), np.int64)
+        if len(rows) * d * others.shape[1] <= _AT_ONCE:
+            keys = (places * width)[:, :, None] + others[:, None, :]
+            table[:] = np.bincount(keys.ravel(), minlength=d * n_steps * width).reshape(table.shape)
+        else:
+            for k in range(d):
+                keys = (steps[:, k] * width)[:, None] + others
+                table[k] = np.bincount(keys.ravel(), minlength=n_steps * width).reshape(n_steps, width)
+        told = places * self.n_secrets + self.secrets[rows][:, None]
+        secrets = np.bincount(told.ravel(), minlength=d * n_steps * self.n_secrets)
+        return table, secrets.reshape(d, n_steps, self.n_secrets)
+
+    @property
+    def target_size(self) -> int:
+        """Values of the target."""
+        return int(self.target.max()) + 1 if self.target is not None and len(self.target) else 1
+
+    def _gains(
+        self, left: NDArray[np.int64], total: NDArray[np.int64], n_left: NDArray[np.int64], m: int, n_steps: int
+    ) -> NDArray[np.float64]:
+        """Gain of each candidate, rounded so that the last digits decide nothing."""
+        f = self.n_log_n
+        width = self.target_size if self.target is not None else n_steps
+        mixed = (f[left] + f[total - left]).reshape(len(left), -1, width).sum(axis=2)
+        whole = f[total].reshape(-1, width).sum(axis=1)
+        gains = ((f[m] - f[n_left] - f[m - n_left])[:, None] + mixed - whole) @ self.weights
+        scale = 10.0 ** (_DIGITS - np.ceil(np.log10(max(float(np.abs(gains).max(initial=0.0)), 1e-300))))
+        return np.round(gains * scale) / scale

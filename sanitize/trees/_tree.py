@@ -1,0 +1,168 @@
+"""A tree over public columns as a frozen value: which cell any row is in, and which block a cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize.trees._labels import cell_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from sanitize.trees._levels import Levels
+
+_BATCH = 1 << 14  # rows that go down the tree together, so that their levels stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Binary tree whose leaves, the cells, are boxes of rows; every row, unseen ones included, is in exactly one.
+
+    S - X - cell - Y is a Markov chain, so what is certified for cells holds for whole rows. A value that was not
+    there when the tree was grown goes where its level goes: a number to its place, any other value to the side of
+    the rarest ones, and missing is a value like any other.
+
+    Attributes
+    ----------
+    columns : tuple of Levels
+        What is looked at of each column.
+    column : ndarray of int, shape (n_nodes,)
+        Column that each node is split by; -1 for a cell. Node 0 is the root.
+    sides : ndarray of int, shape (n_nodes, 2)
+        Nodes to the left and right; -1 for a cell.
+    goes_left : tuple of ndarray of bool
+        For each node the levels of its column that go left; empty for a cell.
+    block : ndarray of int, shape (n_nodes,)
+        Block that a node lies in; -1 above all blocks.
+    n_rows : ndarray of int, shape (n_nodes,)
+        Rows of the table it was grown from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sanitize.budgets import LiftBudget
+    >>> from sanitize.trees import grow
+    >>> rng = np.random.default_rng(0)
+    >>> table = {"age": rng.integers(18, 90, 400), "town": rng.choice(["A", "B", "C"], 400)}
+    >>> grown = grow(table, rng.integers(0, 2, 400), LiftBudget.symmetric(0.5), min_rows=50, min_cell_rows=20)
+    >>> bool((grown.tree.assign(table) == grown.cells).all())
+    True
+    """
+
+    columns: tuple[Levels, ...]
+    column: NDArray[np.int32]
+    sides: NDArray[np.int32]
+    goes_left: tuple[NDArray[np.bool_], ...]
+    block: NDArray[np.int32]
+    n_rows: NDArray[np.int64]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Public columns."""
+        return tuple(levels.name for levels in self.columns)
+
+    @cached_property
+    def cell_nodes(self) -> NDArray[np.int64]:
+        """Node of each cell, in ascending order."""
+        return np.flatnonzero(self.column < 0)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.cell_nodes)
+
+    @cached_property
+    def blocks(self) -> NDArray[np.int32]:
+        """Block of each cell, shape (n_cells,)."""
+        return self.block[self.cell_nodes]
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return int(self.blocks.max()) + 1
+
+    @property
+    def cell_rows(self) -> NDArray[np.int64]:
+        """Rows of the table that each cell had when the tree was grown."""
+        return self.n_rows[self.cell_nodes]
+
+    @cached_property
+    def members(self) -> NDArray[np.bool_]:
+        """Whether each cell lies below each node, shape (n_nodes, n_cells)."""
+        found = np.zeros((len(self.column), self.n_cells), bool)
+        found[self.cell_nodes, np.arange(self.n_cells)] = True
+        for node in range(len(self.column) - 1, -1, -1):
+            if self.column[node] >= 0:
+                found[node] = found[self.sides[node]].any(axis=0)
+        return found
+
+    @cached_property
+    def labels(self) -> tuple[dict[str, str], ...]:
+        """For each cell its interval or set of values in each column that it says something about."""
+        return cell_labels(self)
+
+    def assign(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
+        """Cell of each row of a table that has the public columns, shape (n_rows,)."""
+        used = sorted(set(self.column[self.column >= 0].tolist()))
+        if not used:
+            return np.zeros(len(table[self.names[0]]), np.int32)
+        place = np.full(len(self.columns), -1)
+        place[used] = np.arange(len(used))
+        levels = np.stack([self.columns[j].encode(table[self.columns[j].name]) for j in used], axis=1)
+        return self._descend(levels, place)
+
+    def _descend(self, levels: NDArray[np.uint16], place: NDArray[np.intp]) -> NDArray[np.int32]:
+        """Cell of each row of levels, whose columns stand in these places."""
+        column, offset, following = self._table
+        place_of = np.where(column >= 0, place[column], 0)
+        number = np.full(len(column), -1, np.int32)
+        number[self.cell_nodes] = np.arange(self.n_cells)
+        cells = np.empty(len(levels), np.int32)
+        width = levels.shape[1]
+        for start in range(0, len(levels), _BATCH):
+            flat = levels[start : start + _BATCH].ravel()
+            rows = np.arange(0, len(flat), width)
+            node = np.zeros(len(rows), np.int64)
+            for _ in range(self.depth):  # a cell leads to itself
+                level = flat.take(rows + place_of.take(node))
+                node = following.take(offset.take(node) + np.where(column.take(node) >= 0, level, 0))
+            cells[start : start + len(node)] = number.take(node)
+        return cells
+
+    @cached_property
+    def depth(self) -> int:
+        """Splits above the deepest cell."""
+        depth = np.zeros(len(self.column), np.int64)
+        for node in np.flatnonzero(self.column >= 0):
+            depth[self.sides[node]] = depth[node] + 1
+        return int(depth.max())
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+        """Column of each node, where its levels begin in a table, and the next node of each level."""
+        sizes = np.array([max(len(left), 1) for left in self.goes_left])
+        offset = np.cumsum(sizes) - sizes
+        following = np.repeat(np.arange(len(sizes)), sizes)
+        for node in np.flatnonzero(self.column >= 0):
+            left, right = self.sides[node]
+            following[offset[node] : offset[node] + sizes[node]] = np.where(self.goes_left[node], left, right)
+        return self.column, offset, following
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold; see `from_dict`."""
+        from sanitize.trees._plain import tree_to_dict
+
+        return tree_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, state: Any) -> Tree:
+        """Tree from plain values, checked as untrusted input."""
+        from sanitize.trees._plain import tree_from_dict
+
+        return tree_from_dict(state)
