@@ -60,22 +60,22 @@ class Profiles:
         """Rows of each cell, shape (n_cells,)."""
         return np.asarray(self.counts[:, : self.starts[1] if len(self.starts) > 1 else None].sum(axis=1))
 
-    def lost(self, mixtures: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lost(self, mixtures: Any) -> NDArray[np.float64]:
         """Σ_j w_j m H(X_j | y) / H(X_j) of released symbols, m their rows, from P(y|cell) times any factor.
 
         Parameters
         ----------
-        mixtures : ndarray of shape (k, n_cells)
+        mixtures : ndarray or sparse array of shape (k, n_cells)
 
         Returns
         -------
         ndarray of shape (k,)
             Linear in the factor, so the mixture of released symbols that loses least is a linear program.
         """
-        lost = np.empty(len(mixtures))
-        for start in range(0, len(mixtures), _BATCH):
+        lost = np.empty(mixtures.shape[0])
+        for start in range(0, len(lost), _BATCH):
             part = mixtures[start : start + _BATCH]
-            inside, rows = part @ self.counts, part @ self.rows
+            inside, rows = np.asarray(part @ self.counts), np.asarray(part @ self.rows)
             spread = np.add.reduceat(_x_log_x(inside), self.starts, axis=1)
             lost[start : start + _BATCH] = (_x_log_x(rows)[:, None] - spread) @ self.weights
         return lost

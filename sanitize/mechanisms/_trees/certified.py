@@ -1,0 +1,185 @@
+"""Released symbols of a tree, each certified on rows that it was not designed on.
+
+A released symbol y has P(y|cell) ∝ w(cell) with w in [0, 1]. For independent rows (X, S), any λ and any bound b, the
+product over rows of exp(λ w 1{S=s}) / (1 + b (e^λ - 1))^w has a mean of at most 1 where P(s|y) >= b and λ < 0, or
+P(s|y) <= b and λ > 0: e^(λ w 1{S=s}) has given x a mean of at most (1 + P(s|x)(e^λ - 1))^w, as the log of a moment
+generating function is convex, and t^w <= 1 + w (t - 1) for w in [0, 1]. So by Markov's inequality its logarithm
+reaches log(1 / level) with probability at most ``level``: then P(s|y) is on the right side of b. The symbols to be
+tested and λ come from other rows, so one union bound over all tests makes every symbol that passes certain at once,
+and any mixture of them, whatever chose it, is a release within the budget.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from sanitize._clopper_pearson import check_confidence, clopper_pearson
+from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.errors import InvalidBudget, InvalidParameter, SanitizeError
+from sanitize.joint import JointDistribution
+from sanitize.mechanisms._merging import as_budget
+from sanitize.mechanisms._response_channel import response_channel
+from sanitize.mechanisms._trees.candidates import candidates
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.trees import Profiles
+
+_FOR_PRIOR = 0.05  # of the probability of error, spent on P(s)
+_INSIDE = 1e-9  # of the budget under the frequencies of all rows, and of the tests, for rounding
+_BISECTIONS = 50
+_TINY = 1e-9
+_LOOSEST = 25.0
+
+
+def certified_random_response(
+    joint: JointDistribution,
+    design: NDArray[np.int64],
+    fresh: NDArray[np.int64],
+    members: NDArray[np.bool_],
+    profiles: Profiles,
+    budget: Budget | float,
+    confidence: float,
+) -> Channel:
+    """Channel of the certified symbols that keeps most of the information about each column.
+
+    Guarantee
+    ---------
+    With probability at least ``confidence`` over the rows, every released symbol is within the budget under the law
+    they were drawn from, whatever it is; under the frequencies of all rows it always is. One symbol, which tells
+    nothing, can always be released, so there is always a channel.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Frequencies of (S, cell) over all rows.
+    design, fresh : ndarrays of int, shape (n_s, n_cells)
+        Counts of the rows that the tree was grown on and of all others. Which rows are which must not depend on
+        their values.
+    members : ndarray of bool, shape (n_nodes, n_cells)
+        Cells below each node of the tree.
+    profiles : Profiles
+        What is to be kept.
+    budget : LiftBudget, LDPBudget or float
+        An LDP budget is met by the symmetric lift budget of half its level, which implies it.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    Channel
+        One sparse stage.
+
+    Raises
+    ------
+    InvalidBudget, InvalidParameter
+        If the budget is of another kind or the counts do not fit.
+    """
+    lift_budget = _as_lift_budget(as_budget(budget))
+    error = 1 - check_confidence(confidence)
+    k = len(joint.public)
+    if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape or members.shape[1] != k:
+        raise InvalidParameter(f"counts and members must be of the {k} cells of the law, got {design.shape}")
+    prior = clopper_pearson(
+        fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), error * _FOR_PRIOR / len(design)
+    )
+    bounds = _posterior_bounds(lift_budget, *prior)
+    expected = _posterior_bounds(lift_budget, *(2 * [(design.sum(axis=1) + 1) / (design.sum() + len(design))]))
+    net = candidates(design, members, profiles, expected, float(fresh.sum()) / max(float(design.sum()), 1.0))
+    level = error * (1 - _FOR_PRIOR) / max(net.shape[0] * n_sides(bounds), 1)
+    passed = certified(net, design, fresh, expected, bounds, level)
+    passed &= ~(lift_budget.excess_of(_lifts(net, joint), joint.p_s) > -_INSIDE)
+    everything = sparse.csr_array(np.ones((1, k)))
+    net = sparse.csr_array(sparse.vstack([everything, net[np.flatnonzero(passed)]]))
+    amount = best_mixture(net, profiles)
+    used = np.flatnonzero(amount > _TINY)
+    mass = sparse.csr_array(net[used].multiply(joint.p_x[None, :])).T
+    total = np.asarray(mass.sum(axis=0)).ravel()
+    posteriors = sparse.csc_array(mass.multiply(1 / total[None, :]))
+    posteriors.sort_indices()
+    return response_channel(joint, lift_budget, posteriors, total * amount[used])
+
+
+def _as_lift_budget(budget: Budget) -> LiftBudget:
+    if isinstance(budget, LDPBudget):
+        return LiftBudget.from_ldp(budget.eps)
+    if not isinstance(budget, LiftBudget):
+        raise InvalidBudget(f"confidence= takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}")
+    return budget
+
+
+def _posterior_bounds(
+    budget: LiftBudget, least: NDArray[np.float64], most: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where P(s|y) must lie, shapes (n_s,), for any P(s) between least and most; 0 and 1 where nothing is asked."""
+    lower = most * np.exp(-budget.lower) if budget.lower < _LOOSEST else np.zeros(len(most))
+    upper = least * np.exp(min(budget.upper, _LOOSEST))
+    return np.where(lower < 1, lower, 1.0), np.minimum(upper, 1.0)
+
+
+def n_sides(bounds: tuple[NDArray[np.float64], NDArray[np.float64]]) -> int:
+    """Tests that one released symbol takes, at most."""
+    return 2 * len(bounds[0])
+
+
+def certified(
+    net: sparse.csr_array,
+    design: NDArray[np.int64],
+    fresh: NDArray[np.int64],
+    expected: tuple[NDArray[np.float64], NDArray[np.float64]],
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+    level: float,
+) -> NDArray[np.bool_]:
+    """Whether fresh rows prove, at this level a test, that the posteriors of each symbol (k, n_cells) are in bounds.
+
+    The prior's bounds may look at the fresh rows: the statistic grows as a bound is relaxed, so what passes under a
+    bound that is too strict passes under the true one. λ looks at the design rows only.
+    """
+    needed = -np.log(level) * (1 + _INSIDE)
+    rows = np.asarray(net @ fresh.sum(axis=0)).ravel()
+    scale = float(fresh.sum()) / max(float(design.sum()), 1.0)
+    foreseen = np.asarray(net @ design.sum(axis=0)).ravel() * scale
+    passed = np.ones(net.shape[0], bool)
+    for s in range(len(fresh)):
+        told = np.asarray(net @ fresh[s]).ravel()
+        for bound, guess, sign in ((bounds[0][s], expected[0][s], 1), (bounds[1][s], expected[1][s], -1)):
+            if (sign > 0 and bound <= 0) or (sign < 0 and bound >= 1):
+                continue
+            tilt = _tilt(foreseen, min(max(guess, 1e-12), 1 - 1e-12), sign, needed)
+            passed &= tilt * told - rows * np.log1p(bound * np.expm1(tilt)) >= needed
+    return passed
+
+
+def _tilt(rows: NDArray[np.float64], bound: float, sign: int, needed: float) -> NDArray[np.float64]:
+    """λ that is best for the posterior that would just pass, for symbols of this many rows."""
+    near, far = np.full(len(rows), bound), np.full(len(rows), 1 - 1e-12 if sign > 0 else 1e-12)
+    for _ in range(_BISECTIONS):
+        middle = (near + far) / 2
+        enough = rows * divergence(middle, bound) >= needed
+        far, near = np.where(enough, middle, far), np.where(enough, near, middle)
+    return np.log(far / (1 - far)) - np.log(bound / (1 - bound))
+
+
+def divergence(q: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+    """Kullback-Leibler divergence of a coin of probability q from one of ``bound``, in nats."""
+    return np.asarray(q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound)))
+
+
+def _lifts(net: sparse.csr_array, joint: JointDistribution) -> NDArray[np.float64]:
+    mass = np.asarray((net @ joint.pmf.T).T)
+    return np.asarray(mass / joint.p_s[:, None] / mass.sum(axis=0))
+
+
+def best_mixture(net: sparse.csr_array, profiles: Profiles) -> NDArray[np.float64]:
+    """Amounts a >= 0 of each symbol with Σ_y a_y w_y(cell) = 1 for all cells that lose the least information."""
+    solved = linprog(profiles.lost(net), A_eq=sparse.csc_array(net.T), b_eq=np.ones(net.shape[1]), method="highs-ds")
+    if solved.x is None:
+        raise SanitizeError(f"the linear program of the mixture failed: {solved.message}")
+    return np.maximum(solved.x, 0.0)
