@@ -4,10 +4,24 @@ Binary trees over public columns as they come, learned so that the cells keep wh
 release the blocks, or mix the cells of each block (`sanitize.mechanisms`).
 """
 
+from sanitize.trees._counts import cell_counts, design_rows
 from sanitize.trees._grow import GrownTree, grow
 from sanitize.trees._hierarchies import read_hierarchy
 from sanitize.trees._levels import Levels
+from sanitize.trees._printing import PrintTable, single_columns, whole_rows
 from sanitize.trees._profiles import Profiles
 from sanitize.trees._tree import Tree
 
-__all__ = ["GrownTree", "Levels", "Profiles", "Tree", "grow", "read_hierarchy"]
+__all__ = [
+    "GrownTree",
+    "Levels",
+    "PrintTable",
+    "Profiles",
+    "Tree",
+    "cell_counts",
+    "design_rows",
+    "grow",
+    "read_hierarchy",
+    "single_columns",
+    "whole_rows",
+]

@@ -128,7 +128,7 @@ def grow(
         if name in ancestors
         for view in ancestor_views(columns[j], read_hierarchy(ancestors[name], name))
     ]
-    measured = [names.index(target)] if target is not None else range(len(names))
+    measured = [names.index(target)] if target is not None else list(range(len(names)))
     scale = np.array([shares[names[j]] / entropies[j] if entropies[j] > 0 else 0.0 for j in measured])
     splitter = _splitter(columns, levels[seen], views, scale, codes[seen], measured if target is not None else None)
     root = Node(np.arange(len(seen)))

@@ -85,8 +85,8 @@ def _grow(
             heapq.heappush(heap, (-split.gain, n_nodes, node, split, root))
         n_nodes += 1
 
-    for number, root in enumerate(roots):
-        offer(root, number)
+    for number, top in enumerate(roots):
+        offer(top, number)
     n_leaves, n_each = len(roots), [1] * len(roots)
     while heap and (most is None or n_leaves < most):
         _, _, node, split, root = heapq.heappop(heap)
@@ -96,5 +96,5 @@ def _grow(
         goes_left = split.left[splitter.level(node.rows, split.column)]
         node.split = split
         node.sides = [Node(node.rows[goes_left], node.block), Node(node.rows[~goes_left], node.block)]
-        for side in node.sides:
-            offer(side, root)
+        for half in node.sides:
+            offer(half, root)

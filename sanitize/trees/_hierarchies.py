@@ -47,10 +47,10 @@ def read_hierarchy(given: Hierarchy | str | Path, column: str) -> dict[str, tupl
         value, *above = (str(entry) for entry in line)
         if found.setdefault(value, tuple(above)) != tuple(above):
             raise _bad(column, f"line {number} gives a value that an earlier line has with other ancestors")
-    for height_of_node in range(height - 2):
+    for place in range(height - 2):
         parent: dict[str, str] = {}
-        for above in found.values():
-            node, its_parent = above[height_of_node], above[height_of_node + 1]
+        for names in found.values():
+            node, its_parent = names[place], names[place + 1]
             if parent.setdefault(node, its_parent) != its_parent:
                 raise _bad(column, f"{node!r} has two parents, {parent[node]!r} and {its_parent!r}: this is not a tree")
     return found

@@ -7,29 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from sanitize.trees._levels import Levels
-    from sanitize.trees._tree import Tree
 
 _MISSING, _OTHER = "missing", "any other"
 
 
-def cell_labels(tree: Tree) -> tuple[dict[str, str], ...]:
-    """For each cell the label of each column that some split above it looked at."""
-    return tuple(
-        {tree.columns[j].name: label(tree.columns[j], kept) for j, kept in sorted(box.items())} for box in boxes(tree)
-    )
-
-
-def boxes(tree: Tree) -> list[dict[int, NDArray[np.bool_]]]:
+def boxes(
+    column: NDArray[np.int32], sides: NDArray[np.int32], goes_left: Sequence[NDArray[np.bool_]]
+) -> list[dict[int, NDArray[np.bool_]]]:
     """For each cell the levels that it allows, by column; columns that no split above it looked at are left out."""
-    box: list[dict[int, NDArray[np.bool_]]] = [{} for _ in tree.column]
-    for node in np.flatnonzero(tree.column >= 0).tolist():  # parents come before their sides
-        j, left = int(tree.column[node]), tree.goes_left[node]
-        for side, goes in zip(tree.sides[node].tolist(), (left, ~left), strict=True):
+    box: list[dict[int, NDArray[np.bool_]]] = [{} for _ in column]
+    for node in np.flatnonzero(column >= 0).tolist():  # parents come before their sides
+        j, left = int(column[node]), goes_left[node]
+        for side, goes in zip(sides[node].tolist(), (left, ~left), strict=True):
             box[side] = {**box[node], j: box[node].get(j, True) & goes}
-    return [box[node] for node in tree.cell_nodes.tolist()]
+    return [box[node] for node in np.flatnonzero(column < 0).tolist()]
 
 
 def label(levels: Levels, kept: NDArray[np.bool_]) -> str:

@@ -109,6 +109,18 @@ class Levels:
         found[found == UNSEEN] = self.n_levels - 1
         return found.astype(np.uint16)[codes]
 
+    def begins_well(self) -> bool:
+        """Whether the values are distinct, and ascending and of an ordered type where the column is ordered."""
+        try:
+            if _is_ordered(self.values.type, self.name) != self.is_ordered:
+                return False
+            if not self.is_ordered:
+                return len(factorize(self.values, self.name)[0]) == len(self.values)
+            numbers, missing = as_ordered(self.values, self.name)
+        except ColumnError:
+            return False
+        return bool((numbers[1:] > numbers[:-1]).all() and not missing.any())
+
     def coarser(self, cuts: Sequence[int]) -> Levels:
         """Ordered levels that begin at these levels only; the first one stays."""
         kept = [0, *(cut for cut in cuts if cut < len(self.values))] if len(self.values) else []
@@ -142,10 +154,7 @@ def _is_ordered(dtype: pa.DataType, name: str) -> bool:
     if types.is_nested(dtype) or types.is_interval(dtype):
         raise ColumnError(f"column {name!r} is nested; flatten it into plain columns or leave it out", name)
     return bool(
-        types.is_integer(dtype)
-        or types.is_floating(dtype)
-        or types.is_decimal(dtype)
-        or types.is_temporal(dtype)
+        types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype) or types.is_temporal(dtype)
     )
 
 
@@ -158,7 +167,9 @@ def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], NDArray[np.
     elif types.is_decimal(column.type) or types.is_float16(column.type):
         column = column.cast(pa.float64())
     if types.is_floating(column.type):
-        numbers = np.asarray(column.to_numpy(zero_copy_only=False)) if isinstance(column, pa.Array) else np.asarray(column)
+        numbers = (
+            np.asarray(column.to_numpy(zero_copy_only=False)) if isinstance(column, pa.Array) else np.asarray(column)
+        )
         numbers = numbers.astype(np.float64, copy=False)
         return numbers, np.isnan(numbers)
     missing = np.asarray(pc.is_null(column))

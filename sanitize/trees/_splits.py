@@ -17,6 +17,8 @@ _STEPS = ((4000, 32), (150, 16), (0, 8))
 _AT_ONCE = 1 << 21  # cells counted in one call
 _DIGITS = 9  # of a gain that decide between candidates; below are rounding errors
 
+_NOTHING = 1e-9  # a gain that rounding alone leaves
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -173,5 +175,8 @@ class Splitter:
         mixed = (f[left] + f[total - left]).reshape(len(left), -1, width).sum(axis=2)
         whole = f[total].reshape(-1, width).sum(axis=1)
         gains = ((f[m] - f[n_left] - f[m - n_left])[:, None] + mixed - whole) @ self.weights
-        scale = 10.0 ** (_DIGITS - np.ceil(np.log10(max(float(np.abs(gains).max(initial=0.0)), 1e-300))))
+        most = float(np.abs(gains).max(initial=0.0))
+        if most < _NOTHING:
+            return np.zeros(len(gains))
+        scale = 10.0 ** (_DIGITS - np.ceil(np.log10(most)))
         return np.round(gains * scale) / scale

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize.trees._labels import cell_labels
+from sanitize.trees._labels import boxes, label
+from sanitize.trees._plain import from_plain, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +106,10 @@ class Tree:
     @cached_property
     def labels(self) -> tuple[dict[str, str], ...]:
         """For each cell its interval or set of values in each column that it says something about."""
-        return cell_labels(self)
+        return tuple(
+            {self.columns[j].name: label(self.columns[j], kept) for j, kept in sorted(box.items())}
+            for box in boxes(self.column, self.sides, self.goes_left)
+        )
 
     def assign(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
         """Cell of each row of a table that has the public columns, shape (n_rows,)."""
@@ -156,13 +160,9 @@ class Tree:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold; see `from_dict`."""
-        from sanitize.trees._plain import tree_to_dict
-
-        return tree_to_dict(self)
+        return to_plain((self.columns, self.column, self.sides, self.goes_left, self.block, self.n_rows))
 
     @classmethod
     def from_dict(cls, state: Any) -> Tree:
         """Tree from plain values, checked as untrusted input."""
-        from sanitize.trees._plain import tree_from_dict
-
-        return tree_from_dict(state)
+        return cls(*from_plain(state))

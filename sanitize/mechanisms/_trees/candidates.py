@@ -10,36 +10,31 @@ from scipy import sparse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize.trees import Profiles
-
 # P(y|x') of the second cell of a pair, in parts of that of the first.
 _RATIOS = (0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
 # P(y|x') of the cells of a node around one cell, in parts of that of the cell.
 _DILUTIONS = (0.01, 0.02, 0.04, 0.08, 0.15, 0.3, 0.5, 0.75)
 # Times what is asked that dilutions must show: the mildest ones may fail on fresh rows, the strong ones hardly can.
 _SURE = (1.0, 1.6, 2.5, 4.0, 8.0)
-_MOST = 12_000  # symbols tested: each doubling costs a little certainty
-_NEAR = 0.8  # of the divergence asked of a symbol, that it must show on the design rows
+_NEAR = 0.5  # of the divergence asked of a pair, that it must show on the design rows to be worth a test
 _NEEDED = 12.0  # about log(tests / error)
 
 
 def candidates(
     design: NDArray[np.int64],
     members: NDArray[np.bool_],
-    profiles: Profiles,
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
     scale: float,
 ) -> sparse.csr_array:
     """P(y|cell) up to a factor of each symbol to test, shape (k, n_cells), the largest entry 1.
 
     Nodes are always among them, and each cell with a little of the nodes around it; of the pairs of cells, those that
-    are likely to pass and lose least.
+    are likely to pass.
 
     Parameters
     ----------
     design : ndarray of int, shape (n_s, n_cells)
     members : ndarray of bool, shape (n_nodes, n_cells)
-    profiles : Profiles
     bounds : pair of ndarrays of shape (n_s,)
         Where the posteriors must lie, as far as the design rows can tell.
     scale : float
@@ -59,8 +54,6 @@ def candidates(
             entries = (np.concatenate([ones, ratio * ones]), (place, np.concatenate([a[likely], b[likely]])))
             parts.append(sparse.csr_array(sparse.coo_array(entries, shape=(len(likely), len(cells)))))
     pairs = sparse.csr_array(sparse.vstack(parts))
-    if pairs.shape[0] > _MOST:
-        pairs = pairs[_promising(pairs, profiles, members.shape[1])]
     diluted = _diluted(design, members, bounds, scale)
     return sparse.csr_array(sparse.vstack([sparse.csr_array(nodes), pairs, diluted]))
 
@@ -101,15 +94,3 @@ def _foreseen(
                 far = q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound))
                 found = np.minimum(found, np.where(inside, rows * scale * far, 0.0))
     return found
-
-
-def _promising(pairs: sparse.csr_array, profiles: Profiles, n_cells: int) -> NDArray[np.intp]:
-    """Pairs that lose the least a row, as many for each cell."""
-    lost = profiles.lost(pairs) / np.asarray(pairs @ profiles.rows)
-    order = np.argsort(lost.round(9), kind="stable")
-    first = pairs.indices.reshape(-1, 2)[order]
-    share = -(-2 * _MOST // n_cells)
-    taken = np.zeros(len(order), bool)
-    for cell in range(n_cells):
-        taken[np.flatnonzero((first == cell).any(axis=1))[: share // 2]] = True
-    return np.sort(order[taken])

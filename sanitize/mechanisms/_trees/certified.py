@@ -37,6 +37,7 @@ _INSIDE = 1e-9  # of the budget under the frequencies of all rows, and of the te
 _BISECTIONS = 50
 _TINY = 1e-9
 _LOOSEST = 25.0
+_MOST_CELLS = 256  # every pair of them is tested
 
 
 def certified_random_response(
@@ -87,12 +88,14 @@ def certified_random_response(
     k = len(joint.public)
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape or members.shape[1] != k:
         raise InvalidParameter(f"counts and members must be of the {k} cells of the law, got {design.shape}")
+    if k > _MOST_CELLS:
+        raise InvalidParameter(f"with confidence= a tree has at most {_MOST_CELLS} cells, got {k}; lower max_cells")
     prior = clopper_pearson(
         fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), error * _FOR_PRIOR / len(design)
     )
     bounds = _posterior_bounds(lift_budget, *prior)
     expected = _posterior_bounds(lift_budget, *(2 * [(design.sum(axis=1) + 1) / (design.sum() + len(design))]))
-    net = candidates(design, members, profiles, expected, float(fresh.sum()) / max(float(design.sum()), 1.0))
+    net = candidates(design, members, expected, float(fresh.sum()) / max(float(design.sum()), 1.0))
     level = error * (1 - _FOR_PRIOR) / max(net.shape[0] * n_sides(bounds), 1)
     passed = certified(net, design, fresh, expected, bounds, level)
     passed &= ~(lift_budget.excess_of(_lifts(net, joint), joint.p_s) > -_INSIDE)

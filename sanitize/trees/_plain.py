@@ -1,0 +1,160 @@
+"""A tree as plain values for JSON and back; what is read is checked as untrusted input."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize.errors import InvalidParameter
+from sanitize.trees._levels import MOST_LEVELS, Levels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+VERSION = 1
+_MOST_NODES = 1 << 18
+_PLAIN = {
+    str(t): t
+    for t in (pa.string(), pa.bool_(), *(getattr(pa, f"{u}int{b}")() for u in ("", "u") for b in (8, 16, 32, 64)))
+}
+_FLOATS = {"float": pa.float32(), "double": pa.float64()}
+
+
+Fields = tuple[
+    tuple[Levels, ...],
+    "NDArray[np.int32]",
+    "NDArray[np.int32]",
+    "tuple[NDArray[np.bool_], ...]",
+    "NDArray[np.int32]",
+    "NDArray[np.int64]",
+]
+
+
+def to_plain(fields: Fields) -> dict[str, Any]:
+    """Plain values of the fields of a tree, in their order."""
+    columns, *nodes = fields
+    return {
+        "version": VERSION,
+        "columns": [
+            {"name": levels.name, "ordered": levels.is_ordered, "values": _values_to_plain(levels.values)}
+            for levels in columns
+        ],
+        "nodes": [
+            {
+                "rows": int(n_rows),
+                "block": int(block),
+                **({"column": int(j), "sides": pair.tolist(), "left": np.flatnonzero(left).tolist()} if j >= 0 else {}),
+            }
+            for j, pair, left, block, n_rows in zip(*nodes, strict=True)
+        ],
+    }
+
+
+def from_plain(state: Any) -> Fields:
+    """Fields of a tree from plain values.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are not those of a tree: every node but the root must be a side of one earlier node.
+    """
+    if not isinstance(state, dict) or state.get("version") != VERSION:
+        raise _bad(f"it is not a tree of version {VERSION}")
+    columns = tuple(_levels(entry) for entry in _listed(state, "columns", MOST_LEVELS))
+    if not columns or len({levels.name for levels in columns}) < len(columns):
+        raise _bad("its columns must be named, each once")
+    nodes = _listed(state, "nodes", _MOST_NODES)
+    if not nodes:
+        raise _bad("it has no nodes")
+    column, sides = np.full(len(nodes), -1, np.int32), np.full((len(nodes), 2), -1, np.int32)
+    left: list[NDArray[np.bool_]] = [np.zeros(0, bool)] * len(nodes)
+    block, n_rows = np.empty(len(nodes), np.int32), np.empty(len(nodes), np.int64)
+    following = 1
+    for i, node in enumerate(nodes):
+        if not isinstance(node, dict):
+            raise _bad(f"node {i} is not an object")
+        n_rows[i] = _whole(node.get("rows"), 0, 1 << 62)
+        block[i] = _whole(node.get("block"), -1, len(nodes) - 1)
+        if "column" not in node:
+            continue
+        column[i] = _whole(node["column"], 0, len(columns) - 1)
+        if node.get("sides") != [following, following + 1] or following + 1 >= len(nodes):
+            raise _bad(f"the sides of node {i} must be the next two nodes")
+        sides[i] = (following, following + 1)
+        following += 2
+        left[i] = np.zeros(columns[column[i]].n_levels, bool)
+        for level in _listed(node, "left", len(left[i])):
+            left[i][_whole(level, 0, len(left[i]) - 1)] = True
+    if following != len(nodes):
+        raise _bad("some node is not a side of another")
+    blocks = block[column < 0]
+    if blocks.min() < 0 or not np.array_equal(np.unique(blocks), np.arange(blocks.max() + 1)):
+        raise _bad("blocks of cells must be numbered from 0 without gaps")
+    return columns, column, sides, tuple(left), block, n_rows
+
+
+def _levels(entry: Any) -> Levels:
+    if (
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("name"), str)
+        or not isinstance(entry.get("ordered"), bool)
+    ):
+        raise _bad("a column must have a name and say whether it is ordered")
+    values = _values_from_plain(entry.get("values"))
+    if len(values) > MOST_LEVELS or values.null_count:
+        raise _bad("a column has too many levels, or a missing one")
+    made = Levels(entry["name"], is_ordered=entry["ordered"], values=values)
+    if not made.begins_well():
+        raise _bad("the levels of a column must be distinct, and ascending where they are ordered")
+    return made
+
+
+def _values_to_plain(values: pa.Array) -> dict[str, Any]:
+    name = str(values.type)
+    if name in _PLAIN:
+        return {"type": name, "values": values.to_pylist()}
+    if name in _FLOATS:
+        return {"type": name, "values": [float(value).hex() for value in values.to_pylist()]}
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch([values], names=["v"])
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return {"type": "arrow", "values": base64.b64encode(sink.getvalue()).decode()}
+
+
+def _values_from_plain(entry: Any) -> pa.Array:
+    try:
+        name, values = entry["type"], entry["values"]
+        if isinstance(values, list) != (name in _PLAIN or name in _FLOATS):
+            raise TypeError
+        if name in _PLAIN:
+            return pa.array(values, _PLAIN[name])
+        if name in _FLOATS:
+            return pa.array([float.fromhex(value) for value in values], _FLOATS[name])
+        read = pa.ipc.open_stream(base64.b64decode(values, validate=True)).read_all().column(0).combine_chunks()
+        read.validate(full=True)
+    except (pa.ArrowException, TypeError, ValueError, KeyError, IndexError, OverflowError, OSError, AttributeError):
+        raise _bad("the values of a column cannot be read") from None
+    return read
+
+
+def _listed(state: Mapping[str, Any], key: str, most: int) -> list[Any]:
+    found = state.get(key)
+    if not isinstance(found, list) or len(found) > most:
+        raise _bad(f"{key!r} must be a list of at most {most} entries")
+    return found
+
+
+def _whole(value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise _bad(f"a number must be whole, from {least} to {most}")
+    return value
+
+
+def _bad(what: str) -> InvalidParameter:
+    return InvalidParameter(f"saved tree: {what}")

@@ -1,0 +1,298 @@
+"""Trees over whole tables: splits by definition, cells by a loop over rows, and what is read back."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import sanitize as sz
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.trees import Tree, grow, read_hierarchy, single_columns, whole_rows
+from sanitize.trees._splits import Splitter
+
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
+
+
+def mixed(n: int, seed: int = 0) -> tuple[dict[str, object], np.ndarray]:
+    """A table of every kind of column, with missing values, and secrets that depend on it."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, n)
+    town = rng.choice(["A", "B", "C", "D"], n, p=[0.5, 0.3, 0.15, 0.05])
+    height = rng.normal(170, 10, n)
+    table = {
+        "age": age,
+        "height": pd.Series(height).mask(rng.random(n) < 0.1),
+        "town": pd.Series(town).mask(rng.random(n) < 0.1),
+        "born": pd.Timestamp("2020-01-01") - pd.to_timedelta(age * 365, unit="D"),
+        "member": rng.random(n) < 0.4,
+    }
+    secrets = (rng.random(n) < np.where(age > 50, 0.5, 0.2)).astype(int)
+    return table, secrets
+
+
+def entropy(values: list[int]) -> float:
+    shares = [values.count(value) / len(values) for value in set(values)]
+    return -sum(share * math.log(share) for share in shares)
+
+
+def test_the_best_split_is_the_one_by_definition() -> None:
+    rng = np.random.default_rng(3)
+    for trial in range(20):
+        sizes = [4, 3, 5]
+        rows = np.stack([rng.integers(0, size, 60) for size in sizes], axis=1).astype(np.uint16)
+        rows[:, 1] = np.where(rng.random(60) < 0.7, rows[:, 0] % 3, rows[:, 1])
+        secrets, weights = rng.integers(0, 2, 60), np.array([1.0, 0.5, 0.7])
+        ordered = np.array([True, False, True])
+        splitter = Splitter(rows, sizes, np.ones(3, bool), ~ordered, weights, secrets, 2)
+        least = 10
+        p_s = np.bincount(secrets) / 60
+
+        def allowed(part: np.ndarray, p_s: np.ndarray = p_s) -> np.ndarray:
+            lifts = (part / part.sum(axis=1, keepdims=True) / p_s).T
+            return ~(BUDGET.excess_of(lifts, p_s) > 0)
+
+        best = 0.0
+        for j, size in enumerate(sizes):
+            candidates = [rows[:, j] <= cut for cut in range(size)]
+            candidates += [rows[:, j] == value for value in range(size) if not ordered[j]]
+            for left in candidates:
+                if not least <= left.sum() <= 60 - least:
+                    continue
+                shares = [np.bincount(secrets[side], minlength=2) / side.sum() / p_s for side in (left, ~left)]
+                if any((l > math.exp(0.5) + 1e-12).any() or (l < math.exp(-1) - 1e-12).any() for l in shares):
+                    continue
+                gain = sum(
+                    w * (60 * entropy(x) - left.sum() * entropy(a) - (~left).sum() * entropy(b))
+                    for w, x, a, b in (
+                        (weights[k], rows[:, k].tolist(), rows[left, k].tolist(), rows[~left, k].tolist())
+                        for k in range(3)
+                    )
+                )
+                best = max(best, gain)
+        found = splitter.best(np.arange(60), least, allowed)
+        assert (0.0 if found is None else found.gain) == pytest.approx(best, rel=1e-8), trial
+
+
+def test_blocks_are_within_the_budget_and_hold_their_rows() -> None:
+    table, secrets = mixed(4000)
+    grown = grow(table, secrets, BUDGET, min_rows=100, min_cell_rows=15)
+    blocks = grown.tree.blocks[grown.cells]
+    assert grown.tree.n_blocks > 3
+    prior = np.bincount(secrets) / len(secrets)
+    for block in range(grown.tree.n_blocks):
+        inside = secrets[blocks == block]
+        lifts = np.bincount(inside, minlength=2) / len(inside) / prior
+        assert len(inside) >= 100
+        assert lifts.max() <= math.exp(0.5) + 1e-12
+        assert lifts.min() >= math.exp(-1.0) - 1e-12
+    assert np.bincount(grown.cells).min() >= 15
+    assert (np.bincount(grown.cells) == grown.tree.cell_rows).all()
+
+
+def test_cells_without_a_budget_do_not_look_at_the_secrets() -> None:
+    table, secrets = mixed(2000)
+    one = grow(table, secrets, None, min_cell_rows=40)
+    other = grow(table, 1 - secrets[::-1], None, min_cell_rows=40)
+    assert one.tree.n_blocks == 1
+    assert (one.cells == other.cells).all()
+
+
+def test_a_tree_does_not_depend_on_the_order_of_the_rows() -> None:
+    table, secrets = mixed(3000)
+    order = np.random.default_rng(5).permutation(3000)
+    shuffled = {name: pd.Series(column).iloc[order] for name, column in table.items()}
+    one = grow(table, secrets, BUDGET, min_rows=100)
+    other = grow(shuffled, secrets[order], BUDGET, min_rows=100)
+    assert (other.cells == one.cells[order]).all()
+    assert other.tree.to_dict() == one.tree.to_dict()
+
+
+def walked(tree: Tree, row: dict[str, object]) -> int:
+    """Cell of one row, by comparing its values with the first value of each level."""
+    node = 0
+    while tree.column[node] >= 0:
+        levels = tree.columns[tree.column[node]]
+        value, values = row[levels.name], levels.values.to_pylist()
+        if value is None:
+            level = len(values)
+        elif levels.is_ordered:
+            level = max(sum(value >= start for start in values) - 1, 0)
+        else:
+            level = values.index(value) if value in values else len(values) + 1
+        node = int(tree.sides[node][0 if tree.goes_left[node][level] else 1])
+    return int(np.flatnonzero(tree.cell_nodes == node)[0])
+
+
+def test_rows_go_where_a_walk_down_the_tree_takes_them() -> None:
+    table, secrets = mixed(3000)
+    grown = grow(table, secrets, BUDGET, min_rows=100, min_cell_rows=15)
+    assert (grown.tree.assign(table) == grown.cells).all()
+    fresh, _ = mixed(400, seed=9)
+    fresh["town"] = pd.Series(fresh["town"]).replace("B", "never seen")
+    fresh["age"] = np.asarray(fresh["age"]) * 2 - 60
+    arrow = pa.table({name: pa.array(column, from_pandas=True) for name, column in fresh.items()})
+    arrow = arrow.set_column(3, "born", arrow["born"].cast(pa.timestamp("us")))
+    expected = [walked(grown.tree, row) for row in arrow.to_pylist()]
+    assert grown.tree.assign(fresh).tolist() == expected
+    assert grown.tree.assign(arrow).tolist() == expected
+
+
+def test_a_tree_comes_back_from_its_plain_values() -> None:
+    table, secrets = mixed(2000)
+    tree = grow(table, secrets, BUDGET, min_rows=100).tree
+    back = Tree.from_dict(json.loads(json.dumps(tree.to_dict())))
+    assert (back.assign(table) == tree.assign(table)).all()
+    assert back.to_dict() == tree.to_dict()
+    assert back.labels == tree.labels
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: state.update(version=2),
+        lambda state: state.update(columns=[]),
+        lambda state: state["nodes"][0].update(sides=[0, 1]),
+        lambda state: state["nodes"][0].update(column=99),
+        lambda state: state["nodes"][0].update(left=[10**6]),
+        lambda state: state["nodes"][-1].update(block=True),
+        lambda state: state["nodes"].pop(),
+        lambda state: state["columns"][0]["values"].update(values=[3, 2, 1]),
+        lambda state: state["columns"][0].update(ordered=False),
+        lambda state: state["columns"][1]["values"].update(values="ab"),
+    ],
+)
+def test_a_damaged_tree_is_refused(damage: object) -> None:
+    table, secrets = mixed(1000)
+    state = copy.deepcopy(grow(table, secrets, BUDGET, min_rows=100).tree.to_dict())
+    damage(state)  # type: ignore[operator]
+    with pytest.raises(InvalidParameter, match="saved tree"):
+        Tree.from_dict(state)
+
+
+def test_labels_hold_exactly_the_rows_of_their_cell() -> None:
+    table, secrets = mixed(2000)
+    table = {"age": table["age"]}
+    grown = grow(table, secrets, None, min_cell_rows=100)
+    for cell, label in enumerate(grown.tree.labels):
+        ages = np.asarray(table["age"])[grown.cells == cell]
+        text = label["age"]
+        if text.startswith("["):
+            low, high = (int(end) for end in text.strip("[) orming").split(", "))
+            assert low <= ages.min() <= ages.max() < high
+        elif text.startswith("less than"):
+            assert ages.max() < int(text.split()[2])
+        else:
+            assert ages.min() >= int(text.split()[0])
+
+
+def test_a_column_with_a_hierarchy_is_cut_at_its_nodes(tmp_path: object) -> None:
+    rng = np.random.default_rng(2)
+    towns = np.array(["a1", "a2", "b1", "b2", "c1"])
+    place = rng.integers(0, 5, 2000)
+    table = {"town": towns[place], "x": (place // 2) * 10 + rng.integers(0, 3, 2000)}
+    hierarchy = {town: [town[0], "*"] for town in towns}
+    grown = grow(table, rng.integers(0, 2, 2000), None, hierarchies={"town": hierarchy}, min_cell_rows=50)
+    node_sets = [set(towns[[t.startswith(n) for t in towns]]) for n in "abc"] + [{t} for t in towns]
+    known = grown.tree.columns[0].values.to_pylist()
+    for j, left in zip(grown.tree.column, grown.tree.goes_left, strict=True):
+        if j == 0:
+            inside = {value for value, goes in zip(known, left, strict=False) if goes}
+            assert inside in node_sets
+    path = tmp_path / "town.csv"  # type: ignore[operator]
+    path.write_text("\n".join(";".join([t, *above]) for t, above in hierarchy.items()))
+    again = grow(table, rng.integers(0, 2, 2000), None, hierarchies={"town": path}, min_cell_rows=50)
+    assert (again.cells == grown.cells).all()
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "words"),
+    [
+        ({"a": ["x", "r"], "b": ["x", "q"]}, "two parents"),
+        ({"a": ["x"], "b": ["x", "q"]}, "entries"),
+        ({"a": "x"}, "list of names"),
+        ({}, "no values"),
+        (3, "mapping"),
+        ("/nowhere/at/all.csv", "cannot be read"),
+    ],
+)
+def test_what_is_no_hierarchy_is_refused(hierarchy: object, words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        read_hierarchy(hierarchy, "town")  # type: ignore[arg-type]
+
+
+def test_a_hierarchy_that_misses_a_value_is_refused_without_naming_it() -> None:
+    table, secrets = mixed(200)
+    with pytest.raises(InvalidParameter, match="1 value") as caught:
+        grow(table, secrets, None, hierarchies={"town": {t: ["x"] for t in "ABC"}})
+    assert "'D'" not in str(caught.value)
+    with pytest.raises(ColumnError, match="thresholds"):
+        grow(table, secrets, None, hierarchies={"age": {"1": ["x"]}})
+
+
+def test_a_target_is_kept_better_than_without() -> None:
+    table, secrets = mixed(4000)
+    noise = np.random.default_rng(1)
+    table = {**table, **{f"z{i}": noise.integers(0, 9, 4000) for i in range(3)}}
+    found = []
+    for target in (None, "age"):
+        grown = grow(table, secrets, None, max_cells=6, max_block_cells=None, target=target)
+        found.append(sz.mutual_information(joint_of(grown.cells, np.asarray(table["age"]))))
+    assert found[1] > found[0]
+
+
+def joint_of(cells: np.ndarray, values: np.ndarray) -> sz.JointDistribution:
+    values = np.unique(values, return_inverse=True)[1]
+    counts = np.zeros((values.max() + 1, cells.max() + 1))
+    np.add.at(counts, (values, cells), 1)
+    return sz.JointDistribution.from_matrix(counts / counts.sum())
+
+
+def test_printing_tables_hold_the_rows_of_each_cell() -> None:
+    table, secrets = mixed(500)
+    grown = grow(table, secrets, None, min_cell_rows=50)
+    names, n_cells = ["age", "town"], grown.tree.n_cells
+    whole = whole_rows(table, names, grown.cells, n_cells)
+    frame = pd.DataFrame({name: table[name] for name in names}).assign(cell=grown.cells)
+    counted = frame.groupby(["cell", *names], dropna=False).size()
+    assert (whole.counts.sum(), len(whole.counts)) == (500, len(counted))
+    levels = [[*whole.levels[name].to_pylist(), None] for name in names]
+    for cell in range(n_cells):
+        for k in range(whole.starts[cell], whole.starts[cell + 1]):
+            age, town = (values[code] for values, code in zip(levels, whole.codes[k], strict=True))
+            same = (frame.cell == cell) & (frame.age == age)
+            same &= frame.town.isna() if town is None else frame.town == town
+            assert whole.counts[k] == same.sum()
+    for name, alone in single_columns(table, names, grown.cells, n_cells).items():
+        assert set(alone.levels) == {name}
+        assert alone.counts.sum() == 500
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"min_rows": 0}, InvalidParameter, "min_rows"),
+        ({"max_cells": True}, InvalidParameter, "max_cells"),
+        ({"weights": {"age": -1}}, InvalidParameter, "'age'"),
+        ({"weights": {"size": 1}}, InvalidParameter, "'size'"),
+        ({"target": "agee"}, ColumnError, "did you mean 'age'"),
+    ],
+)
+def test_bad_parameters_are_named(change: dict[str, object], error: type[Exception], words: str) -> None:
+    table, secrets = mixed(100)
+    with pytest.raises(error, match=words):
+        grow(table, secrets, BUDGET, **change)  # type: ignore[arg-type]
+
+
+def test_columns_of_one_value_or_none_are_no_trouble() -> None:
+    table = {"one": ["a"] * 50, "none": pa.nulls(50), "empty": pa.nulls(50, pa.float64()), "two": [1, 2] * 25}
+    grown = grow(table, np.arange(50) % 3, None, min_cell_rows=10)
+    assert grown.tree.n_cells == 2
+    assert grown.tree.assign({**table, "two": pa.nulls(50)}).max() <= 1
+    with pytest.raises(ColumnError, match="rows"):
+        grow({"one": ["a"]}, np.arange(50) % 3, None)
