@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,13 +37,21 @@ class GrownTree:
     tree : Tree
     cells : ndarray of int, shape (n,)
         Cell of each row.
-    profiles : Profiles
-        What each cell holds of each column whose information is to be kept.
     """
 
     tree: Tree
     cells: NDArray[np.int32]
-    profiles: Profiles
+    _columns: list[Levels] = field(repr=False)
+    _levels: NDArray[np.uint16] = field(repr=False)
+    _measured: list[int] = field(repr=False)
+    _scale: NDArray[np.float64] = field(repr=False)
+    _seen: NDArray[np.intp] = field(repr=False)
+
+    @cached_property
+    def profiles(self) -> Profiles:
+        """What each cell holds of each column whose information is to be kept, in the rows that were looked at."""
+        cells, levels = self.cells[self._seen], self._levels[self._seen]
+        return Profiles.count(cells, levels, self._columns, self._measured, self._scale, self.tree.n_cells)
 
 
 def grow(
@@ -146,8 +155,7 @@ def grow(
         cells = _in_node_order(root, tree)[cells]
     else:
         cells = tree.assign(table)
-    profiles = Profiles.count(cells[seen], levels[seen], columns, measured, scale, tree.n_cells)
-    return GrownTree(tree, cells, profiles)
+    return GrownTree(tree, cells, columns, levels, measured, scale, seen)
 
 
 def _prepare(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize.errors import ColumnError
 from sanitize.trees._labels import boxes, label
 from sanitize.trees._plain import from_plain, to_plain
 
@@ -113,29 +114,24 @@ class Tree:
 
     def assign(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
         """Cell of each row of a table that has the public columns, shape (n_rows,)."""
-        used = sorted(set(self.column[self.column >= 0].tolist()))
-        if not used:
+        used, place, offset, following, number = self._table
+        if not len(used):
             return np.zeros(len(table[self.names[0]]), np.int32)
-        place = np.full(len(self.columns), -1)
-        place[used] = np.arange(len(used))
-        levels = np.stack([self.columns[j].encode(table[self.columns[j].name]) for j in used], axis=1)
-        return self._descend(levels, place)
-
-    def _descend(self, levels: NDArray[np.uint16], place: NDArray[np.intp]) -> NDArray[np.int32]:
-        """Cell of each row of levels, whose columns stand in these places."""
-        column, offset, following = self._table
-        place_of = np.where(column >= 0, place[column], 0)
-        number = np.full(len(column), -1, np.int32)
-        number[self.cell_nodes] = np.arange(self.n_cells)
-        cells = np.empty(len(levels), np.int32)
-        width = levels.shape[1]
-        for start in range(0, len(levels), _BATCH):
+        n = len(table[self.columns[used[0]].name])
+        levels = np.empty((n, len(used)), np.uint16)
+        for k, j in enumerate(used):
+            column = self.columns[j].encode(table[self.columns[j].name])
+            if len(column) != n:
+                name = self.columns[j].name
+                raise ColumnError(f"column {name!r} has {len(column)} rows, the columns before it {n}", name)
+            levels[:, k] = column
+        cells = np.empty(n, np.int32)
+        for start in range(0, n, _BATCH):
             flat = levels[start : start + _BATCH].ravel()
-            rows = np.arange(0, len(flat), width)
-            node = np.zeros(len(rows), np.int64)
+            rows = np.arange(0, len(flat), len(used))  # of the type of indices, which saves `take` a copy
+            node = np.zeros(len(rows), np.intp)
             for _ in range(self.depth):  # a cell leads to itself
-                level = flat.take(rows + place_of.take(node))
-                node = following.take(offset.take(node) + np.where(column.take(node) >= 0, level, 0))
+                node = following.take(offset.take(node) + flat.take(rows + place.take(node)))
             cells[start : start + len(node)] = number.take(node)
         return cells
 
@@ -148,15 +144,25 @@ class Tree:
         return int(depth.max())
 
     @cached_property
-    def _table(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """Column of each node, where its levels begin in a table, and the next node of each level."""
-        sizes = np.array([max(len(left), 1) for left in self.goes_left])
-        offset = np.cumsum(sizes) - sizes
-        following = np.repeat(np.arange(len(sizes)), sizes)
-        for node in np.flatnonzero(self.column >= 0):
+    def _table(self) -> tuple[NDArray[Any], ...]:
+        """Columns that are looked at; of each node its column among them and where its levels begin; the next nodes.
+
+        Cells look at the column with the fewest levels and lead to themselves. Last comes the number of each cell.
+        """
+        used = np.unique(self.column[self.column >= 0])
+        sizes = np.array([self.columns[j].n_levels for j in used], np.int64)
+        place = np.full(len(self.column), int(np.argmin(sizes)) if len(used) else 0, np.intp)
+        inner = np.flatnonzero(self.column >= 0)
+        place[inner] = np.searchsorted(used, self.column[inner])
+        n_levels = sizes[place] if len(used) else np.ones(len(place), np.int64)
+        offset = np.cumsum(n_levels) - n_levels
+        following = np.repeat(np.arange(len(place)), n_levels)
+        for node in inner:
             left, right = self.sides[node]
-            following[offset[node] : offset[node] + sizes[node]] = np.where(self.goes_left[node], left, right)
-        return self.column, offset, following
+            following[offset[node] : offset[node] + n_levels[node]] = np.where(self.goes_left[node], left, right)
+        number = np.full(len(place), -1, np.int32)
+        number[self.cell_nodes] = np.arange(self.n_cells)
+        return used, place, offset, following, number
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold; see `from_dict`."""
