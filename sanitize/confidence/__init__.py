@@ -6,6 +6,8 @@ rows were drawn from. Here is the set of laws that the counts allow, and a chann
 
 from __future__ import annotations
 
+from sanitize.confidence._clopper_pearson import check_confidence as check_confidence
+from sanitize.confidence._clopper_pearson import clopper_pearson as clopper_pearson
 from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
 from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_case_lift
 from sanitize.confidence._confidence_set import laws_of as laws_of

@@ -177,7 +177,7 @@ def _prepare(
 
 
 def _take(column: Any, name: str, rows: NDArray[np.intp]) -> Any:
-    from sanitize._columns import as_arrow
+    from sanitize._tables.columns import as_arrow
 
     return as_arrow(column, name).take(rows)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values
+from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:

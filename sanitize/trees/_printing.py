@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._columns import MISSING, as_arrow, factorize, sort_values
-from sanitize._parts import numbered
+from sanitize._tables.columns import MISSING, as_arrow, factorize, sort_values
+from sanitize._tables.keys import distinct_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ def whole_rows(table: Mapping[str, Any], names: list[str], cells: NDArray[np.int
         levels[name] = level
         columns.append(rank[codes])
     rows = np.stack([cells.astype(np.int32), *columns], axis=1)
-    distinct, place = numbered(rows, [n_cells, *(len(level) + 1 for level in levels.values())])
+    distinct, place = distinct_rows(rows, [n_cells, *(len(level) + 1 for level in levels.values())])
     starts = np.searchsorted(distinct[:, 0], np.arange(n_cells + 1))
     counts = np.bincount(place, minlength=len(distinct))
     return PrintTable(levels, np.ascontiguousarray(distinct[:, 1:]), starts, counts)

@@ -57,6 +57,7 @@ DOORS = {
     "pyarrow": (
         *TABLES,
         "sanitize/joint.py",
+        "sanitize/trees/",
         "sanitize/ledger/",
         "sanitize/saved/",
         "sanitize/parquet/",

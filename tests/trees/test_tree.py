@@ -65,7 +65,7 @@ def test_the_best_split_is_the_one_by_definition() -> None:
                 if not least <= left.sum() <= 60 - least:
                     continue
                 shares = [np.bincount(secrets[side], minlength=2) / side.sum() / p_s for side in (left, ~left)]
-                if any((l > math.exp(0.5) + 1e-12).any() or (l < math.exp(-1) - 1e-12).any() for l in shares):
+                if any((lift > math.exp(0.5) + 1e-12).any() or (lift < math.exp(-1) - 1e-12).any() for lift in shares):
                     continue
                 gain = sum(
                     w * (60 * entropy(x) - left.sum() * entropy(a) - (~left).sum() * entropy(b))

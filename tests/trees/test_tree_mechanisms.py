@@ -88,9 +88,9 @@ def test_local_responses_stay_in_their_block_and_hold_in_fractions(budget: sz.Li
     for y in range(channel.n_outputs):
         assert len({int(blocks[x]) for x in np.flatnonzero(channel.matrix[:, y])}) == 1
     merged = tree_merging(joint, blocks, budget)
-    assert sz.utility(joint, channel) >= sz.utility(joint, merged) - 1e-9
+    assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, merged) - 1e-9
     n = int(counts.sum())
-    weights = [dict() for _ in range(channel.n_outputs)]
+    weights = [{} for _ in range(channel.n_outputs)]
     for x in range(grown.tree.n_cells):
         for k in range(stage.indptr[x], stage.indptr[x + 1]):
             weights[stage.indices[k]][x] = Fraction(int(stage.weights[k]), 1 << 62)

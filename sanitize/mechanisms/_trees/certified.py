@@ -17,12 +17,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from sanitize._clopper_pearson import check_confidence, clopper_pearson
-from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.budgets import LDPBudget, LiftBudget, as_budget
+from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidBudget, InvalidParameter, SanitizeError
 from sanitize.joint import JointDistribution
-from sanitize.mechanisms._merging import as_budget
-from sanitize.mechanisms._response_channel import response_channel
+from sanitize.mechanisms._random_response.repair import response_channel
 from sanitize.mechanisms._trees.candidates import candidates
 
 if TYPE_CHECKING:

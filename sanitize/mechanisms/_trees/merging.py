@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.channel import Channel
+from sanitize.budgets import as_budget
+from sanitize.channel import Channel, group_alphabet
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
-from sanitize.mechanisms._merging import as_budget, group_alphabet
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._limits import check_positive
-from sanitize.mechanisms._merging import as_budget
-from sanitize.mechanisms._polytope import check_kind
-from sanitize.mechanisms._response import Response, respond
+from sanitize._checks import positive
+from sanitize.budgets import as_budget, check_kind
+from sanitize.mechanisms._random_response.response import Response, respond
 from sanitize.mechanisms._trees.merging import check_blocks
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def tree_random_response(
     """
     budget = as_budget(budget)
     check_kind(budget)
-    check_positive(gap=gap, time_limit=None)
+    positive("gap", gap)
     labels = check_blocks(joint, blocks, budget)
     order = np.argsort(labels, kind="stable")
     parts = []
