@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._growth import Node, grow_blocks, grow_cells, leaves
 from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
@@ -169,17 +170,11 @@ def _prepare(
         if everyone:
             learned, levels[:, j], entropy = Levels.learn(column, name)
         else:
-            learned, _, entropy = Levels.learn(_take(column, name, seen), name)
+            learned, _, entropy = Levels.learn(as_arrow(column, name).take(seen), name)
             levels[:, j] = learned.encode(column)
         columns.append(learned)
         entropies.append(entropy)
     return columns, levels, entropies
-
-
-def _take(column: Any, name: str, rows: NDArray[np.intp]) -> Any:
-    from sanitize._tables.columns import as_arrow
-
-    return as_arrow(column, name).take(rows)
 
 
 def _splitter(

@@ -130,11 +130,10 @@ def _values_to_plain(values: pa.Array) -> dict[str, Any]:
 def _values_from_plain(entry: Any) -> pa.Array:
     try:
         name, values = entry["type"], entry["values"]
-        if isinstance(values, list) != (name in _PLAIN or name in _FLOATS):
-            values = None  # which no reader below takes
-        if name in _PLAIN:
+        is_list = isinstance(values, list)
+        if is_list and name in _PLAIN:
             return pa.array(values, _PLAIN[name])
-        if name in _FLOATS:
+        if is_list and name in _FLOATS:
             return pa.array([float.fromhex(value) for value in values], _FLOATS[name])
         read = pa.ipc.open_stream(base64.b64decode(values, validate=True)).read_all().column(0).combine_chunks()
         read.validate(full=True)

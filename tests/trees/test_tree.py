@@ -47,7 +47,8 @@ def test_the_best_split_is_the_one_by_definition() -> None:
         sizes = [4, 3, 5]
         rows = np.stack([rng.integers(0, size, 60) for size in sizes], axis=1).astype(np.uint16)
         rows[:, 1] = np.where(rng.random(60) < 0.7, rows[:, 0] % 3, rows[:, 1])
-        secrets, weights = rng.integers(0, 2, 60), np.array([1.0, 0.5, 0.7])
+        secrets = (rng.random(60) < np.where(rows[:, 2] >= 3, 0.7, 0.3)).astype(int)
+        weights = np.array([1.0, 0.5, 0.7])
         ordered = np.array([True, False, True])
         splitter = Splitter(rows, sizes, np.ones(3, bool), ~ordered, weights, secrets, 2)
         least = 10
@@ -65,7 +66,7 @@ def test_the_best_split_is_the_one_by_definition() -> None:
                 if not least <= left.sum() <= 60 - least:
                     continue
                 shares = [np.bincount(secrets[side], minlength=2) / side.sum() / p_s for side in (left, ~left)]
-                if any((lift > math.exp(0.5) + 1e-12).any() or (lift < math.exp(-1) - 1e-12).any() for lift in shares):
+                if any((x > math.exp(0.5) + 1e-12).any() or (x < math.exp(-1) - 1e-12).any() for x in shares):
                     continue
                 gain = sum(
                     w * (60 * entropy(x) - left.sum() * entropy(a) - (~left).sum() * entropy(b))
@@ -77,6 +78,19 @@ def test_the_best_split_is_the_one_by_definition() -> None:
                 best = max(best, gain)
         found = splitter.best(np.arange(60), least, allowed)
         assert (0.0 if found is None else found.gain) == pytest.approx(best, rel=1e-8), trial
+
+
+@pytest.mark.parametrize("risky", [0, 1])
+def test_a_split_with_one_risky_side_is_not_allowed(risky: int) -> None:
+    side = np.array([1 - risky] * 90 + [risky] * 10)
+    secrets = np.array([1] * 27 + [0] * 63 + [1] * 10)
+    for budget, n_blocks in (
+        (BUDGET, 1),
+        (sz.LiftBudget(lower=5.0, upper=1.0), 1),
+        (sz.LiftBudget(lower=np.inf, upper=1.0), 2),
+    ):
+        grown = grow({"side": side}, secrets, budget, min_rows=5, min_cell_rows=5)
+        assert (grown.tree.n_blocks, grown.tree.n_cells) == (n_blocks, 2)
 
 
 def test_blocks_are_within_the_budget_and_hold_their_rows() -> None:
