@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 T = TypeVar("T")
+_LARGEST = 1 << 53
+_LONGEST = 60
 
 # Rounding that a sum of probabilities may have.
 _SUM_TOLERANCE = 1e-9
@@ -31,14 +33,17 @@ def number(name: str, value: object, low: float, high: float) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameter(f"{name} must be a number between {low:g} and {high:g}, got {type(value).__name__}")
-    given = float(value)
+    try:
+        given = float(value)
+    except OverflowError:
+        raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got more than a double holds") from None
     if not low <= given <= high:
         raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got {given:.12g}")
     return given
 
 
 def whole_number(name: str, value: object, low: int) -> int:
-    """The value as an int of at least ``low``.
+    """The value as an int of at least ``low``, and no larger than doubles count.
 
     Raises
     ------
@@ -46,8 +51,18 @@ def whole_number(name: str, value: object, low: int) -> int:
         If it is not a whole number or is too small.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-        raise InvalidParameter(f"{name} must be a whole number >= {low}, got {value!r}")
+        raise InvalidParameter(f"{name} must be a whole number >= {low}, got {_shown(value)}")
+    if int(value) > _LARGEST:
+        raise InvalidParameter(f"{name} must be a whole number from {low} to 2**53, got {_shown(value)}")
     return int(value)
+
+
+def _shown(value: object) -> str:
+    """The value, or its type where it is longer than a message."""
+    if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
+        return "one of more than 15 digits"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else type(value).__name__
 
 
 def listed(name: str, values: Iterable[T]) -> list[T]:
@@ -103,14 +118,16 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
     """
     try:
         p = np.array(prior, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidDistribution(f"{name} must be a vector of probabilities") from None
     if p.ndim != 1 or not p.size:
         raise InvalidDistribution(f"{name} must be a vector of probabilities, got shape {p.shape}")
     if not np.isfinite(p).all() or (p < 0).any():
         raise InvalidDistribution(f"{name} must have finite entries >= 0")
-    if abs(p.sum() - 1) > _SUM_TOLERANCE:
-        raise InvalidDistribution(f"{name} must sum to 1, got {p.sum():.12g}")
+    with np.errstate(over="ignore"):
+        total = float(p.sum())
+    if abs(total - 1) > _SUM_TOLERANCE:
+        raise InvalidDistribution(f"{name} must sum to 1, got {total:.12g}")
     return p / p.sum()
 
 

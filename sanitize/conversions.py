@@ -2,7 +2,7 @@
 
 P and Q are (ε, δ)-close when P(A) <= e**ε Q(A) + δ and Q(A) <= e**ε P(A) + δ for every event A. A channel is
 (ε, δ)-differentially private when the output laws of neighbouring inputs are (ε, δ)-close, so each statement on
-a pair of laws is one on channels. All in nats.
+a pair of laws is one on channels. All in nats; what is promised is rounded up, by a few units of the last digits.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from sanitize.bounds import Bound
 _LN2 = math.log(2)
 _RTOL = 4 * np.finfo(float).eps
 _TINY = 1e-300
+# What the few operations of a formula may lose, with room to spare.
+_ROUNDING = 4e-15
 
 
 def binary_entropy(p: float) -> float:
@@ -101,7 +103,12 @@ def approximate_dp_delta(epsilon: float, delta: float, to_epsilon: float) -> flo
     delta = number("delta", delta, 0, 1)
     if target >= epsilon:
         return delta
-    return delta + (1 - delta) * -math.expm1(target - epsilon) / (1 + math.exp(-epsilon))
+    grown = delta + (1 - delta) * -math.expm1(target - epsilon) / (1 + math.exp(-epsilon))
+    if grown < 0.5:
+        return _up(grown)
+    # Beside 1 the distance from it is what the digits must be spent on.
+    left = (1 - delta) * (math.exp(target - epsilon) + math.exp(-epsilon)) / (1 + math.exp(-epsilon))
+    return min(1.0, math.nextafter(1 - left * (1 - _ROUNDING), 2))
 
 
 def approximate_dp_epsilon(epsilon: float, delta: float, to_delta: float) -> float:
@@ -129,8 +136,13 @@ def approximate_dp_epsilon(epsilon: float, delta: float, to_delta: float) -> flo
         return 0.0 if target == 1 else epsilon
     if math.isinf(epsilon):
         return math.inf
-    shrink = (delta - target) / (1 - delta) * (1 + math.exp(-epsilon))
-    return max(0.0, epsilon + math.log1p(shrink)) if shrink > -1 else 0.0
+    # e**ε' = share (e**ε + 1) - 1 with share = (1-δ')/(1-δ), both from differences that doubles hold.
+    fall = (target - delta) / (1 - delta)
+    shrink = fall * (1 + math.exp(-epsilon))
+    if shrink <= 0.5:
+        return max(0.0, min(epsilon, _up(epsilon + math.log1p(-shrink)) + _ROUNDING * epsilon))
+    rest = (1 - target) / (1 - delta) - fall * math.exp(-epsilon)
+    return max(0.0, _up(epsilon + math.log(rest)) + _ROUNDING * epsilon) if rest > 0 else 0.0
 
 
 def kl_from_dp(epsilon: float) -> Bound:
@@ -150,7 +162,7 @@ def kl_from_dp(epsilon: float) -> Bound:
     (0.4621, 1.0)
     """
     epsilon = number("epsilon", epsilon, 0, math.inf)
-    return Bound(epsilon * math.tanh(epsilon / 2), epsilon)
+    return Bound(min(epsilon, _up(epsilon * math.tanh(epsilon / 2))), epsilon)
 
 
 def total_variation_from_kl(divergence: float) -> float:
@@ -169,7 +181,7 @@ def total_variation_from_kl(divergence: float) -> float:
     (0.1, 0.974789)
     """
     divergence = number("divergence", divergence, 0, math.inf)
-    return min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence)))
+    return min(1.0, _up(min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence)))))
 
 
 def mutual_information_from_kl(divergence: float) -> float:
@@ -201,11 +213,11 @@ def mutual_information_from_dp(epsilon: float) -> float:
     epsilon = number("epsilon", epsilon, 0, math.inf)
     if epsilon < 0.1:
         # Both z - 1 and log z start at ε/2; what is left is even in ε.
-        return epsilon**2 / 8 - epsilon**4 / 576 + epsilon**6 / 25920 - epsilon**8 / 1075200
+        return _up(epsilon**2 / 8 - epsilon**4 / 576 + epsilon**6 / 25920 - epsilon**8 / 1075200)
     if math.isinf(epsilon):
         return math.inf
     above = (epsilon + math.expm1(-epsilon)) / -math.expm1(-epsilon)
-    return above - math.log1p(above)
+    return _up(above - math.log1p(above))
 
 
 def total_variation_from_mutual_information(information: float) -> Bound:
@@ -225,7 +237,7 @@ def total_variation_from_mutual_information(information: float) -> Bound:
     (0.4396, 0.4472)
     """
     information = number("information", information, 0, math.inf)
-    return Bound(_bias(information) if information < _LN2 else 1.0, math.sqrt(2 * information))
+    return Bound(min(1.0, _up(_bias(information))) if information < _LN2 else 1.0, _up(math.sqrt(2 * information)))
 
 
 def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
@@ -250,7 +262,7 @@ def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outpu
     k = min(whole_number("n_inputs", n_inputs, 1), whole_number("n_outputs", n_outputs, 1))
     if delta * k >= k - 1:
         return math.log(k)
-    return binary_entropy(delta) + delta * math.log(k - 1)
+    return _up(binary_entropy(delta) + delta * math.log(k - 1))
 
 
 def printed_mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
@@ -265,7 +277,12 @@ def printed_mutual_information_from_total_variation(delta: float, n_inputs: int,
     """
     delta = number("delta", delta, 0, 1)
     k = min(whole_number("n_outputs", n_outputs, 1), whole_number("n_inputs", n_inputs, 1) + 1)
-    return 2 * binary_entropy(delta) + 2 * delta * math.log(k)
+    return _up(2 * binary_entropy(delta) + 2 * delta * math.log(k))
+
+
+def _up(figure: float) -> float:
+    """A figure that others rely on, rounded to the side that promises less."""
+    return figure * (1 + _ROUNDING)
 
 
 def _bias(gap: float) -> float:

@@ -93,7 +93,12 @@ def databases_of(n_inputs: int, n: int | None, m: int | None, sizes: Sequence[in
 
 def pairs_of(neighbours: ArrayLike, n_inputs: int) -> NDArray[np.intp]:
     """Pairs of inputs as an integer array (n_pairs, 2), checked to name inputs."""
-    pairs = np.asarray(neighbours)
+    try:
+        pairs = np.asarray(neighbours)
+    except ValueError:
+        raise InvalidParameter(
+            "neighbours must be an integer array (n_pairs, 2), got rows of different lengths"
+        ) from None
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
         raise InvalidParameter(f"neighbours must be an integer array (n_pairs, 2), got shape {pairs.shape}")
     if pairs.size and (pairs.min() < 0 or pairs.max() >= n_inputs):

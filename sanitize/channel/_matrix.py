@@ -37,13 +37,14 @@ def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") ->
         return channel.matrix
     try:
         matrix = np.array(channel, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidChannel(f"{name} must be a Channel or a matrix of numbers (n_x, n_y)") from None
     if matrix.ndim != 2 or not matrix.size:
         raise InvalidChannel(f"{name} must be a matrix (n_x, n_y) with entries, got shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():
         raise InvalidChannel(f"{name} must have finite entries >= 0")
-    sums = matrix.sum(axis=1)
+    with np.errstate(over="ignore"):
+        sums = matrix.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > _SUM_TOLERANCE:
         raise InvalidChannel(f"row {worst} of {name} sums to {sums[worst]:.12g}, expected 1")

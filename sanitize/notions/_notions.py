@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Cells of a block of pairs, to bound memory.
 _CELLS = 1 << 20
+# Longer values are not printed into an error.
+_LONGEST = 60
 
 
 def global_dp(
@@ -253,10 +255,12 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
 def _number(value: object, name: str, legal: str, holds: Callable[[float], bool]) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not holds(number):
-        raise InvalidParameter(f"{name} must be {legal}, got {value!r}")
+        shown = repr(value)
+        shown = shown if len(shown) <= _LONGEST else type(value).__name__
+        raise InvalidParameter(f"{name} must be {legal}, got {shown}")
     return number
 
 

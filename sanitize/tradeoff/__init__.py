@@ -29,9 +29,9 @@ from sanitize.tradeoff._leakage import (
     prior_maximal_leakage_distortion,
     prior_maximal_leakage_mechanism,
 )
+from sanitize.tradeoff._level import least_level
 from sanitize.tradeoff._linear_program import OptimalChannel
 from sanitize.tradeoff._optimal import (
-    least_level,
     optimal_dp_channel,
     optimal_identifiability_channel,
     optimal_max_information_channel,

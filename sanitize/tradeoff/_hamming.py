@@ -11,6 +11,8 @@ from sanitize._checks import number, whole_number
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike, NDArray
 
 _DENSE_CELLS = 1 << 25
@@ -139,7 +141,15 @@ def isotropic(by_distance: ArrayLike, n: int, m: int) -> NDArray[np.float64]:
 
 def shell_sizes(n: int, m: int) -> list[int]:
     """N_j = C(n, j)(m-1)**j databases at distance j, for j = 0..n; exact integers."""
-    return [math.comb(n, j) * (m - 1) ** j for j in range(n + 1)]
+    return list(shells(n, m))
+
+
+def shells(n: int, m: int) -> Iterator[int]:
+    """The same one after the other, each from the one before: whoever stops early has not paid for the rest."""
+    size = 1
+    for j in range(n + 1):
+        yield size
+        size = size * (n - j) * (m - 1) // (j + 1)
 
 
 def distortion_within(distortion: float, n: int) -> float:

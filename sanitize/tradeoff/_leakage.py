@@ -96,8 +96,12 @@ def _shown(distortion: float, prior: ArrayLike) -> tuple[NDArray[np.intp], int, 
 
 
 def _kept(distortion: float, tails: Vector, shown: int) -> float:
-    """Share of the last released letter that is kept."""
-    return float((tails[shown - 1] - distortion) / (tails[shown - 1] - tails[shown]))
+    """Share of the last released letter that is kept; what is not kept costs no more than is left of D."""
+    letter = tails[shown - 1] - tails[shown]
+    kept = float((tails[shown - 1] - distortion) / letter)
+    while (1 - kept) * letter > distortion - tails[shown]:
+        kept = math.nextafter(kept, 1)
+    return kept
 
 
 def ordered_maximal_leakage(distortion: float, priors: ArrayLike) -> float:
@@ -166,8 +170,10 @@ def _ordered(priors: ArrayLike) -> Vector:
     """Rows as laws, all sorted by one order of the letters."""
     try:
         table = np.atleast_2d(np.asarray(priors, dtype=np.float64))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidDistribution("priors must be a matrix (k, m) of probabilities") from None
+    if table.ndim != 2 or not table.size:
+        raise InvalidDistribution(f"priors must be a matrix (k, m) of probabilities, got shape {table.shape}")
     laws = np.array([probabilities(row, "every prior") for row in table])
     ranked = laws[:, np.argsort(-laws.sum(axis=0), kind="stable")]
     if (np.diff(ranked, axis=1) > 0).any():

@@ -1,8 +1,12 @@
-"""Linear programs over the cells of a channel, for `sanitize.tradeoff._optimal`."""
+"""Linear programs over the cells of a channel, for the ``optimal_*`` functions.
+
+A solver keeps absolute tolerances and drops coefficients below 1e-9. So whoever states a program here states it in
+units: costs divided by the largest that matters, cells that cannot carry mass left out, and no e**-ε that a
+coefficient of 1 could carry. What comes back is a proposal: its level and distortion are measured afterwards.
+"""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +22,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Vector = NDArray[np.float64]
+    Index = NDArray[np.int64]
 
+# Below the tolerance of the solver: not mass.
+_NOTHING = 1e-11
+# Coefficients that a solver would take for 0, or worse, half the time.
+_FAINT = 1e-8
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -29,9 +38,9 @@ class OptimalChannel:
     Attributes
     ----------
     privacy : float
-        Level ε or leakage, in nats.
+        Level ε or leakage of this very matrix, measured and rounded up, in nats.
     distortion : float
-        Expected distortion; the largest over the priors given.
+        Expected distortion of this very matrix; the largest over the priors given.
     channel : ndarray of shape (n_x, n_y)
         P(y|x).
     """
@@ -41,114 +50,123 @@ class OptimalChannel:
     channel: Vector
 
 
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Laws and distortions in units: the least distortion of a row taken off, the largest made 1.
+
+    Attributes
+    ----------
+    laws : ndarray of shape (k, n_x)
+    d : ndarray of shape (n_x, n_y)
+        From 0 to 1; a 0 in every row.
+    unit : float
+        The distortion that 1 stands for.
+    floor : ndarray of shape (k,)
+        What the noiseless choice costs under each law, in units.
+    """
+
+    laws: Vector
+    d: Vector
+    unit: float
+    floor: Vector
+
+    @property
+    def constants(self) -> Vector:
+        """Cost above the floor of releasing y whatever x is, shape (k, n_y)."""
+        return self.laws @ self.d
+
+    def costs(self) -> Vector:
+        """Cost of each cell, shape (k, n_x, n_y)."""
+        return self.laws[:, :, None] * self.d
+
+    def spent(self, channel: Vector) -> float:
+        """Distortion of a channel above the floor, the largest over the laws, in units."""
+        return float((self.laws @ (self.d * channel).sum(axis=1)).max())
+
+    def distortion(self, channel: Vector) -> float:
+        """Distortion of a channel as it was asked for."""
+        return self.unit * float((self.floor + self.laws @ (self.d * channel).sum(axis=1)).max())
+
+
 class Program:
-    """Linear program over the cells of p(y|x), row by row, and whatever variables a notion adds."""
+    """Least cost over the allowed cells of p(y|x) and whatever variables a notion adds; all are >= 0."""
 
-    def __init__(self, laws: Vector, d: Vector) -> None:
-        self.laws, self.d = laws, d
-        self.n_x, self.n_y = d.shape
-        self.n_variables = self.n_x * self.n_y
-        self._rows: list[tuple[NDArray[np.int64], NDArray[np.int64], Vector]] = []
-        self._limits: list[Vector] = []
+    def __init__(self, allowed: NDArray[np.bool_]) -> None:
+        self.allowed = allowed
+        self.cells: Index = np.full(allowed.shape, -1, dtype=np.int64)
+        self.n_variables = int(allowed.sum())
+        self.cells[allowed] = np.arange(self.n_variables)
+        self._limits = _Rows()
+        self._totals = _Rows()
 
-    def cells(self, x: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Variables p(.|x) of the inputs, shape (len(x), n_y)."""
-        return x[:, None] * self.n_y + np.arange(self.n_y)
-
-    def new(self, size: int) -> NDArray[np.int64]:
-        """Further non-negative variables."""
+    def new(self, size: int) -> Index:
+        """Further variables."""
         self.n_variables += size
         return np.arange(self.n_variables - size, self.n_variables)
 
-    def require(self, variables: NDArray[np.int64], coefficients: ArrayLike, limit: float) -> None:
-        """Σ coefficients * variables <= limit in each row of the arrays."""
-        start = sum(len(limits) for limits in self._limits)
-        rows = np.broadcast_to(np.arange(start, start + len(variables), dtype=np.int64)[:, None], variables.shape)
-        values = np.broadcast_to(np.asarray(coefficients, dtype=np.float64), variables.shape)
-        self._rows.append((rows.ravel(), variables.ravel(), values.ravel()))
-        self._limits.append(np.full(len(variables), limit))
+    def require(self, variables: Index, coefficients: ArrayLike, limit: float = 0.0) -> None:
+        """Σ coefficients * variables <= limit in each row of the arrays; variable -1 is a cell left out."""
+        self._limits.add(variables, coefficients, limit)
 
-    def bound_ratio(self, epsilon: float) -> None:
-        """Every pair of inputs: low_y <= p(y|x) <= e**ε low_y."""
-        low = np.tile(self.new(self.n_y), self.n_x)
-        cells = np.arange(self.n_x * self.n_y)
-        self.require(np.stack([low, cells], axis=1), [1.0, -1.0], 0.0)
-        self.require(np.stack([cells, low], axis=1), [math.exp(-epsilon), -1.0], 0.0)
+    def balance(self, variables: Index, coefficients: ArrayLike, total: float) -> None:
+        """Σ coefficients * variables = total in each row of the arrays."""
+        self._totals.add(variables, coefficients, total)
 
-    def bound_pairs(
-        self, pairs: NDArray[np.int64], epsilon: float, delta: float, weights: Vector | None = None
-    ) -> None:
-        """Each pair (x, x'): Σ_y (w(x) p(y|x) - e**ε w(x') p(y|x'))_+ <= δ."""
-        weights = np.ones(self.n_x) if weights is None else weights
-        left, right = self.cells(pairs[:, 0]).ravel(), self.cells(pairs[:, 1]).ravel()
-        scale = math.exp(-epsilon)
-        coefficients = [np.repeat(weights[pairs[:, 0]], self.n_y) * scale, np.repeat(-weights[pairs[:, 1]], self.n_y)]
-        columns = [left, right]
-        if delta > 0:
-            over = self.new(left.size)
-            columns.append(over)
-            coefficients.append(np.full(left.size, -scale))
-            self.require(over.reshape(len(pairs), self.n_y), 1.0, delta)
-        self.require(np.stack(columns, axis=1), np.stack(coefficients, axis=1), 0.0)
+    def bound_worst(self, worst: Index, variables: Index, costs: Vector) -> None:
+        """The variable ``worst`` is at least the cost under each law, a row of the arrays."""
+        slack = np.broadcast_to(worst, (len(costs), 1))
+        self.require(np.hstack([variables, slack]), np.hstack([costs, np.full((len(costs), 1), -1.0)]))
 
-    def bound_by_output(self, epsilon: float) -> None:
-        """e**-ε p(y|x) <= p_Y(y)."""
-        cells = np.arange(self.n_x * self.n_y)
-        column = np.arange(self.n_x) * self.n_y + (cells % self.n_y)[:, None]
-        scale = np.full((cells.size, 1), math.exp(-epsilon))
-        self.require(
-            np.hstack([cells[:, None], column]),
-            np.hstack([scale, np.broadcast_to(-self.laws[0], column.shape)]),
-            0.0,
-        )
-
-    def least_distortion(self) -> tuple[float, Vector]:
-        """Distortion and channel, the worst prior's distortion minimised."""
-        worst = self.new(1)
-        channel = self._solve(worst, math.inf, worst)
-        return float((self.laws @ (self.d * channel).sum(axis=1)).max()), channel
-
-    def least_leakage(self, distortion: float) -> OptimalChannel:
-        """Σ_y max_x p(y|x) minimised under a distortion limit."""
-        top = self.new(self.n_y)
-        cells = np.arange(self.n_x * self.n_y)
-        self.require(np.stack([cells, np.tile(top, self.n_x)], axis=1), [1.0, -1.0], 0.0)
-        channel = self._solve(top, distortion, None)
-        spent = float((self.laws @ (self.d * channel).sum(axis=1)).max())
-        return OptimalChannel(max(0.0, float(np.log(channel.max(axis=0).sum()))), spent, channel)
-
-    def _solve(self, objective: NDArray[np.int64], limit: float, worst: NDArray[np.int64] | None) -> Vector:
-        cells = np.arange(self.n_x * self.n_y)
-        costs = (self.laws[:, :, None] * self.d).reshape(len(self.laws), -1)
-        used = np.broadcast_to(cells, costs.shape)
-        if worst is None:
-            self.require(used, costs, limit)
-        else:
-            slack = np.broadcast_to(worst, (len(costs), 1))
-            self.require(np.hstack([used, slack]), np.hstack([costs, np.full((len(costs), 1), -1.0)]), 0.0)
-        rows, columns, values = (np.concatenate(part) for part in zip(*self._rows, strict=True))
-        limits = np.concatenate(self._limits)
-        upper = sparse.csr_array((values, (rows, columns)), shape=(len(limits), self.n_variables))
-        sums = sparse.csr_array((np.ones(cells.size), (cells // self.n_y, cells)), shape=(self.n_x, self.n_variables))
+    def least(self, variables: Index, costs: Vector) -> Vector:
+        """Values of all variables at the least Σ costs * variables."""
         cost = np.zeros(self.n_variables)
-        cost[objective] = 1.0
-        found = linprog(
-            cost, A_ub=upper, b_ub=limits, A_eq=sums, b_eq=np.ones(self.n_x), method="highs", options=_OPTIONS
-        )
+        cost[variables[variables >= 0]] = costs[variables >= 0]
+        upper, limits = self._limits.matrix(self.n_variables)
+        equal, totals = self._totals.matrix(self.n_variables)
+        found = linprog(cost, A_ub=upper, b_ub=limits, A_eq=equal, b_eq=totals, method="highs-ds", options=_OPTIONS)
         if found.x is None:
             raise InvalidParameter("the level and the distortion must allow some channel; the program has no solution")
-        channel = np.maximum(found.x[: cells.size].reshape(self.n_x, self.n_y), 0.0)
-        solved: Vector = channel / channel.sum(axis=1, keepdims=True)
-        return solved
+        return np.maximum(found.x, 0.0)
+
+    def shares(self, values: Vector) -> Vector:
+        """The cells as a matrix; 0 where left out, and where the solver's tolerance is all there is."""
+        shares = np.zeros(self.allowed.shape)
+        shares[self.allowed] = values[self.cells[self.allowed]]
+        return np.where(shares < _NOTHING, 0.0, shares)
 
 
-def problem_of(priors: ArrayLike, distortion_matrix: ArrayLike) -> tuple[Vector, Vector]:
-    """Laws (k, n_x) and distortions (n_x, n_y) that fit together."""
+class _Rows:
+    """Sparse rows with right sides, collected block by block."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Index, Index, Vector]] = []
+        self._right: list[Vector] = []
+        self._size = 0
+
+    def add(self, variables: Index, coefficients: ArrayLike, right: float) -> None:
+        values = np.broadcast_to(np.asarray(coefficients, dtype=np.float64), variables.shape)
+        rows = np.broadcast_to(np.arange(self._size, self._size + len(variables))[:, None], variables.shape)
+        kept = (variables >= 0) & (np.abs(values) > _FAINT * np.abs(values).max(axis=1, keepdims=True))
+        self._parts.append((rows[kept], variables[kept], values[kept]))
+        self._right.append(np.full(len(variables), right))
+        self._size += len(variables)
+
+    def matrix(self, n_variables: int) -> tuple[sparse.csr_array | None, Vector | None]:
+        if not self._size:
+            return None, None
+        rows, columns, values = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        return sparse.csr_array((values, (rows, columns)), shape=(self._size, n_variables)), np.concatenate(self._right)
+
+
+def problem_of(priors: ArrayLike, distortion_matrix: ArrayLike) -> Problem:
+    """Laws (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
     try:
         table = np.atleast_2d(np.asarray(priors, dtype=np.float64))
         d = np.asarray(distortion_matrix, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameter("priors and distortion_matrix must be arrays of numbers") from None
+    if table.ndim != 2 or not table.size:
+        raise InvalidDistribution(f"prior must be one law or several (k, n_x), got shape {table.shape}")
     laws = np.array([probabilities(row) for row in table])
     if d.ndim != 2 or not d.size or d.shape[0] != laws.shape[1]:
         raise InvalidParameter(
@@ -156,15 +174,20 @@ def problem_of(priors: ArrayLike, distortion_matrix: ArrayLike) -> tuple[Vector,
         )
     if not np.isfinite(d).all() or (d < 0).any():
         raise InvalidParameter("distortion_matrix must have finite entries >= 0")
-    return laws, d
+    least = d.min(axis=1)
+    unit = float((d - least[:, None]).max()) or 1.0
+    return Problem(laws, (d - least[:, None]) / unit, unit, laws @ (least / unit))
 
 
-def single_law(laws: Vector) -> None:
+def single_law(laws: Vector) -> Vector:
+    """The only law."""
     if len(laws) > 1:
         raise InvalidDistribution(f"prior must be one law of shape (n_x,), got {len(laws)} laws")
+    law: Vector = laws[0]
+    return law
 
 
-def both_ways(neighbours: ArrayLike | None, size: int) -> NDArray[np.int64]:
+def both_ways(neighbours: ArrayLike | None, size: int) -> NDArray[np.intp]:
     """Ordered pairs of different neighbours, shape (k, 2); all pairs for None."""
     if neighbours is None:
         return np.argwhere(~np.eye(size, dtype=bool))

@@ -1,22 +1,57 @@
 """Optimal channels by linear programs, for any prior (or several), alphabet and distortion matrix.
 
-The general route: seconds at 100 letters, where the closed forms take microseconds. The level ε enters as e**ε
-times a variable, so these give the least distortion at a level; `least_level` turns that round.
+The general route: up to seconds at 100 letters, where the closed forms take microseconds. Programs propose; what
+is returned has been repaired where rounding or tolerances need it, and carries the level measured on it.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sanitize._checks import number
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.tradeoff._linear_program import OptimalChannel, Program, both_ways, problem_of, single_law
+from sanitize.notions import prior_ratio
+from sanitize.tradeoff._events import held_to_events, improved, revealed
+from sanitize.tradeoff._linear_program import OptimalChannel, Problem, both_ways, problem_of, single_law
+from sanitize.tradeoff._local import (
+    best_constant,
+    blended,
+    demanded,
+    filled_up,
+    identifiable,
+    identifiable_part,
+    sharp_part,
+    with_floor,
+)
+from sanitize.tradeoff._measured import (
+    measured_dp,
+    measured_identifiability,
+    measured_max_information,
+    measured_maximal_leakage,
+    normalised,
+    within,
+)
+from sanitize.tradeoff._neighbours import proposed, steps_between
+from sanitize.tradeoff._outputs import held_to_outputs, least_informative, least_leakage, least_leakage_of_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
+
+    Vector = NDArray[np.float64]
+
+# Beyond, e**-ε is no double of full precision; a channel of this level does.
+_LARGEST = 700.0
+# What a repair may cost, relative and in units of the largest distortion, before a channel is refused.
+_REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
+# How far above ε the level of a channel may be stated where it cannot be repaired.
+_ABOVE = 1e-9
+_ROUNDING = 1e-12
 
 
 def optimal_dp_channel(
@@ -29,12 +64,15 @@ def optimal_dp_channel(
 ) -> OptimalChannel:
     """Least distortion of (ε, δ)-DP, δ by event: Σ_y (p(y|x) - e**ε p(y|x'))_+ <= δ for neighbours x, x' [ZB Def. 3].
 
-    With several priors their largest distortion is minimised ([ZB Prop. 12], one program for a whole set).
+    With several priors their largest distortion is minimised ([ZB Prop. 12], one program for a whole set). The
+    channel is measured before it is returned; its level is at most ε, and below it by rounding only where ε binds.
+    For δ > 0 and more than 400 cells the channel is δ times the noiseless choice and 1-δ times the optimum of δ = 0:
+    optimal for Hamming distances, and for others never above the limits, but possibly not the best.
 
     Parameters
     ----------
     epsilon : float
-        Nats, finite and >= 0.
+        Nats, >= 0; levels above 700 are met by 700.
     priors : array-like of shape (n_x,) or (k, n_x)
         Law of X, or every extreme law of the source set.
     distortion_matrix : array-like of shape (n_x, n_y)
@@ -60,14 +98,26 @@ def optimal_dp_channel(
     >>> round(found.distortion, 6), found.channel.round(6).tolist()
     (0.25, [[0.75, 0.25], [0.25, 0.75]])
     """
-    laws, d = problem_of(priors, distortion_matrix)
-    epsilon, delta = number("epsilon", epsilon, 0, math.inf), number("delta", delta, 0, 1)
-    program = Program(laws, d)
-    if delta == 0 and neighbours is None:
-        program.bound_ratio(epsilon)
+    problem = problem_of(priors, distortion_matrix)
+    epsilon = min(number("epsilon", epsilon, 0, math.inf), _LARGEST)
+    delta = number("delta", delta, 0, 1)
+    pure: Callable[[float], Vector]
+    if neighbours is None:
+        pure = partial(blended, sharp_part(problem, epsilon) if epsilon > 0 else best_constant(problem))
     else:
-        program.bound_pairs(both_ways(neighbours, len(d)), epsilon, delta)
-    return OptimalChannel(epsilon, *program.least_distortion())
+        pure = _among_neighbours(problem, np.ones(len(problem.d)), epsilon, neighbours)
+
+    def measure(channel: Vector) -> float:
+        return measured_dp(channel, delta, neighbours)
+
+    best = within(lambda level: revealed(problem, pure(level), delta), epsilon, measure)
+    if delta > 0 and best is not None:
+        pairs = both_ways(neighbours, len(problem.d))
+        better = improved(problem, epsilon, delta, pairs, best[0])
+        if better is not None:
+            held = within(lambda level: held_to_events(problem, better, level, delta, pairs), epsilon, measure)
+            best = min([one for one in (best, held) if one is not None], key=lambda one: problem.spent(one[0]))
+    return _stated(problem, best or (best_constant(problem), 0.0))
 
 
 def optimal_identifiability_channel(
@@ -98,15 +148,42 @@ def optimal_identifiability_channel(
     >>> round(found.distortion, 6)
     0.25
     """
-    laws, d = problem_of(prior, distortion_matrix)
-    single_law(laws)
-    if (laws == 0).any():
+    problem = problem_of(prior, distortion_matrix)
+    law = single_law(problem.laws)
+    if (law == 0).any():
         raise InvalidDistribution(
             "prior must have positive entries: beside a letter of probability 0 no finite level holds"
         )
-    program = Program(laws, d)
-    program.bound_pairs(both_ways(neighbours, len(d)), number("epsilon", epsilon, 0, math.inf), 0.0, weights=laws[0])
-    return OptimalChannel(epsilon, *program.least_distortion())
+    epsilon = min(number("epsilon", epsilon, 0, math.inf), _LARGEST)
+    least = prior_ratio(law, neighbours)
+    if epsilon < least * (1 - _ROUNDING) - _ROUNDING:
+        raise InvalidParameter(
+            f"the level and the distortion must allow some channel; the program has no solution below {least:.12g}, "
+            "what the prior alone tells apart"
+        )
+
+    def measure(channel: Vector) -> float:
+        return measured_identifiability(law, channel, neighbours)
+
+    pairs = both_ways(neighbours, len(law))
+    steps = steps_between(pairs, len(law))
+    if neighbours is None:
+        part = identifiable_part(problem, epsilon)
+        joint = with_floor(part, epsilon)
+        held = within(lambda level: identifiable(problem, part, level), epsilon, measure)
+    else:
+        joint = proposed(problem, law, epsilon, pairs)
+        held = within(lambda level: filled_up(problem, joint, level, law, steps), epsilon, measure)
+    # Where the prior alone takes up the whole level nothing can be repaired; the level stated is the one measured.
+    plain = normalised(demanded(joint, epsilon, steps))
+    spent = problem.spent(plain)
+    if held is None or problem.spent(held[0]) > spent * (1 + _ABOVE) + _REPAIR_UNITS:
+        level = measure(plain)
+        if level <= epsilon + _ABOVE:
+            return _stated(problem, (plain, level))
+        if held is None or problem.spent(held[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
+            raise InvalidParameter(f"epsilon must be further above {least:.12g} for doubles, got {epsilon:.12g}")
+    return _stated(problem, held)
 
 
 def optimal_max_information_channel(epsilon: float, prior: ArrayLike, distortion_matrix: ArrayLike) -> OptimalChannel:
@@ -115,7 +192,7 @@ def optimal_max_information_channel(epsilon: float, prior: ArrayLike, distortion
     Parameters
     ----------
     epsilon : float
-        Nats, finite and >= 0.
+        Nats, >= 0; levels above 700 are met by 700.
     prior : array-like of shape (n_x,)
         Law of X, all entries positive.
     distortion_matrix : array-like of shape (n_x, n_y)
@@ -127,11 +204,18 @@ def optimal_max_information_channel(epsilon: float, prior: ArrayLike, distortion
     >>> round(optimal_max_information_channel(np.log(1.5), [0.5, 0.5], 1 - np.eye(2)).distortion, 6)
     0.25
     """
-    laws, d = problem_of(prior, distortion_matrix)
-    single_law(laws)
-    program = Program(laws, d)
-    program.bound_by_output(number("epsilon", epsilon, 0, math.inf))
-    return OptimalChannel(epsilon, *program.least_distortion())
+    problem = problem_of(prior, distortion_matrix)
+    law = single_law(problem.laws)
+    epsilon = min(number("epsilon", epsilon, 0, math.inf), _LARGEST)
+    channel = least_informative(problem, epsilon) if epsilon > 0 else best_constant(problem)
+    return _stated(
+        problem,
+        within(
+            lambda level: held_to_outputs(problem, channel, level),
+            epsilon,
+            lambda held: measured_max_information(law, held),
+        ),
+    )
 
 
 def optimal_maximal_leakage_channel(
@@ -159,56 +243,41 @@ def optimal_maximal_leakage_channel(
     >>> round(optimal_maximal_leakage_channel(0.25, [0.5, 0.5], 1 - np.eye(2)).privacy, 6)
     0.405465
     """
-    laws, d = problem_of(priors, distortion_matrix)
-    program = Program(laws, d)
-    # More than the largest distortion is as good as that, and a linear program takes finite numbers.
-    return program.least_leakage(min(number("distortion", distortion, 0, math.inf), float(d.max())))
+    problem = problem_of(priors, distortion_matrix)
+    limits = number("distortion", distortion, 0, math.inf) / problem.unit - problem.floor
+    if (limits < -_ROUNDING * problem.floor).any():
+        raise InvalidParameter(
+            "the level and the distortion must allow some channel; the program has no solution below "
+            f"{problem.unit * float(problem.floor.max()):.12g}, the distortion of the noiseless choice"
+        )
+    limits = np.maximum(limits, 0.0)
+    channel = best_constant(problem)
+    if (problem.laws @ (problem.d * channel).sum(axis=1) > limits).any():
+        single = len(limits) == 1
+        channel = least_leakage(problem, float(limits[0])) if single else least_leakage_of_many(problem, limits)
+    return _stated(problem, (channel, measured_maximal_leakage(channel)))
 
 
-def least_level(design: Callable[[float], OptimalChannel], distortion: float) -> OptimalChannel:
-    """Optimal channel at the least level whose distortion is at most D, from a design of a channel for a level.
+def _among_neighbours(
+    problem: Problem, weights: Vector, epsilon: float, neighbours: ArrayLike
+) -> Callable[[float], Vector]:
+    """Private channel for each level close to ε, from one program at ε."""
+    pairs = both_ways(neighbours, len(weights))
+    steps = steps_between(pairs, len(weights))
+    joint = proposed(problem, weights, epsilon, pairs)
+    aim = problem.spent(joint / weights[:, None])
+    cost = problem.spent(filled_up(problem, joint, epsilon, weights, steps))
+    if cost > aim * (1 + _REPAIR) + _REPAIR_UNITS:
+        raise InvalidParameter(
+            f"epsilon must be small enough for doubles at these neighbours, got {epsilon:.12g}: no private channel "
+            "found within 1e-6 of the optimum"
+        )
+    return lambda level: filled_up(problem, joint, level, weights, steps)
 
-    Parameters
-    ----------
-    design : callable
-        Level in nats to `OptimalChannel`, with a distortion that falls as the level grows; a level at which
-        none exists raises InvalidParameter and counts as too small.
-    distortion : float
-        D, >= 0.
 
-    Raises
-    ------
-    InvalidParameter
-        If no level up to 40 nats reaches D.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> prior, d = [0.5, 0.3, 0.2], 1 - np.eye(3)
-    >>> round(least_level(lambda eps: optimal_dp_channel(eps, prior, d), 0.2).privacy, 6)
-    2.079442
-    """
-    distortion = number("distortion", distortion, 0, math.inf)
-
-    def enough(level: float) -> OptimalChannel | None:
-        try:
-            found = design(level)
-        except InvalidParameter:
-            return None
-        return found if found.distortion <= distortion + 1e-11 else None
-
-    low, high, best = 0.0, 0.5, enough(0.0)
-    if best is not None:
-        return best
-    while (best := enough(high)) is None:
-        if high > 20:
-            raise InvalidParameter(f"distortion must be reachable by some level up to 40 nats, got {distortion:.12g}")
-        low, high = high, 2 * high
-    while high - low > 1e-10 * max(high, 1e-3):
-        middle = (low + high) / 2
-        found = enough(middle)
-        if found is None:
-            low = middle
-        else:
-            high, best = middle, found
-    return best
+def _stated(problem: Problem, found: tuple[Vector, float] | None) -> OptimalChannel:
+    """A channel with the level and the distortion measured on it."""
+    if found is None:
+        raise InvalidParameter("the level must be larger for doubles: no channel measured within it")
+    channel, level = found
+    return OptimalChannel(level, problem.distortion(channel), channel)

@@ -6,26 +6,32 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import xlogy
 
 from sanitize._checks import number
 from sanitize.errors import InvalidParameter
-from sanitize.tradeoff._inverses import root_between
-from sanitize.tradeoff._linear_program import OptimalChannel, problem_of, single_law
+from sanitize.tradeoff._barrier import Information, MutualInformation, least_information
+from sanitize.tradeoff._linear_program import OptimalChannel, Problem, problem_of, single_law
+from sanitize.tradeoff._local import best_constant
+from sanitize.tradeoff._measured import rounded_up
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
-_STEPS = 100_000
+    Vector = NDArray[np.float64]
+
+_ROUNDING = 1e-12
 
 
 def optimal_mutual_information_channel(
     distortion: float, prior: ArrayLike, distortion_matrix: ArrayLike, tolerance: float = 1e-9
 ) -> OptimalChannel:
-    """Least I(X;Y) with expected distortion at most D, by Blahut-Arimoto with a certificate [WYZ PD-MIP].
+    """Least I(X;Y) with expected distortion at most D, with a certificate [WYZ PD-MIP].
 
-    Each step gives the channel p(y|x) ~ q(y) e**(-λ d(x, y)) the multiplier λ that meets D, then takes q from it.
-    It stops when Blahut's dual bound is within the tolerance, so the value is proved to that many nats.
+    Newton's method inside the channels; it stops when the first-order lower bound, which holds for every channel, is
+    within the tolerance. So the value is proved to that many nats, also beside the distortion where an output is
+    given up, at which alternating updates hardly move.
 
     Parameters
     ----------
@@ -41,7 +47,7 @@ def optimal_mutual_information_channel(
     Raises
     ------
     InvalidParameter
-        If a parameter is out of its range, or the tolerance is not met in 100000 steps.
+        If a parameter is out of its range, or doubles cannot prove the tolerance.
 
     Examples
     --------
@@ -50,51 +56,36 @@ def optimal_mutual_information_channel(
     >>> round(found.privacy, 6)
     0.390621
     """
-    laws, d = problem_of(prior, distortion_matrix)
-    single_law(laws)
-    p, tolerance = laws[0], number("tolerance", tolerance, 1e-13, 1)
-    distortion = number("distortion", distortion, float(p @ d.min(axis=1)), math.inf)
-    constant = p @ d
-    if distortion >= constant.min():
-        channel = np.zeros_like(d)
-        channel[:, constant.argmin()] = 1.0
-        return OptimalChannel(0.0, float(constant.min()), channel)
-    kept = p > 0
-    p, shifted = p[kept], d[kept] - d[kept].min(axis=1, keepdims=True)
-    target = distortion - float(p @ d[kept].min(axis=1))
-    q = np.full(d.shape[1], 1 / d.shape[1])
-    for _ in range(_STEPS):
-        slope = _slope(p, shifted, q, target)
-        weights = np.exp(-slope * shifted)
-        norm = weights @ q
-        growth = (p / norm) @ weights
-        # Blahut: this channel costs at most -λD - Σ p log(norm), and no channel less than that minus log max growth.
-        if math.log(growth.max()) <= tolerance:
-            break
-        q = q * growth
-        q /= q.sum()
-    else:
-        raise InvalidParameter(f"tolerance must be reachable in {_STEPS} steps, got {tolerance:g}")
-    conditional = np.exp(-slope * (d - d.min(axis=1, keepdims=True))) * q
-    conditional /= conditional.sum(axis=1, keepdims=True)
-    full = laws[0]
-    marginal = full @ conditional
-    information = float(full @ (xlogy(conditional, conditional) - xlogy(conditional, marginal)).sum(axis=1))
-    return OptimalChannel(max(0.0, information), float(full @ (conditional * d).sum(axis=1)), conditional)
+    problem = problem_of(prior, distortion_matrix)
+    tolerance = number("tolerance", tolerance, 1e-13, 1)
+    return least_informed(problem, distortion, MutualInformation, tolerance, tolerance, lambda value: value)
 
 
-def _slope(p: NDArray[np.float64], d: NDArray[np.float64], q: NDArray[np.float64], target: float) -> float:
-    """The λ >= 0 at which p(y|x) ~ q(y) e**(-λ d) has the target distortion."""
+def least_informed(
+    problem: Problem,
+    distortion: float,
+    notion: Callable[[Vector], Information],
+    gap: float,
+    tolerance: float,
+    nats: Callable[[float], float],
+) -> OptimalChannel:
+    """Channel of the least information of a notion with at most D spent.
 
-    def surplus(slope: float) -> float:
-        weights = np.exp(-slope * d) * q
-        return float(p @ ((weights * d).sum(axis=1) / weights.sum(axis=1))) - target
-
-    if surplus(0.0) <= 0:
-        return 0.0
-    high = 1.0
-    while surplus(high) > 0:
-        if high > 1e6:
-            return high
-        high *= 2
-    return root_between(surplus, 0.0, high)
+    The notion is minimised to a ``gap`` in its own unit, and turned into ``nats`` to be held against the tolerance.
+    """
+    law, floor = single_law(problem.laws), float(problem.floor[0])
+    least = problem.unit * floor
+    limit = number("distortion", distortion, least * (1 - _ROUNDING), math.inf) / problem.unit - floor
+    if limit >= problem.constants.min():
+        channel = best_constant(problem)
+        return OptimalChannel(0.0, problem.distortion(channel), channel)
+    kept = law > 0
+    information = notion(law[kept] / law[kept].sum())
+    found = least_information(information, problem.d[kept], max(0.0, limit * (1 - _ROUNDING)), gap)
+    value = nats(found.value)
+    if value - nats(max(found.lower, 0.0)) > tolerance:
+        raise InvalidParameter(f"tolerance must be one that doubles can prove at this distortion, got {tolerance:g}")
+    channel = np.zeros_like(problem.d)
+    channel[kept] = found.channel
+    channel[~kept, int((law[kept] @ found.channel).argmax())] = 1.0
+    return OptimalChannel(rounded_up(max(0.0, value)), problem.distortion(channel), channel)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sanitize._checks import number
-from sanitize.tradeoff._hamming import distortion_within, hamming_distortion, isotropic, records, shell_sizes
+from sanitize.tradeoff._hamming import distortion_within, hamming_distortion, isotropic, records, shell_sizes, shells
 from sanitize.tradeoff._inverses import level_of, root_between
 from sanitize.tradeoff._uniform import (
     symmetric_mechanism,
@@ -85,7 +85,7 @@ def uniform_maximal_leakage_distortion(leakage: float, n: int, m: int) -> float:
     if log_height >= 0:
         return 0.0
     inside, moment = 0, 0
-    for shell, size in enumerate(shell_sizes(n, m)):
+    for shell, size in enumerate(shells(n, m)):
         if shell and (shell == n or log_height + math.log(inside + size) >= 0):
             filled = math.exp(log_height + math.log(shell * inside - moment))
             return min(max(0.0, shell - filled), n * (m - 1) / m)
@@ -133,11 +133,16 @@ def _edge(distortion: float, n: int, m: int) -> tuple[int, int]:
 
     V databases lie inside shell k, at total distance A.
     """
-    sizes = shell_sizes(n, m)
-    inside, moment, shell = sizes[0], 0, 1
-    while shell < n and distortion > (moment + shell * sizes[shell]) / (inside + sizes[shell]):
-        inside, moment, shell = inside + sizes[shell], moment + shell * sizes[shell], shell + 1
-    return shell, shell * inside - moment
+    inside, moment, numerator = 1, 0, distortion.as_integer_ratio()
+    for shell, size in enumerate(shells(n, m)):
+        if shell == 0:
+            continue
+        more, further = inside + size, moment + shell * size
+        # Whole numbers of thousands of digits are not divided: the next shell holds the mean, or is the last.
+        if shell == n or numerator[0] * more <= numerator[1] * further:
+            return shell, shell * inside - moment
+        inside, moment = more, further
+    raise AssertionError  # pragma: no cover - the last shell always ends the loop
 
 
 def uniform_sibson_information(distortion: float, n: int, m: int, alpha: float) -> float:

@@ -473,10 +473,11 @@ def test_blahut_of_order_alpha_beats_every_nearby_channel_and_ends_at_both_known
     assert td.optimal_sibson_channel(0.9, prior, d, 3).privacy == 0
 
 
-def test_blahut_of_order_alpha_refuses_what_doubles_cannot_hold() -> None:
+def test_information_of_order_alpha_takes_any_order_and_refuses_bad_numbers() -> None:
     prior, d = np.full(9, 1 / 9), td.hamming_distances(2, 3)
-    with pytest.raises(InvalidParameter, match="alpha must be small enough"):
-        td.optimal_sibson_channel(0.8, prior, d, 50)
+    for alpha in (50, 1000):
+        found = td.optimal_sibson_channel(0.8, prior, d, alpha)
+        assert found.privacy == pytest.approx(td.uniform_sibson_information(0.8, 2, 3, alpha), abs=1e-8)
     for alpha in (0.5, math.nan):
         with pytest.raises(InvalidParameter, match="alpha must lie between 1 and inf"):
             td.optimal_sibson_channel(0.8, prior, d, alpha)

@@ -1,0 +1,193 @@
+"""Optimal channels when all inputs are neighbours: local DP and local identifiability, at any level.
+
+A column of an ε-LDP channel lies between its least value and e**ε times it. So the channel is
+p(y|x) = (l_y + (e**ε - 1) V(y|x)) / (Σ l + e**ε - 1) with V a channel and l_y >= max_x V(y|x): the level enters costs
+alone, and opening an output y is paid once, as in facility location. No cell has to be as small as e**-ε.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.tradeoff._linear_program import Problem, Program
+from sanitize.tradeoff._measured import normalised
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+_FIXED_POINTS, _SETTLED = 200, 1e-14
+_SAME = 1e-12
+
+
+def best_constant(problem: Problem) -> Vector:
+    """The law of Y, released whatever x is, of the least largest cost; shape (n_x, n_y)."""
+    constants = problem.constants
+    law = np.zeros(constants.shape[1])
+    if len(constants) == 1:
+        law[constants[0].argmin()] = 1.0
+    else:
+        program = Program(np.ones((1, constants.shape[1]), dtype=bool))
+        worst = program.new(1)
+        top = float(constants.max()) or 1.0
+        program.bound_worst(worst, np.broadcast_to(program.cells[0], constants.shape), constants / top)
+        program.balance(program.cells, 1.0, 1.0)
+        law = normalised(program.shares(program.least(worst, np.ones(1))))[0]
+    return np.tile(law, (problem.d.shape[0], 1))
+
+
+def sharp_part(problem: Problem, epsilon: float) -> Vector:
+    """The channel V of the optimal ε-LDP channel, ε > 0."""
+    shrink, gap = math.exp(-epsilon), -math.expm1(-epsilon)
+    odds = shrink / gap
+    allowed = _worth_it(problem, odds)
+    opened = np.flatnonzero(allowed.any(axis=0))
+    sharp = np.zeros(allowed.shape)
+    sharp[:, opened] = _sharp_among(problem, opened, allowed[:, opened], shrink, gap)
+    return sharp
+
+
+def _sharp_among(
+    problem: Problem, opened: NDArray[np.intp], allowed: NDArray[np.bool_], shrink: float, gap: float
+) -> Vector:
+    """The same over some outputs and cells."""
+    program = Program(allowed)
+    n_x, n_y = allowed.shape
+    low, total, worst = program.new(n_y), program.new(1), program.new(1)
+    x, y = np.nonzero(allowed)
+    # In units of e**-ε times what the channel is: cells of V, and l_y for each output.
+    program.require(np.stack([program.cells[x, y], low[y]], axis=1), [1.0, -gap])
+    program.balance(np.append(low, total)[None], np.append(np.ones(n_y), -1.0)[None], 0.0)
+    program.balance(
+        np.hstack([program.cells, np.broadcast_to(total, (n_x, 1))]), np.append(np.ones(n_y), shrink)[None], 1.0
+    )
+    costs, constants = problem.costs()[:, x, opened[y]], shrink * problem.constants[:, opened]
+    unit = max(float(costs.max()), float(constants.max())) or 1.0
+    variables = np.broadcast_to(np.append(program.cells[x, y], low), (len(costs), len(x) + n_y))
+    program.bound_worst(worst, variables, np.hstack([costs, constants]) / unit)
+    values = program.least(worst, np.ones(1))
+    shares = program.shares(values)
+    # Where the constant part alone is best, V may as well be that part.
+    idle = shares.sum(axis=1) == 0
+    shares[idle] = values[low]
+    return normalised(shares)
+
+
+def blended(sharp: Vector, epsilon: float) -> Vector:
+    """(l + (e**ε - 1) V) / (Σ l + e**ε - 1), l_y = max_x V(y|x)."""
+    low = sharp.max(axis=0)
+    if epsilon == 0:
+        return np.tile(low / low.sum(), (len(sharp), 1))
+    odds = 1 / math.expm1(epsilon)
+    return (odds * low + sharp) / (1 + odds * low.sum())
+
+
+def _worth_it(problem: Problem, odds: float) -> NDArray[np.bool_]:
+    """Cells that an optimal V may use: not those dearer than opening another output for that input alone."""
+    costs, opening = problem.costs(), odds * problem.constants
+    if len(costs) > 1:
+        nearest = problem.d.argmin(axis=1)
+        usable: NDArray[np.bool_] = (costs <= opening[:, nearest, None]).any(axis=0) | (problem.d == 0)
+        return usable
+    cost, opened = costs[0], opening[0]
+    dearest = (cost + opened).min(axis=1)
+    # The optimum D enters as l_y (c_y - D): no output is worth opening that saves less than it costs.
+    most = min(float(problem.constants.min()), _nearest_cost(problem, odds))
+    saved = np.maximum(dearest[:, None] - cost, 0.0).sum(axis=0)
+    open_ = odds * (problem.constants[0] - most) * (1 - 1e-12) <= saved
+    return (cost <= dearest[:, None]) & open_
+
+
+def _nearest_cost(problem: Problem, odds: float) -> float:
+    """Cost of the channel whose V takes every input to its nearest output."""
+    used = np.unique(problem.d.argmin(axis=1))
+    return float(odds * problem.constants[0][used].sum() / (1 + odds * len(used)))
+
+
+def identifiable_part(problem: Problem, epsilon: float) -> Vector:
+    """U(x, y) of the optimal ε-identifiable joint law U + e**-ε L_y, L_y >= max_x U(x, y) / (1 - e**-ε)."""
+    p, d = problem.laws[0], problem.d
+    shrink, gap = math.exp(-epsilon), -math.expm1(-epsilon)
+    n_x, n_y = d.shape
+    every = d.sum(axis=0)
+    allowed = np.ones_like(d, dtype=bool)
+    if shrink / gap <= p.min():
+        allowed = d <= (d + shrink / gap * every).min(axis=1)[:, None]
+    # L_y in units of the likeliest input that likes y, each row in units of its input.
+    scale = np.where(d == 0, p[:, None], 0.0).max(axis=0)
+    scale[scale == 0] = p.max()
+    program = Program(allowed)
+    low, total, x, y = program.new(n_y), program.new(1), *np.nonzero(allowed)
+    ratio = p[x] / scale[y]
+    program.require(
+        np.stack([program.cells[x, y], low[y]], axis=1),
+        np.stack([np.minimum(ratio, 1.0), -gap * np.minimum(1 / ratio, 1.0)], axis=1),
+    )
+    program.balance(np.append(low, total)[None], np.append(scale, -1.0)[None], 0.0)
+    program.balance(
+        np.hstack([program.cells, np.broadcast_to(total, (n_x, 1))]),
+        np.hstack([np.ones((n_x, n_y)), (shrink / p)[:, None]]),
+        1.0,
+    )
+    costs = np.append((p[:, None] * d)[x, y], shrink * scale * every)
+    costs /= costs.max() or 1.0
+    values = program.least(np.append(program.cells[x, y], low), costs)
+    return p[:, None] * program.shares(values)
+
+
+def identifiable(problem: Problem, part: Vector, epsilon: float) -> Vector:
+    """Channel of an ε-identifiable joint law close to U + e**-ε L, its rows brought back to the prior."""
+    p = problem.laws[0]
+    settled = _settled(p, part, epsilon) if epsilon > 0 else None
+    if settled is not None:
+        return normalised(settled / p[:, None])
+    return filled_up(problem, with_floor(part, epsilon), epsilon, p, 1.0 - np.eye(len(p)))
+
+
+def with_floor(part: Vector, epsilon: float) -> Vector:
+    """U + e**-ε L with the least L that U allows."""
+    return part + part.max(axis=0) / math.expm1(epsilon) if epsilon > 0 else part
+
+
+def _settled(p: Vector, part: Vector, epsilon: float) -> Vector | None:
+    """U + e**-ε L with the rows of U scaled until they sum to P(x) - e**-ε Σ L; None if that does not settle."""
+    u, odds = part, 1 / math.expm1(epsilon)
+    for _ in range(_FIXED_POINTS):
+        rest, sums = p - odds * u.max(axis=0).sum(), u.sum(axis=1)
+        if (rest <= 0).any() or (sums <= 0).any():
+            return None
+        change = rest / sums
+        if np.abs(change - 1).max() < _SETTLED:
+            return u + odds * u.max(axis=0)
+        u = u * change[:, None]
+    return None
+
+
+def filled_up(problem: Problem, joint: Vector, epsilon: float, weights: Vector, steps: Vector) -> Vector:
+    """Channel of a nearly private law, made private.
+
+    Its cells are raised to what their neighbours demand. As much of that is taken as leaves each input a rest that
+    is private too; all the rests go to one output.
+    """
+    raised = demanded(joint, epsilon, steps)
+    sums, near = raised.sum(axis=1), steps == 1
+    if np.ptp(sums / weights) <= _SAME:  # a level lower by as much makes up for it
+        return normalised(raised)
+    growth = math.exp(epsilon)
+    room, used = growth * weights[None, :] - weights[:, None], growth * sums[None, :] - sums[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        limits = np.where(near & (used > 0), np.maximum(room, 0.0) / used, np.inf)
+    share = min(1.0, float(limits.min()), float((weights / sums).min()))
+    raised *= share * (1 - 1e-15)
+    rest = np.maximum(weights - raised.sum(axis=1), 0.0)
+    raised[:, problem.constants.max(axis=0).argmin()] += rest
+    return normalised(raised / weights[:, None])
+
+
+def demanded(joint: Vector, epsilon: float, steps: Vector) -> Vector:
+    """Every cell raised to e**(-ε steps) of what any other input has there."""
+    return np.stack([(np.exp(-epsilon * steps[x])[:, None] * joint).max(axis=0) for x in range(len(joint))])

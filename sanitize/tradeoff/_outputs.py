@@ -1,0 +1,138 @@
+"""Optimal channels of notions that bound outputs, not pairs of inputs: maximal leakage and max-information."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.tradeoff._linear_program import Problem, Program
+from sanitize.tradeoff._local import best_constant
+from sanitize.tradeoff._measured import normalised
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+_PIECES = 200
+_FLAT = 1e-12
+_REPAIRS = 20
+# Cells dearer than this many times the whole budget carry no mass that a solver could see.
+_DEAR = 1e9
+
+
+def least_leakage(problem: Problem, limit: float) -> Vector:
+    """Channel of the least Σ_y max_x p(y|x) whose cost above the floor is at most the limit under its one law.
+
+    The trade-off is a polygon. Each of its edges has a slope, at which a program without limits, in costs of the
+    order of 1, finds both of its ends; the answer lies on the edge over the limit.
+    """
+    costs = problem.costs()[0]
+    low, high = _corner(costs, math.inf), best_constant(problem)
+    for _ in range(_PIECES):
+        spans = [(float((costs * end).sum()), float(end.max(axis=0).sum())) for end in (low, high)]
+        (near, much), (far, little) = spans
+        if much - little <= _FLAT:
+            return low
+        slope = (much - little) / (far - near)
+        corner = _corner(costs, slope)
+        spent, paid = float((costs * corner).sum()), float(corner.max(axis=0).sum())
+        if paid + slope * spent >= (much + slope * near) * (1 - _FLAT):
+            break
+        low, high = (corner, high) if spent <= limit else (low, corner)
+    share = min(1.0, max(0.0, (limit - near) / (far - near) * (1 - 1e-15)))
+    return normalised(share * high + (1 - share) * low)
+
+
+def _corner(costs: Vector, slope: float) -> Vector:
+    """Channel of the least Σ_y max_x p(y|x) + slope * cost."""
+    allowed: NDArray[np.bool_]
+    if math.isinf(slope):
+        allowed, weighted = np.asarray(costs == 0), np.zeros_like(costs)
+    else:
+        weighted = slope * costs
+        dearest = weighted.min(axis=1) + 1
+        saved = np.maximum(dearest[:, None] - weighted, 0.0).sum(axis=0)
+        allowed = (weighted <= dearest[:, None]) & (saved >= 1 - 1e-12)
+    program = Program(allowed)
+    top, x, y = program.new(costs.shape[1]), *np.nonzero(allowed)
+    program.require(np.stack([program.cells[x, y], top[y]], axis=1), [1.0, -1.0])
+    program.balance(program.cells, 1.0, 1.0)
+    values = program.least(np.append(program.cells[x, y], top), np.append(weighted[x, y], np.ones(len(top))))
+    return normalised(program.shares(values))
+
+
+def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
+    """The same for several laws, each with its limit, as one program."""
+    costs = problem.costs()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(costs == 0, 0.0, costs / limits[:, None, None])
+    allowed: NDArray[np.bool_] = np.asarray((shares <= _DEAR).all(axis=0))
+    program = Program(allowed)
+    top, x, y = program.new(costs.shape[2]), *np.nonzero(allowed)
+    program.require(np.stack([program.cells[x, y], top[y]], axis=1), [1.0, -1.0])
+    program.balance(program.cells, 1.0, 1.0)
+    used = shares[:, x, y]
+    scale = np.maximum(used.max(axis=1, keepdims=True), 1.0)
+    for row, unit in zip(used / scale, 1 / scale[:, 0], strict=True):
+        program.require(program.cells[x, y][None], row[None], unit)
+    channel = normalised(program.shares(program.least(top, np.ones(len(top)))))
+    # Whatever the tolerance spent too much is given back to the noiseless choice.
+    spent = (problem.laws * (problem.d * channel).sum(axis=1)).sum(axis=1)
+    over = spent > limits
+    kept = float((limits[over] / spent[over]).min()) * (1 - 1e-15) if over.any() else 1.0
+    nearest = np.zeros_like(channel)
+    nearest[np.arange(len(channel)), np.where(problem.d == 0, channel, -1.0).argmax(axis=1)] = 1.0
+    return normalised(kept * channel + (1 - kept) * nearest)
+
+
+def least_informative(problem: Problem, epsilon: float) -> Vector:
+    """Channel of least distortion with p(y|x) <= e**ε p_Y(y), up to the tolerance of a solver.
+
+    Only inputs with P(x) < e**-ε are bound at all. They may use an output as far as others carry mass e**-ε to it.
+    In units of e**-ε those masses, and what is opened, are of the order of 1.
+    """
+    p, d = problem.laws[0], problem.d
+    weights = math.exp(epsilon) * p
+    bound, nearest, n_y = weights < 1, d.argmin(axis=1), d.shape[1]
+    saved = np.einsum("b,bxy->xy", weights[bound], np.maximum(d[bound][:, nearest, None] - d[bound][:, None, :], 0.0))
+    # What is opened for bound inputs lets their own mass open more.
+    grown = max(0.0, 1 - float(weights[bound].sum()))
+    allowed = bound[:, None] | (d * grown <= saved) | (d == 0)
+    program = Program(allowed)
+    opened, x, y = program.new(n_y), *np.nonzero(allowed)
+    tied = bound[x]
+    program.require(np.stack([program.cells[x, y], opened[y]], axis=1)[tied], [1.0, -1.0])
+    program.require(opened[:, None], 1.0, 1.0)
+    program.require(
+        np.hstack([program.cells.T, opened[:, None]]),
+        np.append(np.where(bound, -weights, -1.0), 1.0)[None],
+    )
+    program.balance(program.cells[bound], 1.0, 1.0)
+    for cells, mass in zip(program.cells[~bound], weights[~bound], strict=True):
+        program.require(cells[None], 1.0, min(mass, float(n_y)))
+    costs = np.where(bound[:, None], weights[:, None] * d, d)[x, y]
+    shares = program.shares(program.least(program.cells[x, y], costs / (costs.max() or 1.0)))
+    free = np.flatnonzero(~bound)
+    shares[free] /= weights[free, None]
+    shares[free, nearest[free]] += np.maximum(1 - shares[free].sum(axis=1), 0.0)
+    return normalised(shares)
+
+
+def held_to_outputs(problem: Problem, channel: Vector, epsilon: float) -> Vector:
+    """Rows that tell more than ε of their input blended with p_Y, each as little as needed."""
+    p, growth = problem.laws[0], math.exp(epsilon)
+    held = channel
+    for _ in range(_REPAIRS):
+        marginal = p @ held
+        over = held - growth * marginal
+        if (over <= 0).all():
+            return held
+        share = np.divide(over, held - marginal, out=np.zeros_like(over), where=over > 0).max(axis=1)
+        held = held + np.minimum(share * (1 + 1e-15), 1.0)[:, None] * (marginal - held)
+    marginal = p @ channel
+    shown = marginal > 0
+    ratio = float((channel[:, shown] / marginal[shown]).max()) if (channel[:, ~shown] == 0).all() else math.inf
+    return channel + max(0.0, 1 - math.expm1(epsilon) / (ratio - 1)) * (marginal - channel)

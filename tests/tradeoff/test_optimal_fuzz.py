@@ -1,0 +1,181 @@
+"""Programs held to closed forms and to exact arithmetic over 2,000 random problems at every scale.
+
+Oracles: closed forms in 50 digits ([ZB] Theorems 9, 13, 14, [WYZ] Theorem 1, 2), and levels of the very doubles of a
+channel as fractions. No oracle is a program.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from sanitize import tradeoff as td
+
+mpmath.mp.dps = 60
+CASES = 400
+INF = math.inf
+
+
+def law(rng: np.random.Generator, size: int, *, positive: bool = False) -> np.ndarray:
+    """Priors flat and steep, with entries of 1e-300 and, unless all must be positive, zeros."""
+    p = rng.dirichlet(np.full(size, rng.choice([0.05, 0.5, 1.0, 20.0]))) + 1e-300
+    if size > 2 and rng.random() < 0.3:
+        p[rng.integers(1, size)] = 1e-300 if positive or rng.random() < 0.5 else 0.0
+    return p / p.sum()
+
+
+def size_of(rng: np.random.Generator) -> int:
+    return int(rng.choice([1, 2, 3, 4, 5, 7, 10, 30, 100], p=[0.03, 0.2, 0.2, 0.17, 0.15, 0.12, 0.08, 0.04, 0.01]))
+
+
+def level_in(rng: np.random.Generator) -> float:
+    return float(rng.choice([rng.uniform(0, 3), 10 ** rng.uniform(-8, math.log10(60)), rng.uniform(3, 60)]))
+
+
+def scale_in(rng: np.random.Generator) -> float:
+    return float(10 ** rng.uniform(-12, 12))
+
+
+def log(value: Fraction) -> mpmath.mpf:
+    return mpmath.log(mpmath.mpf(value.numerator)) - mpmath.log(mpmath.mpf(value.denominator))
+
+
+def exact(channel: np.ndarray) -> list[list[Fraction]]:
+    """The doubles as they are, each row scaled to sum to 1."""
+    rows = [[Fraction(float(v)) for v in row] for row in channel]
+    return [[v / sum(row) for v in row] for row in rows]
+
+
+def ratio_level(table: list[list[Fraction]]) -> mpmath.mpf:
+    """Largest log ratio within a column."""
+    top = mpmath.mpf(0)
+    for column in zip(*table, strict=True):
+        if max(column) > 0:
+            top = max(top, log(max(column)) - log(min(column)) if min(column) > 0 else mpmath.inf)
+    return top
+
+
+def event_excess(table: list[list[Fraction]], level: float) -> mpmath.mpf:
+    """Largest P(A|x) - e**ε P(A|x') of any two rows."""
+    growth = mpmath.exp(mpmath.mpf(level))
+    parts = [[mpmath.mpf(v.numerator) / v.denominator for v in row] for row in table]
+    return max(sum(max(v - growth * w, mpmath.mpf(0)) for v, w in zip(a, b, strict=True)) for a in parts for b in parts)
+
+
+def spent(prior: np.ndarray, d: np.ndarray, channel: np.ndarray) -> mpmath.mpf:
+    return sum(
+        mpmath.mpf(float(prior[x])) * mpmath.mpf(float(d[x, y])) * mpmath.mpf(float(channel[x, y]))
+        for x, y in zip(*np.nonzero(channel * d > 0), strict=True)
+    )
+
+
+def local_distortion(prior: np.ndarray, level: float, delta: float) -> mpmath.mpf:
+    """(1-δ) min_k 1 - F_k e**ε/(e**ε + k - 1), from the tails."""
+    p = sorted((mpmath.mpf(float(v)) for v in prior), reverse=True)
+    shrink, total = mpmath.exp(-mpmath.mpf(level)), sum(p)
+    tails = [sum(p[k:]) / total for k in range(len(p) + 1)]
+    best = min((tails[k] + (k - 1) * shrink) / (1 + (k - 1) * shrink) for k in range(1, len(p) + 1))
+    return (1 - mpmath.mpf(delta)) * best
+
+
+def local_leakage(prior: np.ndarray, distortion: float) -> mpmath.mpf:
+    """log(k-1 + (T_{k-1} - D)/P_k) for the k with T_k <= D < T_{k-1}."""
+    p = sorted((mpmath.mpf(float(v)) for v in prior), reverse=True)
+    total = sum(p)
+    p = [v / total for v in p]
+    for k in range(1, len(p) + 1):
+        if sum(p[k:]) <= distortion:
+            return max(mpmath.mpf(0), mpmath.log(k - 1 + (sum(p[k - 1 :]) - mpmath.mpf(distortion)) / p[k - 1]))
+    return mpmath.mpf(0)
+
+
+def close(found, expected, scale: float = 0.0, rel: float = 1e-6) -> bool:
+    return abs(mpmath.mpf(found) - expected) <= rel * abs(expected) + scale
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dp_channels_keep_their_level_and_reach_the_closed_form(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(CASES // 4):
+        m, level, unit = size_of(rng), level_in(rng), scale_in(rng)
+        prior, d = law(rng, m), unit * (1 - np.eye(m))
+        found = td.optimal_dp_channel(level, prior, d)
+        assert found.privacy <= level
+        assert ratio_level(exact(found.channel)) <= mpmath.mpf(found.privacy)
+        truth = unit * local_distortion(prior, level, 0.0)
+        assert close(found.distortion, truth)
+        assert close(found.distortion, spent(prior, d, found.channel), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dp_channels_with_delta_keep_both_and_reach_the_closed_form(seed: int) -> None:
+    rng = np.random.default_rng(100 + seed)
+    for _ in range(CASES // 4):
+        m, level, unit = min(size_of(rng), 30), level_in(rng), scale_in(rng)
+        delta = float(rng.choice([1e-9, 10 ** rng.uniform(-12, 0), rng.random(), 1.0]))
+        prior, d = law(rng, m), unit * (1 - np.eye(m))
+        found = td.optimal_dp_channel(level, prior, d, delta=delta)
+        assert found.privacy <= level
+        if m <= 10:
+            assert event_excess(exact(found.channel), found.privacy) <= mpmath.mpf(delta)
+        # A cell beside 1 is known to 1e-16, and what δ leaves of the distortion no better.
+        truth = unit * local_distortion(prior, level, delta)
+        loose = 1e-15 * unit + (delta * unit if level < 1e-14 else 0)
+        assert close(found.distortion, truth, loose)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_maximal_leakage_channels_keep_their_distortion_and_reach_the_closed_form(seed: int) -> None:
+    rng = np.random.default_rng(200 + seed)
+    for _ in range(CASES // 4):
+        m, unit = size_of(rng), scale_in(rng)
+        prior, d = law(rng, m), unit * (1 - np.eye(m))
+        share = float(rng.choice([rng.random(), 10 ** rng.uniform(-12, 0)])) * (1 - prior.max())
+        found = td.optimal_maximal_leakage_channel(share * unit, prior, d)
+        if m <= 30:
+            table = exact(found.channel)
+            assert log(sum(max(column) for column in zip(*table, strict=True))) <= mpmath.mpf(found.privacy)
+        assert spent(prior, d, found.channel) <= share * unit * (1 + 1e-9)
+        assert close(found.privacy, local_leakage(prior, share), 2e-15 * m)
+        ordered = td.ordered_maximal_leakage_mechanism(share, [prior])
+        assert spent(prior, 1 - np.eye(m), ordered) <= share * (1 + 1e-9)
+        assert close(td.ordered_maximal_leakage(share, [prior]), local_leakage(prior, share), 2e-15 * m)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_identifiability_channels_keep_their_level_and_reach_h(seed: int) -> None:
+    rng = np.random.default_rng(300 + seed)
+    for _ in range(CASES // 4):
+        m, unit = max(2, min(size_of(rng), 30)), scale_in(rng)
+        prior = rng.dirichlet(np.full(m, rng.choice([0.5, 1.0, 20.0]))) + 1e-9
+        prior, d = prior / prior.sum(), unit * (1 - np.eye(m))
+        level = td.identifiability_threshold(prior) + float(10 ** rng.uniform(-3, 1.5))
+        found = td.optimal_identifiability_channel(level, prior, d)
+        joint = [[Fraction(float(p)) * v for v in row] for p, row in zip(prior, exact(found.channel), strict=True)]
+        assert ratio_level(joint) <= mpmath.mpf(found.privacy) <= level + 1e-9
+        truth = unit * (m - 1) / (mpmath.exp(level) + m - 1)
+        assert close(found.distortion, truth)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_max_information_channels_keep_their_level_and_reach_the_uniform_value(seed: int) -> None:
+    rng = np.random.default_rng(400 + seed)
+    for case in range(CASES // 4):
+        m, level, unit = size_of(rng), level_in(rng), scale_in(rng)
+        prior = np.full(m, 1 / m) if case % 2 else law(rng, m)
+        d = unit * (1 - np.eye(m)) if case % 4 else unit * rng.random((m, m))
+        found = td.optimal_max_information_channel(level, prior, d)
+        assert found.privacy <= level
+        table, p = exact(found.channel), [Fraction(float(v)) for v in prior]
+        for column in zip(*table, strict=True):
+            marginal = sum(a * b for a, b in zip(p, column, strict=True)) / sum(p)
+            if max(column) > 0:
+                assert log(max(column)) - log(marginal) <= mpmath.mpf(found.privacy)
+        assert close(found.distortion, spent(prior, d, found.channel), rel=1e-12)
+        if case % 2:
+            truth = max(mpmath.mpf(0), 1 - mpmath.exp(mpmath.mpf(level)) / m) * unit
+            assert close(found.distortion, truth, 1e-9 * unit)

@@ -1,0 +1,114 @@
+"""Figures that others rely on are rounded to the side that promises less, and hostile arguments get one line."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from sanitize import conversions as cv
+from sanitize import tradeoff as td
+from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+from sanitize.notions import approximate_dp, global_dp
+
+mpmath.mp.dps = 60
+HUGE = 10**400
+
+
+def test_a_converted_level_is_never_below_the_true_one() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        level = float(10 ** rng.uniform(-8, 1.8))
+        delta = float(rng.choice([0.0, 10 ** rng.uniform(-15, 0), rng.random()]))
+        target = float(rng.choice([1 - 10 ** rng.uniform(-15, 0), delta + (1 - delta) * 10 ** rng.uniform(-12, 0)]))
+        if not delta < target < 1:
+            continue
+        grown = (1 - mpmath.mpf(target)) / (1 - mpmath.mpf(delta)) * (mpmath.exp(mpmath.mpf(level)) + 1) - 1
+        exact = max(mpmath.mpf(0), mpmath.log(grown)) if grown > 0 else mpmath.mpf(0)
+        found = cv.approximate_dp_epsilon(level, delta, target)
+        assert exact <= found <= exact + 2e-14 * level
+
+
+def test_a_converted_level_beside_delta_1_keeps_its_digits() -> None:
+    exact = mpmath.log((1 - mpmath.mpf(1 - 1e-12)) / (1 - mpmath.mpf(1e-6)) * (mpmath.exp(60) + 1) - 1)
+    assert exact <= cv.approximate_dp_epsilon(60, 1e-6, 1 - 1e-12) <= exact * (1 + 2e-14)
+
+
+def test_a_converted_delta_is_never_below_the_true_one() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(2000):
+        level = float(10 ** rng.uniform(-8, 1.8))
+        delta, lower = float(rng.choice([0.0, 10 ** rng.uniform(-15, 0)])), level * rng.random()
+        exact = 1 - (mpmath.exp(mpmath.mpf(lower)) + 1) * (1 - mpmath.mpf(delta)) / (mpmath.exp(mpmath.mpf(level)) + 1)
+        found = cv.approximate_dp_delta(level, delta, lower)
+        assert exact <= found or found == 1
+        assert found <= exact + 4e-15 * min(abs(exact), 1) + 3e-16
+
+
+@pytest.mark.parametrize("level", [1e-9, 1e-3, 0.099, 0.1, 1.0, 30.0])
+def test_bounds_on_divergence_and_information_are_never_below_the_true_ones(level: float) -> None:
+    e = mpmath.mpf(level)
+    assert cv.kl_from_dp(level).tight >= e * mpmath.tanh(e / 2) or level == 30.0  # there it is ε itself
+    z = e * mpmath.exp(e) / mpmath.expm1(e)
+    assert cv.mutual_information_from_dp(level) >= z - 1 - mpmath.log(z)
+    pinsker = min(mpmath.sqrt(e / 2), mpmath.sqrt(-mpmath.expm1(-e)))
+    assert cv.total_variation_from_kl(level) >= pinsker or cv.total_variation_from_kl(level) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: td.optimal_dp_channel(HUGE, [0.5, 0.5], np.eye(2)),
+        lambda: td.optimal_dp_channel(1.0, [0.5, 0.5], [[HUGE, 0], [0, 1]]),
+        lambda: td.optimal_dp_channel(1.0, [HUGE, 0], np.eye(2)),
+        lambda: td.optimal_dp_channel(1.0, [1e308, 1e308], np.eye(2)),
+        lambda: td.optimal_dp_channel(1.0, [], np.eye(2)),
+        lambda: td.optimal_dp_channel(1.0, np.zeros((0, 2)), np.eye(2)),
+        lambda: td.optimal_dp_channel(1.0, [0.5, 0.5], np.eye(2), neighbours=[[0, 1], [1]]),
+        lambda: td.ordered_maximal_leakage(0.1, []),
+        lambda: td.ordered_maximal_leakage(0.1, np.zeros((0, 2))),
+        lambda: td.uniform_dp(0.1, HUGE, 2),
+        lambda: td.uniform_maximal_leakage(0.1, 2, HUGE),
+        lambda: td.least_level(3, 0.1),
+        lambda: cv.approximate_dp_delta(HUGE, 0.0, 1.0),
+        lambda: cv.mutual_information_from_total_variation(0.1, HUGE, 2),
+        lambda: approximate_dp([[0.5, 0.5], [0.5, 0.5]], epsilon=HUGE),
+        lambda: approximate_dp([[0.5, 0.5], [0.5, 0.5]], delta=HUGE),
+        lambda: global_dp([[1e308, 1e308], [0.5, 0.5]], 1, 2),
+        lambda: global_dp([[HUGE, 0], [0, 1]], 1, 2),
+    ],
+)
+def test_hostile_arguments_get_one_short_line(call) -> None:
+    with pytest.raises((InvalidParameter, InvalidDistribution, InvalidChannel)) as caught:
+        call()
+    assert len(str(caught.value)) < 200
+    assert "\n" not in str(caught.value)
+
+
+def test_distances_at_the_ends_of_doubles_are_taken() -> None:
+    d = 1e308 * (1 - np.eye(2))
+    found = td.optimal_dp_channel(1.0, [0.5, 0.5], d)
+    assert found.distortion / 1e308 == pytest.approx(td.uniform_dp_distortion(1.0, 1, 2))
+    tiny = td.optimal_dp_channel(1.0, [0.5, 0.5], 1e-300 * (1 - np.eye(2)))
+    assert tiny.distortion / 1e-300 == pytest.approx(td.uniform_dp_distortion(1.0, 1, 2))
+
+
+def test_the_least_level_is_not_below_the_optimum_and_its_channel_has_it() -> None:
+    prior, d = [0.5, 0.3, 0.2], 1 - np.eye(3)
+    for distortion in (1e-12, 1e-9, 1e-6, 1e-3, 0.2, 0.4999):
+        found = td.least_level(lambda eps: td.optimal_dp_channel(eps, prior, d), distortion)
+        exact = td.prior_dp(distortion, prior)
+        assert exact - 1e-11 <= found.privacy <= exact + 1e-8
+        assert found.distortion <= distortion * (1 + 1e-9)
+        assert global_dp(found.channel, 1, 3) <= found.privacy
+        assert math.isfinite(found.privacy)
+
+
+def test_information_meets_the_closed_form_where_an_output_is_given_up() -> None:
+    prior, d = [0.5, 0.3, 0.2], 1 - np.eye(3)
+    for distortion in (0.399999, 0.4):
+        found = td.optimal_mutual_information_channel(distortion, prior, d)
+        assert found.privacy == pytest.approx(td.prior_mutual_information(distortion, prior), abs=1e-9)
+        assert found.distortion <= distortion
