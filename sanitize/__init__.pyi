@@ -23,7 +23,6 @@ from . import (
     lifts as lifts,
     measures as measures,
     mechanisms as mechanisms,
-    neighbours as neighbours,
     notions as notions,
     pandas as pandas,
     parquet as parquet,

@@ -16,8 +16,7 @@ import numpy as np
 from sanitize.capacity import Bracketed, DenseKernel, best_selection, check_tol, solve
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidParameter
-from sanitize.neighbours import databases_of
-from sanitize.notions import global_dp
+from sanitize.notions import databases_of, global_dp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from sanitize.capacity import best_selection, channel_capacity, check_tol
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.individual import individual_channel_capacity
-from sanitize.neighbours import databases_of
+from sanitize.notions import databases_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

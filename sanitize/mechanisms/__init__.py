@@ -16,6 +16,7 @@ from sanitize.mechanisms._data_independent.gaussian import gaussian_channel, gau
 from sanitize.mechanisms._data_independent.hamming import hamming_channel, identifiability_channel, product_channel
 from sanitize.mechanisms._data_independent.randomized_response import randomized_response
 from sanitize.mechanisms._merging.best_partition import best_subset_merging
+from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._merging.watchdog import watchdog
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
@@ -36,6 +37,7 @@ __all__ = [
     "hamming_channel",
     "identifiability_channel",
     "optimal_random_response",
+    "paper_subset_merging",
     "paper_subset_random_response",
     "product_channel",
     "randomized_response",

@@ -16,8 +16,8 @@ import numpy as np
 from sanitize._checks import probabilities
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidParameter
-from sanitize.neighbours import databases_of, pairs_of
 from sanitize.notions._divergences import epsilon_at, log_ratios, positive_part, renyi
+from sanitize.notions._neighbours import databases_of, pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,8 +14,7 @@ from scipy.special import entr
 
 from sanitize._checks import listed, number, probabilities, whole_number
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.neighbours import hamming_neighbours
-from sanitize.notions import prior_ratio
+from sanitize.notions import hamming_neighbours, prior_ratio
 from sanitize.tradeoff._hamming import distortion_within, hamming_distortion, hamming_epsilon, hamming_mechanism
 from sanitize.tradeoff._prior import prior_dp
 

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from sanitize._checks import probabilities
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.neighbours import pairs_of
+from sanitize.notions import pairs_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -20,7 +20,7 @@ FLOORS = """
 errors _version _checks _formatting _progress
 _sampling _tables _files
 alphabet binning channel joint
-lifts measures neighbours notions capacity individual budgets bounds conversions confidence
+lifts measures notions capacity individual budgets bounds conversions confidence
 tradeoff accounting anonymity trees mechanisms
 report curve suggestion plots attack
 _release transformers frame pandas polars

@@ -23,6 +23,7 @@ from sanitize.mechanisms._random_response import mixture as _primal_simplex
 from sanitize.mechanisms._random_response import response as _response
 from sanitize.mechanisms._random_response.certificate import certify
 from sanitize.mechanisms._random_response.double_description import CLEAR, ON, vertices
+from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.mixture import RULES, best_mixture
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
@@ -318,8 +319,8 @@ def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
         mu, p_x = rng.random(len(joint.p_x)), joint.p_x
         v = vertices_by_double_description(joint, budget)
         lowest = (entr(v).sum(axis=1) - v @ mu).min()
-        assert certify(polytope, mu, p_x, lowest - 1e-6, lambda: False).bound == pytest.approx(lowest - 1e-6)
-        found = certify(polytope, mu, p_x, lowest + 1e-6, lambda: False)
+        assert certify(polytope, mu, p_x, lowest - 1e-6, Effort(10**9)).bound == pytest.approx(lowest - 1e-6)
+        found = certify(polytope, mu, p_x, lowest + 1e-6, Effort(10**9))
         assert found.bound <= lowest + 1e-9
         assert len(found.points)
 
@@ -333,11 +334,9 @@ def test_repaired_prices_bound_the_optimum_at_any_time():
         optimum = entr(joint.p_x).sum() - brute_force(joint, budget)
         for scale in (0.3, 1.0, 3.0):
             mu = scale * rng.random(len(joint.p_x))
-            calls = iter(range(10**9))
             for n_batches in (0, 3, 30):
-                bound = certify(
-                    polytope, mu, joint.p_x, 0.0, lambda n=n_batches, calls=calls: next(calls) > n, stop_at_points=False
-                ).bound
+                effort = Effort((len(joint.p_x) + 1 + 128 * n_batches) * polytope.work)
+                bound = certify(polytope, mu, joint.p_x, 0.0, effort, stop_at_points=False).bound
                 assert mu @ joint.p_x + bound <= optimum + 1e-9
             repaired.append(bound > min(0.0, (entr(v).sum(axis=1) - v @ mu).min()) + 1e-3)
     assert sum(repaired) > 13, "cuts of single prices should often cost less than a cut of all"

@@ -12,6 +12,7 @@ from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._random_response.column_generation import _Search, lower_envelope
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.optimal import solve_optimal_random_response
 from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 
@@ -81,8 +82,8 @@ def test_bounds_hold_when_the_mixture_claims_to_be_worse_than_the_optimum(claime
         cells = rng.random((3, 8))
         joint = JointDistribution.from_matrix(cells / cells.sum())
         polytope = ResponsePolytope.outer(sz.lift(joint), budget)
-        best = lower_envelope(polytope, polytope, joint.p_x, [], gap=1e-9, time_limit=None)
-        search = _Search(polytope, polytope, joint.p_x, 1e-9, None)
+        best = lower_envelope(polytope, polytope, joint.p_x, [], gap=1e-9, effort=Effort(10**9))
+        search = _Search(polytope, polytope, joint.p_x, 1e-9, Effort(10**9))
         search.mixture = replace(best.mixture, value=best.mixture.value + claimed)
         search._certify(search.mixture)
         assert search.bound <= best.mixture.value + 1e-10

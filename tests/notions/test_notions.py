@@ -18,8 +18,15 @@ from sanitize.channel import Channel
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.measures import ldp_epsilon
 from sanitize.mechanisms import randomized_response
-from sanitize.neighbours import hamming_neighbours
-from sanitize.notions import _notions, approximate_dp, global_dp, identifiability, prior_ratio, renyi_dp
+from sanitize.notions import (
+    _notions,
+    approximate_dp,
+    global_dp,
+    hamming_neighbours,
+    identifiability,
+    prior_ratio,
+    renyi_dp,
+)
 
 SLACK = 1e-12  # rounding allowed to a theorem
 INF = math.inf

@@ -11,8 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from sanitize import tradeoff as td
 from sanitize.errors import InvalidParameter
-from sanitize.neighbours import hamming_neighbours
-from sanitize.notions import prior_ratio
+from sanitize.notions import hamming_neighbours, prior_ratio
 
 mpmath.mp.dps = 50
 INF = math.inf

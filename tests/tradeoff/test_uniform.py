@@ -14,7 +14,7 @@ from scipy.optimize import linprog, minimize
 from sanitize import tradeoff as td
 from sanitize.conversions import binary_entropy
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.neighbours import hamming_neighbours
+from sanitize.notions import hamming_neighbours
 
 mpmath.mp.dps = 50
 INF = math.inf

@@ -1,4 +1,4 @@
-"""Subset merging: high-risk symbols merged in small safe groups [ZDS §IV, Algorithm 1]."""
+"""Subset merging: public symbols in small safe groups that keep as much as a search finds [ZDS §IV]."""
 
 from __future__ import annotations
 
@@ -7,31 +7,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.budgets import as_budget
-from sanitize.mechanisms._merging.risks import absorb, merge_channel, set_risks
+from sanitize.channel import Channel, group_alphabet
+from sanitize.mechanisms._merging.partition_search import search_partition
+from sanitize.mechanisms._merging.risks import set_risks
+from sanitize.mechanisms._random_response.effort import effort_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
-    from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._merging.risks import SetRisks
 
+# Sets judged by default: below a second up to 10,000 symbols, and some seconds for 100,000.
+_EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
+
 
 def subset_merging(
-    joint: JointDistribution, budget: Budget | float, *, confidence: float | ConfidenceSet | None = None
+    joint: JointDistribution,
+    budget: Budget | float,
+    *,
+    effort: float | None = None,
+    confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
-    """Release low-risk symbols as they are and merge high-risk ones into several safe groups [ZDS Alg. 1].
+    """Merge public symbols into small safe groups that keep as much as a search finds [ZDS §IV].
 
-    Each group starts from the riskiest symbol left and takes in, one at a time, the symbol that minimises the
-    risk of the union, until the group is safe. If the last group stays unsafe, the group that minimises the
-    risk of the union joins it, and so on; if everything high-risk together is unsafe, low-risk symbols join.
-    Splitting a set never loses utility, so this keeps at least what `watchdog` keeps of the same symbols.
-
-    The algorithm as printed is ambiguous; this follows the readings that reproduce the paper's curves: risk is
-    log Λ - log Ψ, the outer loop runs while high-risk symbols remain, the set checked last is the last one
-    built, ties go to the lowest index, and safe means within 1e-12.
+    I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is largest for many small groups, each safe by itself.
+    Up to 17 symbols the best partition of all is found. Above, unsafe symbols are matched with what cancels them,
+    in nearly linear time, and the better of several such starts, Algorithm 1 as printed among them up to 1,500
+    symbols, is improved: windows of a few groups are taken apart and put together again in the best way. Algorithm 1
+    itself, `paper_subset_merging`, keeps up to 0.2 of normalised utility less, most at small budgets.
 
     Guarantee
     ---------
@@ -44,6 +50,9 @@ def subset_merging(
         Law of (S, X).
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
+    effort : float, optional
+        Sets of symbols to judge above 17 symbols, >= 1; by default two million, and at least 64 a symbol.
+        The starts are always finished.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every law that the counts allow at this confidence, instead of their frequencies
         alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
@@ -51,12 +60,18 @@ def subset_merging(
     Returns
     -------
     Channel
-        Deterministic, from X to groups.
+        Deterministic, from X to groups; released symbols come in the order of their first member.
 
     Raises
     ------
     InvalidBudget
         If there is no budget or it is not one.
+    InvalidParameter
+        If effort is not a number >= 1.
+
+    See Also
+    --------
+    paper_subset_merging : Algorithm 1 as printed.
 
     Examples
     --------
@@ -66,31 +81,19 @@ def subset_merging(
     ('{0, 1}', '2', '3')
     """
     budget = as_budget(budget)
-    risks = set_risks(joint, budget, confidence)
-    low = risks.safe(risks.columns)
-    groups, columns = _safe_groups(np.flatnonzero(~low), risks)
-    if groups and not risks.is_safe(columns[-1]):
-        others = np.array(columns[:-1]).reshape(-1, len(risks.columns)).T
-        last, taken = absorb(risks, columns[-1], others)
-        merged = [*groups[-1], *(x for i in taken for x in groups[i])]
-        groups = [group for i, group in enumerate(groups[:-1]) if i not in set(taken)]
-        low_risk = np.flatnonzero(low)
-        _, joined = absorb(risks, last, risks.columns[:, low_risk])
-        groups.append([*merged, *low_risk[joined].tolist()])
-    return merge_channel(joint, groups)
+    return merged_by_labels(joint, merged_labels(joint, set_risks(joint, budget, confidence), effort))
 
 
-def _safe_groups(high_risk: NDArray[np.intp], risks: SetRisks) -> tuple[list[list[int]], list[NDArray[np.float64]]]:
-    """Groups of high-risk symbols and their columns; all safe but perhaps the last."""
-    groups: list[list[int]] = []
-    columns: list[NDArray[np.float64]] = []
-    left = high_risk
-    risk = risks.risk(risks.columns)
-    while len(left):
-        seed = int(np.argmax(risk[left]))
-        first, left = int(left[seed]), np.delete(left, seed)
-        column, taken = absorb(risks, risks.columns[:, first], risks.columns[:, left])
-        groups.append([first, *left[taken].tolist()])
-        columns.append(column)
-        left = np.delete(left, taken)
-    return groups, columns
+def merged_labels(joint: JointDistribution, risks: SetRisks, effort: float | None = None) -> NDArray[np.intp]:
+    """Label of a safe group for each symbol, shape (n_x,)."""
+    n = len(joint.p_x)
+    return search_partition(risks, joint.p_x, effort_of(effort, max(_EFFORT, _EFFORT_PER_SYMBOL * n)))
+
+
+def merged_by_labels(joint: JointDistribution, labels: NDArray[np.intp]) -> Channel:
+    """Channel that releases, of each symbol, the group it is labelled with."""
+    _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.intp)
+    place[np.argsort(first)] = np.arange(len(first))
+    labels = place[labels]
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(first)))

@@ -19,10 +19,9 @@ from scipy.special import entr
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
+    from sanitize.mechanisms._random_response.effort import Effort
     from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 
 _BATCH = 128
@@ -148,17 +147,18 @@ def certify(
     mu: NDArray[np.float64],
     p_x: NDArray[np.float64],
     target: float,
-    expired: Callable[[], bool],
+    effort: Effort,
     *,
     stop_at_points: bool = True,
 ) -> Certificate:
-    """Prove ``H(v) - μ·v >= target`` on Π, or find points below it, or stop when time or memory is up.
+    """Prove ``H(v) - μ·v >= target`` on Π, or find points below it, or stop when the effort or memory is used up.
 
-    At least the first layer of boxes is always bounded, so the result is valid (if weak) at any time limit.
+    At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
     """
     tree = _Tree(polytope, mu, target)
-    while tree.has_roots or (0 < len(tree.heap) <= _MOST_OPEN and not expired()):
+    while tree.has_roots or (0 < len(tree.heap) <= _MOST_OPEN and not effort.is_used()):
         boxes, open_ = tree.step()
+        effort.spend(len(boxes.low) * polytope.work)
         v = np.clip(boxes.point[open_], 0.0, 1.0)
         better = np.flatnonzero((entr(v).sum(axis=1) - v @ mu < target) & polytope.contains(v))
         if len(better) and stop_at_points:

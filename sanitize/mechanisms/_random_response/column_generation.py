@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize.mechanisms._random_response.effort import Effort
     from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 
 _FEW = 20  # fewer than n / _FEW new columns a round: look further afield
@@ -26,7 +25,7 @@ _SHORT_WALK, _LONG_WALK, _SHORT_ROUNDS = 4, 40, 6
 _STARTS = 400
 _BARREN = 2  # fruitless random rounds before asking for a certificate
 _CERTIFIED_SHARE = 0.9  # the rest of the gap is left to rounding in the master program
-_SEARCH_SHARE = 0.7  # of a time limit, before the bound is computed
+_SEARCH_SHARE = 0.7  # of the effort or a time limit, before the bound is computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +40,8 @@ class Envelope:
     bound : float
         No mixture of Π has a value below this.
     status : str
-        ``optimal`` (gap reached), ``time_limit``, ``interrupted``, or ``stalled`` (rounding of the linear
-        program stands between the bound and the gap asked for).
+        ``optimal`` (gap reached), ``effort`` (used up), ``time_limit``, ``interrupted``, or ``stalled`` (rounding
+        of the linear program stands between the bound and the gap asked for).
     """
 
     pool: ColumnPool
@@ -58,7 +57,7 @@ def lower_envelope(
     seeds: Iterable[NDArray[np.float64]],
     *,
     gap: float,
-    time_limit: float | None,
+    effort: Effort,
 ) -> Envelope:
     """Mix vertices of ``inner`` into P_X with the least entropy; bound it over ``outer``, which contains inner.
 
@@ -72,10 +71,10 @@ def lower_envelope(
         Points of the polytope to begin with, besides P_X.
     gap : float
         Stop when value - bound is at most this, in nats.
-    time_limit : float, optional
-        Seconds.
+    effort : Effort
+        Entries of linear programs that may be solved, and a time limit where there is one.
     """
-    search = _Search(inner, outer, p_x, gap, time_limit)
+    search = _Search(inner, outer, p_x, gap, effort)
     search.pool.add(p_x)
     for seed in seeds:
         search.pool.add(seed)
@@ -83,7 +82,9 @@ def lower_envelope(
     try:
         with progress("optimal random response") as show:
             search.run(show)
-        status = "time_limit" if search.expired() or search.searched_enough() else "stalled"
+        status = (
+            "stalled" if not search.searched_enough() else "time_limit" if effort.is_late(_SEARCH_SHARE) else "effort"
+        )
     except KeyboardInterrupt:
         status = "interrupted"
         search.mixture = search.pool.mix()
@@ -105,20 +106,16 @@ class _Search:
         outer: ResponsePolytope,
         p_x: NDArray[np.float64],
         gap: float,
-        time_limit: float | None,
+        effort: Effort,
     ) -> None:
         self.inner, self.outer, self.p_x, self.gap = inner, outer, p_x, gap
-        self.started = time.monotonic()
-        self.time_limit = math.inf if time_limit is None else time_limit
+        self.effort = effort
         self.pool = ColumnPool(p_x)
         self.bound = 0.0
-        self.pricer = Pricer(inner, self.pool, np.random.default_rng(0), gap / 4)
-
-    def expired(self) -> bool:
-        return time.monotonic() - self.started > self.time_limit
+        self.pricer = Pricer(inner, self.pool, np.random.default_rng(0), gap / 4, effort)
 
     def searched_enough(self) -> bool:
-        return time.monotonic() - self.started > _SEARCH_SHARE * self.time_limit
+        return self.effort.is_used(_SEARCH_SHARE)
 
     def run(self, show: Callable[[str], None]) -> None:
         """Alternate between mixing and pricing until the gap is closed or time is up."""
@@ -131,6 +128,7 @@ class _Search:
             mixture = self.pool.mix(penalty if early else None)
             if not early:
                 self.mixture = mixture
+            self.effort.spend(len(self.pool) * n)
             show(f"{len(self.pool)} columns, gap {self.mixture.value - self.bound:.1e}")
             rounds += 1
             if self.searched_enough():
@@ -158,7 +156,7 @@ class _Search:
         """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""
         value = float(mixture.mu @ self.p_x)
         target = self.mixture.value - value - _CERTIFIED_SHARE * self.gap
-        certificate = certify(self.outer, mixture.mu, self.p_x, target, self.expired, stop_at_points=stop_at_points)
+        certificate = certify(self.outer, mixture.mu, self.p_x, target, self.effort, stop_at_points=stop_at_points)
         self.bound = max(self.bound, value + certificate.bound)
         if len(certificate.points):
             added = self.pricer.from_points(mixture.mu, certificate.points, certificate.bases)

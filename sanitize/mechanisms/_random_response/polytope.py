@@ -22,6 +22,10 @@ _SAME = 1e-11
 _LARGEST = 700.0  # exp overflows a little later
 # Bounds looser than this many nats only bind beside empty cells, where the loss is below e**-25.
 _LOOSEST = 25.0
+# A budget below this many nats, on either side, is an equality: no lift but 1. Its polytope is so thin that rounding
+# would decide, and what it may keep more than the null space is of the order of the budget.
+_EQUALITY = 3e-7
+_OVERHEAD = 2000
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,10 @@ class LiftBounds:
 
     @classmethod
     def inner(cls, lifts: NDArray[np.float64], budget: Budget) -> LiftBounds:
-        """Bounds a hair inside the budget, for letters with these lifts (n_s, n)."""
+        """Bounds a hair inside the budget, for letters with these lifts (n_s, n); lift 1 alone for one near 0."""
         known = check_kind(budget)
+        if _is_equality(known):
+            return cls(span=0.0) if isinstance(known, LDPBudget) else cls(1.0, 1.0)
         if isinstance(known, LDPBudget):
             span = math.expm1(min(known.eps, _LOOSEST))
             return cls(span=max(span - _MARGIN * (1 + span), 0.0))
@@ -164,6 +170,11 @@ class ResponsePolytope:
         return len(self.rhs)
 
     @property
+    def work(self) -> int:
+        """Units of effort that a program takes: the entries of the matrix, and what every program costs."""
+        return self.n_rows * self.size + _OVERHEAD
+
+    @property
     def size(self) -> int:
         """Variables, slacks included."""
         return len(self.lower)
@@ -202,6 +213,11 @@ class ResponsePolytope:
         v = np.zeros((len(basis), self.size))
         np.put_along_axis(v, basis, np.maximum(values, 0.0), axis=1)
         return v[:, : self.n]
+
+
+def _is_equality(budget: LiftBudget | LDPBudget) -> bool:
+    """Whether a budget leaves nothing but lift 1: the mean lift is 1, so one side near 0 is enough."""
+    return (budget.eps if isinstance(budget, LDPBudget) else min(budget.lower, budget.upper)) < _EQUALITY
 
 
 def _is_too_loose(budget: LiftBudget, lifts: NDArray[np.float64]) -> bool:

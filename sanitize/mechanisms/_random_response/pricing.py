@@ -14,12 +14,14 @@ from sanitize.mechanisms._random_response.walk import walk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sanitize.mechanisms._random_response.effort import Effort
     from sanitize.mechanisms._random_response.polytope import ResponsePolytope
     from sanitize.mechanisms._random_response.pool import ColumnPool
 
 _LINEAR_STEPS = 8
 _STALLED = 1e-10
-_BATCH = 256
+_FIRST_SHARE = 0.3  # of the effort, for the first vertices
+_BATCH, _ENTRIES = 256, 1 << 22  # programs at a time, and the entries of all of them
 
 
 @dataclass(eq=False)
@@ -34,26 +36,32 @@ class Pricer:
         Seeded: the same law and budget always give the same channel.
     tolerance : float
         Columns count when H(v) - μ·v is below minus this.
+    effort : Effort
+        Entries of linear programs solved.
     """
 
     polytope: ResponsePolytope
     pool: ColumnPool
     rng: np.random.Generator
     tolerance: float
+    effort: Effort
 
     def first_vertices(self) -> NDArray[np.float64]:
         """Add, for each letter, a vertex with as much of it as possible; return H(v)/v(x), a price of letter x."""
         n = self.polytope.n
-        price = np.empty(n)
-        for first in range(0, n, _BATCH):
-            main = np.arange(first, min(first + _BATCH, n))
+        price = np.full(n, np.inf)
+        batch = self._batch()
+        for first in range(0, n, batch):
+            if first and self.effort.is_used(_FIRST_SHARE):
+                break
+            main = np.arange(first, min(first + batch, n))
             cost = self.rng.random((len(main), n)) * 0.1
             cost[np.arange(len(main)), main] = -2.0
             v, basis, at_upper = self._linear(cost, self.polytope.slack_basis(len(main)))
             for k in np.flatnonzero(self.polytope.contains(v)):
                 self.pool.add(v[k], (basis[k], at_upper[k]))
             price[main] = entr(v).sum(axis=1) / np.maximum(v[np.arange(len(main)), main], 1e-9)
-        return price
+        return np.minimum(price, price[np.isfinite(price)].max())
 
     def from_pool(self, mu: NDArray[np.float64], columns: NDArray[np.intp], max_steps: int) -> int:
         """Walk from vertices of the pool; number of columns added."""
@@ -68,8 +76,11 @@ class Pricer:
         n = self.polytope.n
         before = len(self.pool)
         mains = np.concatenate([self.rng.permutation(n) for _ in range(copies)])
-        for first in range(0, len(mains), _BATCH):
-            main = mains[first : first + _BATCH]
+        batch = self._batch()
+        for first in range(0, len(mains), batch):
+            if self.effort.is_used():
+                break
+            main = mains[first : first + batch]
             k = np.arange(len(main))
             cost = self.rng.uniform(2, 6, (len(main), 1)) + 3 * self.rng.random((len(main), n)) - mu
             cost[k, main] = -mu[main] - 0.3 * self.rng.integers(0, 2, len(main))
@@ -99,12 +110,17 @@ class Pricer:
         self._walk(mu, basis, at_upper, max_steps=40)
         return len(self.pool) - before
 
+    def _batch(self) -> int:
+        """Programs solved at a time, so that they fit in memory."""
+        return max(1, min(_BATCH, _ENTRIES // self.polytope.work))
+
     def _walk(
         self, mu: NDArray[np.float64], basis: NDArray[np.intp], at_upper: NDArray[np.bool_], max_steps: int
     ) -> int:
         before = len(self.pool)
 
         def visit(here: NDArray[np.intp], upper: NDArray[np.bool_], values: NDArray[np.float64]) -> None:
+            self.effort.spend(len(here) * self.polytope.work)
             v = self.polytope.letters_of(here, values)
             better = np.flatnonzero(entr(v).sum(axis=1) - v @ mu < -self.tolerance)
             for k in better[self.polytope.contains(v[better])]:
@@ -118,6 +134,7 @@ class Pricer:
     ) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.bool_]]:
         """Vertices of Π that minimise linear costs (K, n)."""
         k = len(cost)
+        self.effort.spend(k * self.polytope.work)
         padded = np.zeros((k, self.polytope.size))
         padded[:, : self.polytope.n] = cost
         bounds = np.tile(self.polytope.lower, (k, 1)), np.tile(self.polytope.upper, (k, 1))

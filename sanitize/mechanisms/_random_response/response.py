@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import entr
 
+from sanitize.budgets import check_kind
 from sanitize.lifts import lift
 from sanitize.measures import utility
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.column_generation import lower_envelope
+from sanitize.mechanisms._random_response.effort import Effort
+from sanitize.mechanisms._random_response.nearby_budgets import looser, tighter
 from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
 from sanitize.mechanisms._random_response.pool import NOTHING, RoundingStops
 from sanitize.mechanisms._random_response.repair import Columns, response_channel
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
 
 _MOST_LETTERS = 64  # with more, there are too many vertices to list
+# Entries of linear programs solved by default: about half a minute.
+RESPONSE_EFFORT = 400_000_000
+# Of the effort, before budgets nearby are left alone.
+_NEARBY_SHARE = 0.3
 _ROUNDING, _BESIDE = 1e-10, 1e-9
 
 
@@ -49,7 +56,8 @@ class RandomResponse:
     n_columns : int
         Posteriors considered.
     status : str
-        ``optimal`` (gap reached), ``time_limit``, ``interrupted``, or ``stalled`` (rounding keeps the gap open).
+        ``optimal`` (gap reached), ``effort`` (used up), ``time_limit``, ``interrupted``, or ``stalled`` (rounding keeps
+        the gap open).
     """
 
     channel: Channel
@@ -59,6 +67,15 @@ class RandomResponse:
     gap: float
     n_columns: int
     status: str
+
+    @property
+    def standing(self) -> str:
+        """What is proved, in words: optimal, within so many nats of the optimum, or cut short within so many."""
+        if self.status == "optimal":
+            return "optimal"
+        # Rounded up, so that the words promise no more than the number.
+        within = f"within {float(np.format_float_scientific(self.gap * 1.005, 2)):.3g} nats of the optimum"
+        return within if self.status == "stalled" else f"cut short, {within}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +103,11 @@ class Response:
     loss_bound: float
     n_columns: int
     status: str
+
+    @property
+    def loss(self) -> float:
+        """Σ P(y) H(X|y) over these letters, in nats of the whole law."""
+        return float(entr(self.shares) @ self.weights.repeat(self.sizes))
 
     @classmethod
     def union(cls, parts: Iterable[Response]) -> Response:
@@ -122,13 +144,45 @@ def respond(
     letters: NDArray[np.intp],
     *,
     gap: float,
-    time_limit: float | None = None,
+    effort: Effort | None = None,
     atoms: Iterable[NDArray[np.intp]] | None = None,
 ) -> Response:
     """Optimal response on some letters, ascending; ``atoms`` are safe sets of them that seed the search.
 
-    Weights and the bound on Σ P(y) H(X|y) are in parts of the whole law.
+    Weights and the bound on Σ P(y) H(X|y) are in parts of the whole law. Where rounding stops the search, responses
+    for budgets nearby say more: a tighter one's is within the budget, and a looser one's bound holds for it.
     """
+    account = Effort(RESPONSE_EFFORT) if effort is None else effort
+    found = _respond(joint, budget, letters, gap=gap, effort=account, atoms=atoms)
+    if found.status != "stalled":
+        return found
+    # A part of the letters may be beyond a tighter budget as a whole.
+    for other in tighter(check_kind(budget)) if len(letters) == len(joint.p_x) else ():
+        if account.is_used(_NEARBY_SHARE):
+            break
+        within = _respond(joint, other, letters, gap=gap, effort=account, atoms=None)
+        if within.loss < found.loss:
+            found = replace(within, loss_bound=found.loss_bound, status="stalled")
+        if within.status == "optimal":
+            break
+    for other in looser(check_kind(budget)):
+        if account.is_used(_NEARBY_SHARE) or found.loss - found.loss_bound <= gap:
+            break
+        around = _respond(joint, other, letters, gap=gap, effort=account, atoms=atoms)
+        found = replace(found, loss_bound=max(found.loss_bound, around.loss_bound))
+    return replace(found, status="optimal") if found.loss - found.loss_bound <= gap else found
+
+
+def _respond(
+    joint: JointDistribution,
+    budget: Budget,
+    letters: NDArray[np.intp],
+    *,
+    gap: float,
+    effort: Effort,
+    atoms: Iterable[NDArray[np.intp]] | None,
+) -> Response:
+    """The response, for this budget alone."""
     p_x = joint.p_x[letters]
     total = float(p_x.sum())
     lifts = lift(joint) if len(letters) == len(joint.p_x) else lift(joint)[:, letters]
@@ -164,7 +218,7 @@ def respond(
             p_x,
             seeds,
             gap=gap / total,
-            time_limit=time_limit,
+            effort=effort,
         )
     except (np.linalg.LinAlgError, RoundingStops):
         return _merged(seeds, letters, joint.p_x)

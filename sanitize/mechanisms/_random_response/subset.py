@@ -10,8 +10,10 @@ import numpy as np
 from sanitize._checks import positive
 from sanitize.budgets import as_budget, check_kind
 from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.response import Response, respond
+from sanitize.mechanisms._random_response.effort import effort_of
+from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, Response, respond
 from sanitize.mechanisms._random_response.robust import robust_random_response
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def subset_random_response(
     *,
     block_size: int = 32,
     gap: float = 1e-7,
+    effort: float | None = None,
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
 ) -> Channel:
@@ -38,8 +41,8 @@ def subset_random_response(
 
     The safe groups of `subset_merging` (low-risk symbols are groups of one) are put together into blocks of
     about ``block_size`` symbols, and each block gets its optimal random response. A union of safe groups is safe,
-    so every block is feasible, and since each group of [ZDS Algorithm 2] lies in one block, the result keeps at
-    least what `paper_subset_random_response` keeps, up to the gap. With ``block_size >= n_x`` this is
+    so every block is feasible, and since each group lies in one block, the result keeps at least what `subset_merging`
+    keeps, up to the gap. With ``block_size >= n_x`` this is
     `optimal_random_response`. The work grows linearly in the number of blocks.
 
     Guarantee
@@ -57,6 +60,8 @@ def subset_random_response(
         Symbols a block, at least 1; a group that is larger is a block of its own.
     gap : float
         Distance of each block's response from its optimum, in nats of the block, > 0.
+    effort : float, optional
+        Entries of linear programs to solve, >= 1, shared out over the blocks by their size.
     time_limit : float, optional
         Seconds; shared out over the blocks by their size.
     confidence : float or ConfidenceSet, optional
@@ -72,7 +77,7 @@ def subset_random_response(
     InvalidBudget
         If there is no budget or it is of another kind.
     InvalidParameter
-        If block_size, gap or time_limit is outside its range.
+        If block_size, gap, effort or time_limit is outside its range.
 
     Examples
     --------
@@ -90,23 +95,28 @@ def subset_random_response(
     if confidence is not None:
         deal = partial(_blocks, block_size=int(block_size))
         return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, deal=deal)
-    groups = _groups(joint, budget)
-    return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, time_limit)
+    groups = _groups(subset_merging(joint, budget))
+    return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, effort, time_limit)
 
 
 def paper_subset_random_response(
-    joint: JointDistribution, budget: Budget | float, *, gap: float = 1e-7, time_limit: float | None = None
+    joint: JointDistribution,
+    budget: Budget | float,
+    *,
+    gap: float = 1e-7,
+    effort: float | None = None,
+    time_limit: float | None = None,
 ) -> Channel:
     """Optimal random response inside each group of subset merging, low-risk symbols as they are [ZDS Alg. 2].
 
     A subset is feasible when P_X restricted to it lies in its polytope; the paper's test, that the polytope is
-    not empty, is not enough. The groups of `subset_merging` are safe, so its while loop (lines 7-14) and its
+    not empty, is not enough. The groups of `paper_subset_merging` are safe, so its while loop (lines 7-14) and its
     fallback (lines 17-18) are never needed here.
 
     Guarantee
     ---------
     Every released symbol is within the budget under the law given, as `Budget.excess` measures it (1e-12), and
-    I(X;Y) is at least that of `subset_merging`, up to the gap.
+    I(X;Y) is at least that of `paper_subset_merging`, up to the gap.
 
     Parameters
     ----------
@@ -116,6 +126,8 @@ def paper_subset_random_response(
         A number is symmetric local information privacy (LIP) in nats.
     gap : float
         Distance of each group's response from its optimum, in nats of the group, > 0.
+    effort : float, optional
+        Entries of linear programs to solve, >= 1, shared out over the groups by their size.
     time_limit : float, optional
         Seconds; shared out over the groups by their size.
 
@@ -129,7 +141,7 @@ def paper_subset_random_response(
     InvalidBudget
         If there is no budget or it is of another kind.
     InvalidParameter
-        If gap or time_limit is not a positive number.
+        If gap, effort or time_limit is not a positive number.
 
     See Also
     --------
@@ -144,12 +156,13 @@ def paper_subset_random_response(
     """
     budget = as_budget(budget)
     check_kind(budget)
-    return _respond_in(joint, budget, [[group] for group in _groups(joint, budget)], gap, time_limit)
+    groups = _groups(paper_subset_merging(joint, budget))
+    return _respond_in(joint, budget, [[group] for group in groups], gap, effort, time_limit)
 
 
-def _groups(joint: JointDistribution, budget: Budget) -> list[NDArray[np.intp]]:
-    """Safe groups of Algorithm 1, low-risk symbols as groups of one."""
-    labels = subset_merging(joint, budget).stages[0].indices
+def _groups(merging: Channel) -> list[NDArray[np.intp]]:
+    """Safe groups of a merging, low-risk symbols as groups of one."""
+    labels = merging.stages[0].indices
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
@@ -171,18 +184,20 @@ def _respond_in(
     budget: Budget,
     blocks: Sequence[Sequence[NDArray[np.intp]]],
     gap: float,
+    effort: float | None,
     time_limit: float | None,
 ) -> Channel:
     """Channel of the optimal responses of blocks, each a list of safe groups."""
     positive("gap", gap)
     if time_limit is not None:
         positive("time_limit", time_limit)
+    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     n = len(joint.public)
     parts = []
     for block in blocks:
         letters = np.sort(np.concatenate(block))
-        share = None if time_limit is None else time_limit * len(letters) / n
-        part = respond(joint, budget, letters, gap=gap * float(joint.p_x[letters].sum()), time_limit=share, atoms=block)
+        share = account.part(len(letters) / n)
+        part = respond(joint, budget, letters, gap=gap * float(joint.p_x[letters].sum()), effort=share, atoms=block)
         if part.status == "interrupted":
             raise KeyboardInterrupt
         parts.append(part)

@@ -1,0 +1,87 @@
+"""The search behind subset merging: several starts, exact where small, windows put together anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import xlogy
+
+from sanitize._progress import progress
+from sanitize.mechanisms._merging.exact_partition import exact_partition
+from sanitize.mechanisms._merging.matching import matched_groups
+from sanitize.mechanisms._merging.paper_merging import paper_groups
+from sanitize.mechanisms._merging.repartition import improved
+from sanitize.mechanisms._merging.windows import partition_windows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._merging.risks import SetRisks
+    from sanitize.mechanisms._random_response.effort import Effort
+
+# Up to here the best of all partitions is found; with few symbols, by one window.
+_EXACT, _ONE_WINDOW = 17, 10
+# Algorithm 1 is a start where it takes a fraction of a second: its work is the square of the symbols, times the rows.
+_PAPER_SYMBOLS, _PAPER_CELLS = 1500, 60_000_000
+_BOTH_MATCHINGS = 20_000
+# Up to so many symbols the two best starts are improved, and above only the best.
+_SEVERAL, _IMPROVED = 300, 2
+# Atoms of a window, by the number of symbols.
+_SIZES = ((40, 11), (64, 9), (np.inf, 8))
+
+
+def search_partition(risks: SetRisks, p_x: NDArray[np.float64], effort: Effort) -> NDArray[np.intp]:
+    """Label of a safe group for each symbol, shape (n,), such that much of I(X;Y) is kept.
+
+    Never below Algorithm 1 up to 1,500 symbols, and optimal up to 17.
+    """
+    n = len(p_x)
+    if risks.safe(risks.columns).all():
+        return np.arange(n)
+    if n <= _EXACT:
+        effort.spend(1 << n)
+        return _best(risks, p_x)
+    starts = _starts(risks, p_x)
+    starts.sort(key=lambda labels: lost(labels, p_x))
+    size = next(atoms for most, atoms in _SIZES if n <= most)
+    starts = starts[: _IMPROVED if n <= _SEVERAL else 1]
+    with progress("subset merging") as show:
+        found = []
+        for labels in starts:
+            account = effort.part(1 / len(starts))
+            found.append(improved(labels, risks, p_x, size, account, show))
+            effort.spend(account.spent)
+    return min(found, key=lambda labels: lost(labels, p_x))
+
+
+def _best(risks: SetRisks, p_x: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Labels of the best partition of a few symbols."""
+    labels = np.zeros(len(p_x), np.intp)
+    if len(p_x) <= _ONE_WINDOW:
+        sets, value = partition_windows(risks.columns[:, :, None], p_x[:, None], risks)
+        # All symbols together have lift 1; where rounding denies it, they are all there is.
+        return np.unique(sets[:, 0], return_inverse=True)[1] if np.isfinite(value[0]) else labels
+    for number, block in enumerate(exact_partition(risks.columns, p_x, risks)):
+        labels[block] = number
+    return labels
+
+
+def _starts(risks: SetRisks, p_x: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Partitions into safe groups, by different rules."""
+    n = len(p_x)
+    starts = [matched_groups(risks, p_x, in_pairs=True)]
+    if n <= _BOTH_MATCHINGS:
+        starts.append(matched_groups(risks, p_x, in_pairs=False))
+    if n <= _PAPER_SYMBOLS and n * n * len(risks.columns) <= _PAPER_CELLS:
+        leader = np.arange(n)
+        for group in paper_groups(risks):
+            leader[group] = min(group)
+        starts.append(leader)
+    return [np.unique(labels, return_inverse=True)[1] for labels in starts]
+
+
+def lost(labels: NDArray[np.intp], p_x: NDArray[np.float64]) -> float:
+    """H(X|Y) up to a constant of the law, in nats: Σ P(G) log P(G)."""
+    mass = np.bincount(labels, p_x)
+    return float(xlogy(mass, mass).sum())

@@ -1,0 +1,100 @@
+"""Best partitions of many small windows at once: each a few atoms, every set of them judged, put together anew."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import xlogy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._merging.risks import SetRisks
+
+_CELLS = 1 << 21  # of columns of sets held at a time
+
+
+def partition_windows(
+    columns: NDArray[np.float64], mass: NDArray[np.float64], risks: SetRisks
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Partition of the atoms of each window into safe sets that keep the most.
+
+    Merging a set G costs Σ_{x in G} P(x) log(P(G) / P(x)), so the best partition has the least Σ P(G) log P(G). By
+    dynamic programming over sets of atoms: the least of A is that of a safe B in A which holds A's first atom, plus
+    the least of A without B. Ties go to the first B in the order of bit masks.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, k, W)
+        Columns that judge the k atoms of W windows.
+    mass : ndarray of shape (k, W)
+        Their probabilities.
+    risks : SetRisks
+
+    Returns
+    -------
+    labels : ndarray of shape (k, W)
+        Number of the set that each atom is in: that of its first atom.
+    value : ndarray of shape (W,)
+        Least Σ P(G) log P(G), in nats; inf where the window as a whole is not safe.
+    """
+    m, k, n_windows = columns.shape
+    labels, value = np.empty((k, n_windows), np.intp), np.empty(n_windows)
+    block = max(1, _CELLS // (m << k))
+    for first in range(0, n_windows, block):
+        part = slice(first, first + block)
+        labels[:, part], value[part] = _partition(columns[:, :, part], mass[:, part], risks)
+    return labels, value
+
+
+def _partition(
+    columns: NDArray[np.float64], mass: NDArray[np.float64], risks: SetRisks
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    m, k, n_windows = columns.shape
+    sums, total = np.zeros((m, 1, n_windows)), np.zeros((1, n_windows))
+    for atom in range(k):
+        sums = np.concatenate([sums, sums + columns[:, [atom]]], axis=1)
+        total = np.concatenate([total, total + mass[atom]])
+    safe = risks.safe(sums[:, 1:].reshape(m, -1)).reshape(-1, n_windows)
+    cost = np.where(safe, xlogy(total[1:], total[1:]), np.inf)
+    best, chosen = np.zeros((1 << k, n_windows)), np.zeros((1 << k, n_windows), np.intp)
+    every = np.arange(n_windows)
+    for whole, parts, rests in _plan(k):
+        options = cost[parts - 1] + best[rests]
+        at = options.argmin(axis=0)
+        best[whole] = options[at, every]
+        chosen[whole] = parts[at]
+    return _labels(chosen, k), best[-1]
+
+
+def _labels(chosen: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+    """The sets that a table of first sets leads to, window by window."""
+    n_windows = chosen.shape[1]
+    labels, left = np.zeros((k, n_windows), np.intp), np.full(n_windows, (1 << k) - 1)
+    window = np.arange(n_windows)
+    for first in range(k):
+        opens = (left >> first & 1) == 1
+        block = np.where(opens, chosen[left, window], 0)
+        for atom in range(first, k):
+            labels[atom][(block >> atom & 1) == 1] = first
+        left = left & ~block
+    return labels
+
+
+@cache
+def _plan(k: int) -> tuple[tuple[int, NDArray[np.intp], NDArray[np.intp]], ...]:
+    """Sets in the order they are solved, each with its subsets that hold its first atom, and what these leave.
+
+    All sets without the first atom, and the whole window at last: no other is ever left over.
+    """
+    steps = []
+    for whole in [*range(2, 1 << k, 2), (1 << k) - 1]:
+        lowest = whole & -whole
+        masks = np.array([lowest], np.intp)
+        for atom in range(k):
+            if whole >> atom & 1 and 1 << atom != lowest:
+                masks = np.concatenate([masks, masks | (1 << atom)])
+        steps.append((whole, masks, whole ^ masks))
+    return tuple(steps)

@@ -1,0 +1,65 @@
+"""Effort: how much a search may do, counted in units of work and never by the clock."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sanitize.errors import InvalidParameter
+
+
+@dataclass(eq=False)
+class Effort:
+    """Units of work that a search may spend, and those it has.
+
+    The same law, budget and effort take the same steps on every machine, so they give the same channel. Who asks for
+    a time limit gives that up.
+
+    Attributes
+    ----------
+    limit : int
+        Units that may be spent; a step that has begun is finished, so a little more may be.
+    seconds : float
+        Time that may pass, by default any.
+    spent : int
+    """
+
+    limit: int
+    seconds: float = math.inf
+    spent: int = 0
+    _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> int:
+        """Units that may still be spent; none when the time is up."""
+        return 0 if self.is_late() else max(self.limit - self.spent, 0)
+
+    def is_late(self, share: float = 1.0) -> bool:
+        """Whether this share of the time has passed."""
+        return self.seconds < math.inf and time.monotonic() - self._started > share * self.seconds
+
+    def is_used(self, share: float = 1.0) -> bool:
+        """Whether this share of the units, or of the time, is gone."""
+        return self.spent >= share * self.limit or self.is_late(share)
+
+    def spend(self, units: int) -> None:
+        """Count work that was done."""
+        self.spent += int(units)
+
+    def part(self, share: float) -> Effort:
+        """An account of its own for a part of the work, with this share of what there was at first."""
+        return Effort(max(int(self.limit * share), 1), self.seconds * share)
+
+
+def effort_of(effort: float | None, default: int, time_limit: float | None = None) -> Effort:
+    """An account of so many units, at least 1; None is the default of the mechanism."""
+    seconds = math.inf if time_limit is None else float(time_limit)
+    if effort is None:
+        return Effort(default, seconds)
+    is_number = isinstance(effort, (int, float, np.floating, np.integer)) and not isinstance(effort, bool)
+    if not (is_number and 1 <= effort < 1 << 62):
+        raise InvalidParameter(f"effort must be a number of units of work >= 1, got {effort!r}")
+    return Effort(int(effort), seconds)

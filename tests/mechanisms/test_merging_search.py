@@ -1,0 +1,162 @@
+"""Subset merging as a search: windows solved exactly, never below Algorithm 1, near the best partition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import xlogy
+
+import sanitize as sz
+from sanitize.confidence import laws_of
+from sanitize.errors import InvalidParameter
+from sanitize.joint import JointDistribution
+from sanitize.mechanisms import _partition_search, paper_subset_merging
+from sanitize.mechanisms._merging import RiskOfSets
+from sanitize.mechanisms._merging.exact_partition import exact_partition
+from sanitize.mechanisms._merging.matching import matched_groups
+from sanitize.mechanisms._merging.windows import partition_windows
+
+BUDGETS = [
+    sz.LiftBudget.symmetric(0.4), sz.LiftBudget(math.inf, 0.2), sz.LiftBudget(50, 0.2), sz.LDPBudget(0.8),
+    sz.L1LiftBudget(0.5, 0.3), sz.Chi2LiftBudget(0.5, 0.3), sz.AlphaLiftBudget(2, 0.4, 0.2), sz.LiftBudget(0, 0),
+]  # fmt: skip
+
+
+def probabilities(cells) -> JointDistribution:
+    cells = np.asarray(cells, float)
+    return JointDistribution.from_matrix(cells / cells.sum())
+
+
+def awkward(kind: str, n_x: int, n_s: int, rng: np.random.Generator) -> JointDistribution:
+    """A law with structural zeros, a sensitive column that X determines, skew, or ties."""
+    cells = rng.random((n_s, n_x)) + 1e-3
+    if kind == "zeros":
+        cells *= rng.random((n_s, n_x)) > 0.4
+    elif kind == "determined":
+        cells *= np.arange(n_s)[:, None] == rng.integers(0, n_s, n_x)
+    elif kind == "skew":
+        cells *= 10.0 ** -rng.uniform(0, 5, n_x)
+    elif kind == "ties":
+        cells = np.repeat(rng.integers(1, 4, (n_s, 4)), -(-n_x // 4), axis=1)[:, :n_x].astype(float)
+    cells[0, cells.sum(axis=0) == 0] = 0.1
+    cells[cells.sum(axis=1) == 0, 0] = 0.1
+    return probabilities(cells)
+
+
+KINDS = ["uniform", "zeros", "determined", "skew", "ties"]
+
+
+@given(st.integers(0, 10_000), st.integers(2, 8), st.sampled_from(BUDGETS), st.sampled_from(KINDS))
+def test_windows_are_solved_as_the_exact_partition_solves_them(seed, k, budget, kind):
+    rng = np.random.default_rng(seed)
+    laws = [awkward(kind, k, 3, rng) for _ in range(3)]
+    risks = RiskOfSets(np.zeros((3, 0)), laws[0].p_s, budget)
+    columns = np.stack([law.pmf * (laws[0].p_s / law.p_s)[:, None] for law in laws], axis=2)
+    mass = columns.sum(axis=0)
+    labels, value = partition_windows(columns, mass, risks)
+    for w in range(3):
+        blocks = exact_partition(columns[:, :, w], mass[:, w], risks)
+        if not blocks:
+            assert not np.isfinite(value[w])
+            continue
+        best = sum(xlogy(p, p) for p in (mass[block, w].sum() for block in blocks))
+        assert value[w] == pytest.approx(best, abs=1e-12)
+        sets = np.bincount(labels[:, w], mass[:, w])
+        assert xlogy(sets, sets).sum() == pytest.approx(best, abs=1e-12)
+        assert risks.safe(np.stack([np.bincount(labels[:, w], row) for row in columns[:, :, w]])[:, sets > 0]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_x", [7, 24, 90])
+def test_never_below_algorithm_1_and_within_the_budget(kind, n_x):
+    rng = np.random.default_rng(n_x)
+    joint = awkward(kind, n_x, 3, rng)
+    for budget in BUDGETS:
+        channel = sz.subset_merging(joint, budget, effort=50_000)
+        assert budget.excess(joint.release(channel)).max() <= 0
+        assert (
+            sz.measures.utility(joint, channel)
+            >= sz.measures.utility(joint, paper_subset_merging(joint, budget)) - 1e-12
+        )
+
+
+@given(st.integers(0, 10_000), st.sampled_from(KINDS), st.sampled_from(BUDGETS), st.booleans())
+@settings(max_examples=30)
+def test_matched_groups_are_safe_whatever_is_left_to_one_by_one(seed, kind, budget, in_pairs):
+    joint = awkward(kind, 60, 4, np.random.default_rng(seed))
+    risks = RiskOfSets.of(joint, budget)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sanitize.mechanisms._merging.matching._FEW", 5)
+        labels = matched_groups(risks, joint.p_x, in_pairs=in_pairs)
+    columns = np.stack([np.bincount(labels, row) for row in joint.pmf])[:, np.unique(labels)]
+    assert risks.safe(columns).all()
+
+
+@pytest.mark.parametrize("eps", [0.5, 1.0, 4.0])
+def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch):
+    """As it searches above 17 symbols, on laws small enough for the best partition of all."""
+    rng = np.random.default_rng(0)
+    budget, lost = sz.LiftBudget.from_ldp(eps), []
+    for _ in range(4):
+        joint = probabilities(rng.random((5, 14)))
+        best = sz.normalized_utility(joint, sz.subset_merging(joint, budget))
+        monkeypatch.setattr(_partition_search, "_EXACT", 0)
+        lost.append(best - sz.normalized_utility(joint, sz.subset_merging(joint, budget)))
+        monkeypatch.undo()
+    assert min(lost) >= -1e-12
+    assert np.mean(lost) <= 0.01
+
+
+def test_a_law_that_x_determines_does_not_merge_everything():
+    """All risks are infinite: Algorithm 1 takes the lowest index until nothing is left."""
+    joint = probabilities([[0.3, 0.0, 0.0, 0.2, 0.0], [0.0, 0.1, 0.25, 0.0, 0.15]])
+    budget = sz.LiftBudget.symmetric(0.3)
+    assert sz.normalized_utility(joint, sz.subset_merging(joint, budget)) > 0.25
+    large = awkward("determined", 200, 2, np.random.default_rng(3))
+    assert sz.normalized_utility(large, sz.subset_merging(large, budget)) > 0.8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_bound_on_the_min_lift_keeps_at_least_what_a_bound_keeps(kind):
+    rng = np.random.default_rng(5)
+    for n_x, slack in ((9, 1e-12), (40, 0.02)):
+        joint = awkward(kind, n_x, 3, rng)
+        kept = [
+            sz.normalized_utility(joint, sz.subset_merging(joint, sz.LiftBudget(a, 0.3))) for a in (1, 50, math.inf)
+        ]
+        assert kept[1] >= kept[0] - slack
+        assert kept[2] >= kept[1] - slack
+
+
+@pytest.mark.parametrize("n_x", [12, 150, 2000])
+def test_the_same_law_has_the_same_channel(n_x):
+    joint = awkward("uniform", n_x, 3, np.random.default_rng(1))
+    channels = [sz.subset_merging(joint, 0.5, effort=30_000).to_json() for _ in range(2)]
+    assert channels[0] == channels[1]
+
+
+def test_large_alphabets_keep_about_what_algorithm_1_keeps_or_more():
+    joint = awkward("uniform", 1600, 3, np.random.default_rng(8))
+    for eps in (0.3, 1.0):
+        kept = sz.normalized_utility(joint, sz.subset_merging(joint, eps, effort=100_000))
+        assert kept >= sz.normalized_utility(joint, paper_subset_merging(joint, eps)) - 0.002
+
+
+def test_with_a_confidence_the_search_is_never_below_algorithm_1_either():
+    counts = np.random.default_rng(2).integers(50, 400, (2, 30))
+    law = probabilities(counts)
+    joint = sz.joint.ContingencyTable(law.sensitive, law.public, counts, int(counts.sum())).to_joint()
+    budget = sz.LiftBudget.symmetric(0.7)
+    channel, printed = (f(joint, budget, confidence=0.95) for f in (sz.subset_merging, paper_subset_merging))
+    assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, printed) - 1e-12
+    assert laws_of(joint, 0.95).worst_case(channel).excess(budget).max() <= 0
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", True, 1j])
+def test_effort_must_be_a_number_of_units(value):
+    with pytest.raises(InvalidParameter, match="effort must be a number of units of work >= 1, got"):
+        sz.subset_merging(awkward("uniform", 20, 2, np.random.default_rng(4)), 0.1, effort=value)
