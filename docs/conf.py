@@ -57,7 +57,8 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 html_sidebars = {
-    page: [] for page in ("index", "walkthrough", "threat_model", "comparison", "glossary", "cite", "changelog")
+    page: []
+    for page in ("index", "walkthrough", "threat_model", "comparison", "glossary", "cite", "contributing", "changelog")
 }
 
 # Formulas become MathML, which browsers draw by themselves: no script and no font from elsewhere.
