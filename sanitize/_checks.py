@@ -4,23 +4,64 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 import numpy as np
 
 from sanitize.errors import InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
 T = TypeVar("T")
-_LARGEST = 1 << 53
-_LONGEST = 60
 
 # Rounding that a sum of probabilities may have.
 _SUM_TOLERANCE = 1e-9
+
+# What an index of an array, and so a count of rows or symbols, can hold.
+_LARGEST_COUNT = (1 << 63) - 1
+_LONGEST_SHOWN = 60
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a real number of Python or NumPy; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether it is an integer of Python or NumPy; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def double(value: float) -> float | None:
+    """The number as a double; None for an integer or a fraction beyond every double, which is not infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def shown(value: object) -> str:
+    """A value in an error, cut short; Python does not print integers of thousands of digits at all."""
+    if is_whole(value) and abs(int(value)) >= 10**_LONGEST_SHOWN:
+        return f"a whole number of more than {_LONGEST_SHOWN} digits"
+    return repr(value)
+
+
+def required(name: str, value: object, legal: str, holds: Callable[[float], bool]) -> float:
+    """The value as a float for which something holds, said in words: "<name> must <legal>".
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not a real number, no double can hold it, or the condition fails, as every comparison with NaN does.
+    """
+    given = double(value) if is_number(value) else None
+    if given is None or not holds(given):
+        raise InvalidParameter(f"{name} must {legal}, got {shown(value)}")
+    return given
 
 
 def number(name: str, value: object, low: float, high: float) -> float:
@@ -31,38 +72,28 @@ def number(name: str, value: object, low: float, high: float) -> float:
     InvalidParameter
         If it is not a real number, is NaN, or lies outside the range.
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not is_number(value):
         raise InvalidParameter(f"{name} must be a number between {low:g} and {high:g}, got {type(value).__name__}")
-    try:
-        given = float(value)
-    except OverflowError:
-        raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got more than a double holds") from None
-    if not low <= given <= high:
-        raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got {given:.12g}")
+    given = double(value)
+    if given is None or not low <= given <= high:
+        told = shown(value) if given is None else f"{given:.12g}"
+        raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got {told}")
     return given
 
 
-def whole_number(name: str, value: object, low: int) -> int:
-    """The value as an int of at least ``low``, and no larger than doubles count.
+def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT) -> int:
+    """The value as an int from ``low`` to ``high``, at most what 64 bits hold.
 
     Raises
     ------
     InvalidParameter
-        If it is not a whole number or is too small.
+        If it is not a whole number, is too small or too large.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-        raise InvalidParameter(f"{name} must be a whole number >= {low}, got {_shown(value)}")
-    if int(value) > _LARGEST:
-        raise InvalidParameter(f"{name} must be a whole number from {low} to 2**53, got {_shown(value)}")
-    return int(value)
-
-
-def _shown(value: object) -> str:
-    """The value, or its type where it is longer than a message."""
-    if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
-        return "one of more than 15 digits"
-    text = repr(value)
-    return text if len(text) <= _LONGEST else type(value).__name__
+    if is_whole(value) and low <= int(value) <= high:
+        return int(value)
+    too_large = is_whole(value) and int(value) > high
+    legal = f"from {low} to {high}" if too_large or high < _LARGEST_COUNT else f">= {low}"
+    raise InvalidParameter(f"{name} must be a whole number {legal}, got {shown(value)}")
 
 
 def listed(name: str, values: Iterable[T]) -> list[T]:
@@ -95,6 +126,17 @@ def expm1(value: float) -> float:
         return math.inf
 
 
+def non_negative(name: str, value: object) -> float:
+    """The value as a float of at least 0, infinity included.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not one.
+    """
+    return required(name, value, "be a number >= 0 (inf is allowed)", lambda given: given >= 0)
+
+
 def positive(name: str, value: object) -> float:
     """The value as a float above 0, infinity included.
 
@@ -103,9 +145,7 @@ def positive(name: str, value: object) -> float:
     InvalidParameter
         If it is not one.
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0:
-        raise InvalidParameter(f"{name} must be a number > 0, got {value!r}")
-    return float(value)
+    return required(name, value, "be a number > 0", lambda given: given > 0)
 
 
 def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
@@ -124,10 +164,8 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
         raise InvalidDistribution(f"{name} must be a vector of probabilities, got shape {p.shape}")
     if not np.isfinite(p).all() or (p < 0).any():
         raise InvalidDistribution(f"{name} must have finite entries >= 0")
-    with np.errstate(over="ignore"):
-        total = float(p.sum())
-    if abs(total - 1) > _SUM_TOLERANCE:
-        raise InvalidDistribution(f"{name} must sum to 1, got {total:.12g}")
+    if abs(p.sum() - 1) > _SUM_TOLERANCE:
+        raise InvalidDistribution(f"{name} must sum to 1, got {p.sum():.12g}")
     return p / p.sum()
 
 
@@ -139,9 +177,7 @@ def nats(name: str, value: object) -> float:
     InvalidParameter
         If it is not one.
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
-        raise InvalidParameter(f"{name} must be a number of nats >= 0 (inf is allowed), got {value!r}")
-    return float(value)
+    return required(name, value, "be a number of nats >= 0 (inf is allowed)", lambda given: given >= 0)
 
 
 def probability(name: str, value: object) -> float:
@@ -152,6 +188,4 @@ def probability(name: str, value: object) -> float:
     InvalidParameter
         If it is not one.
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        raise InvalidParameter(f"{name} must lie in [0, 1], got {value!r}")
-    return float(value)
+    return required(name, value, "lie in [0, 1]", lambda given: 0 <= given <= 1)

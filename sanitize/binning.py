@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._checks import is_whole, required, whole_number
 from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -49,7 +50,7 @@ class Bins:
         """Bins from edges that somebody chose without looking at the rows."""
         try:
             given = np.asarray(edges, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             given = np.empty(0)
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
             raise InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
@@ -65,7 +66,7 @@ class Bins:
         A quantile is the smallest value that at least that share of the (weighted) rows does not exceed, so a
         row of weight 2 counts like two rows.
         """
-        if isinstance(n_bins, bool) or n_bins < 1:
+        if not is_whole(n_bins) or n_bins < 1:
             raise InvalidParameter(f"bins of {column!r} must be a number of bins >= 1 or a list of edges")
         _check_numeric(column, values.type)
         numbers = as_numbers(values)
@@ -150,21 +151,17 @@ class Grid(Bins):
         """Grid of a column from its bounds and a step, or from the number of points."""
         try:
             low, high = (float(bound) for bound in bounds)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidParameter(f"bounds of {column!r} must be a pair (low, high), got {bounds!r}") from None
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InvalidParameter(f"bounds of {column!r} must be finite with low < high, got {bounds!r}")
         whole = Bins.declared(column, (low, high), values.type).whole  # refuses what is not numeric
         if step is None:
-            if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
-                raise InvalidParameter(f"points must be a whole number >= 2, got {points!r}")
-            step = (high - low) / (points - 1)
+            step = (high - low) / (whole_number("points", points, 2) - 1)
             step = math.ceil(step - 1e-9) if whole else step
-        elif isinstance(step, bool) or not isinstance(step, (int, float, np.floating, np.integer)):
-            raise InvalidParameter(f"step of {column!r} must be a number > 0, got {step!r}")
-        if not 0 < step <= high - low:
-            raise InvalidParameter(f"step of {column!r} must be > 0 and at most high - low, got {step}")
-        if whole and not (low.is_integer() and float(step).is_integer()):
+        legal = "be > 0 and at most high - low"
+        step = required(f"step of {column!r}", step, legal, lambda given: 0 < given <= high - low)
+        if whole and not (low.is_integer() and step.is_integer()):
             raise InvalidParameter(
                 f"{column!r} holds integers: its lower bound and step must be whole, got {low}, {step}"
             )

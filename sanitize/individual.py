@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sanitize._checks import whole_number
 from sanitize.capacity import Bracketed, DenseKernel, best_selection, check_tol, solve
 from sanitize.channel import channel_matrix
-from sanitize.errors import InvalidParameter
 from sanitize.notions import databases_of, global_dp
 
 if TYPE_CHECKING:
@@ -112,9 +112,9 @@ def individual_channel_capacity(
     """
     matrix = channel_matrix(channel)
     shape = databases_of(len(matrix), n, m, sizes)
-    group = _whole(group, "group", len(shape))
+    group = whole_number("group", group, 1, len(shape))
     tol = check_tol(tol)
-    max_nodes = _whole(max_nodes, "max_nodes", None)
+    max_nodes = whole_number("max_nodes", max_nodes, 1)
     codes, rows = _distinct(matrix)
     best = IndividualCapacity(0.0, 0.0, tuple(range(group)), np.full(len(matrix), 1 / len(matrix)))
     upper, seen = 0.0, set()
@@ -250,10 +250,3 @@ def _distinct(matrix: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np
     """Number of each row among the distinct rows, and these."""
     rows, codes = np.unique(matrix, axis=0, return_inverse=True)
     return codes.ravel(), rows
-
-
-def _whole(value: object, name: str, largest: int | None) -> int:
-    legal = f"an integer from 1 to {largest}" if largest else "an integer >= 1"
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1 or value > (largest or value):
-        raise InvalidParameter(f"{name} must be {legal}, got {value!r}")
-    return int(value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import required
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
 
@@ -118,8 +119,7 @@ class ContingencyTable:
 
     def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
         """Relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
-        if not isinstance(smoothing, (int, float, np.number)) or not 0 <= smoothing < np.inf:
-            raise InvalidParameter(f"smoothing must be a number >= 0, got {smoothing!r}")
+        smoothing = required("smoothing", smoothing, "be a finite number >= 0", lambda given: 0 <= given < np.inf)
         if self.n == 0 or not self.counts.sum() > 0:
             raise InvalidDistribution("the table has no rows (or only rows of weight 0), so there is no law to learn")
         counts = self.counts + smoothing
@@ -192,7 +192,7 @@ class JointDistribution:
         """Law from a matrix of probabilities (n_s, n_x); symbols are named by their positions."""
         try:
             matrix = np.asarray(pmf, dtype=np.float64)
-        except (TypeError, ValueError):  # whose message quotes an entry
+        except (TypeError, ValueError, OverflowError):  # whose message quotes an entry
             raise InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), with rows of one length") from None
         if matrix.ndim != 2:
             raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), got {matrix.ndim} dimension(s)")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.errors import InvalidDistribution, InvalidParameter
+from sanitize._checks import required
+from sanitize.errors import InvalidDistribution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -189,13 +190,7 @@ def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.flo
 
 def check_alpha(alpha: float) -> float:
     """Order of a Rényi-type measure, checked to be at least 1."""
-    try:
-        order = float(alpha)
-    except (TypeError, ValueError):
-        order = float("nan")
-    if not order >= 1:
-        raise InvalidParameter(f"alpha must be at least 1 (inf is allowed), got {alpha!r}")
-    return order
+    return required("alpha", alpha, "be at least 1 (inf is allowed)", lambda order: order >= 1)
 
 
 def l1_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import non_negative, number, whole_number
 from sanitize.budgets import TOLERANCE, LiftBudget
 from sanitize.curve import measured, mechanism_name, point_of
 from sanitize.errors import InfeasibleTarget, InvalidParameter
@@ -208,8 +208,7 @@ def suggest_budget(
     """
     if (target_utility is None) == (max_leakage is None):
         raise InvalidParameter("give exactly one of target_utility and max_leakage")
-    if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 3:
-        raise InvalidParameter(f"n_points must be a whole number >= 3, got {n_points!r}")
+    n_points = whole_number("n_points", n_points, 3)
     grid = _grid(joint, n_points)
     if target_utility is not None:
         return _tightest(_Trials(joint, mechanism, family, measure, *_to_keep(target_utility)), grid, target_utility)
@@ -219,13 +218,13 @@ def suggest_budget(
 
 def _to_keep(target: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
     """Wish to keep a share of the information; the tightest budget wins, or else the most useful."""
-    least = _number("target_utility", target, 1.0) - TOLERANCE
+    least = number("target_utility", target, 0, 1) - TOLERANCE
     return (lambda utility, _: utility >= least), (lambda ok, eps, utility, _: -eps if ok else utility)
 
 
 def _to_hide(limit: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
     """Wish to leak at most so much; the most useful budget wins, or else the one that leaks least."""
-    most = _number("max_leakage", limit, math.inf) + TOLERANCE
+    most = non_negative("max_leakage", limit) + TOLERANCE
     return (lambda _, leakage: leakage <= most), (lambda ok, _, utility, leakage: utility if ok else -leakage)
 
 
@@ -281,11 +280,3 @@ def _grid(joint: JointDistribution, n_points: int) -> list[float]:
 def _spread(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """At most n of the sorted values, the ends among them."""
     return values[np.unique(np.linspace(0, len(values) - 1, n).round().astype(int))]
-
-
-def _number(name: str, value: Any, most: float) -> float:
-    number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
-    if not number or not 0 <= value <= most:
-        limit = f"between 0 and {most:g}" if math.isfinite(most) else ">= 0"
-        raise InvalidParameter(f"{name} must be a number {limit}, got {value!r}")
-    return float(value)

@@ -389,7 +389,7 @@ FLIPS = np.kron([[0.75, 0.25], [0.25, 0.75]], [[0.75, 0.25], [0.25, 0.75]])
 
 @pytest.mark.parametrize("group", [0, 3, -1, 1.5, True, "all"])
 def test_group_must_fit_the_records(group):
-    with pytest.raises(InvalidParameter, match="group must be an integer from 1 to 2"):
+    with pytest.raises(InvalidParameter, match="group must be a whole number from 1 to 2"):
         individual_channel_capacity(FLIPS, 2, 2, group=group)
 
 
@@ -402,7 +402,7 @@ def test_tol_must_be_positive(tol):
 
 @pytest.mark.parametrize("max_nodes", [0, -5, 2.5, None])
 def test_max_nodes_must_be_positive(max_nodes):
-    with pytest.raises(InvalidParameter, match="max_nodes must be an integer >= 1"):
+    with pytest.raises(InvalidParameter, match="max_nodes must be a whole number >= 1"):
         individual_channel_capacity(FLIPS, 2, 2, max_nodes=max_nodes)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
+from sanitize._checks import is_number
 from sanitize._release.design import Recipe
-from sanitize.budgets import LDPBudget
+from sanitize.budgets import LDPBudget, nats_of
 from sanitize.channel import Channel
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution
@@ -49,8 +48,8 @@ class RandomizedResponse(Sanitizer):
 
     def _recipe(self) -> Recipe:
         budget = self.budget
-        if isinstance(budget, (int, float, np.floating, np.integer)) and not isinstance(budget, bool):
-            budget = LDPBudget(float(budget))
+        if is_number(budget):
+            budget = LDPBudget(nats_of(budget))
         if not isinstance(budget, LDPBudget):
             given = "none" if budget is None else type(budget).__name__
             raise InvalidBudget(f"RandomizedResponse needs its LDP in nats: a number or LDPBudget(eps), got {given}")

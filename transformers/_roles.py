@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from sanitize._checks import is_whole
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.binning import Bins, is_numeric
@@ -91,7 +92,7 @@ def bins_of(
 
 def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
     """Column name of a name or a position."""
-    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+    if is_whole(key):
         names = list(source)
         if not -len(names) <= key < len(names):
             raise ColumnError(f"there is no column number {key}; the table has {len(names)}")

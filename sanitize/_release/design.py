@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from sanitize._checks import whole_number
 from sanitize.channel import Channel, group_alphabet
 from sanitize.confidence import MOST_ENTRIES, ConfidenceSet
 from sanitize.errors import InvalidParameter
@@ -166,8 +167,7 @@ def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int
 
     Where all rare symbols together are still too few, the next rarest join them.
     """
-    if isinstance(min_count, bool) or not isinstance(min_count, (int, np.integer)) or min_count < 0:
-        raise InvalidParameter(f"min_count must be a whole number >= 0, got {min_count!r}")
+    min_count = whole_number("min_count", min_count, 0)
     counts = table.counts.sum(axis=0)
     counts = counts[table.public.union(joint.public)[2]]
     n_rare = int((counts < min_count).sum())

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import required, whole_number
 from sanitize.accounting._balance_many import Record, lagrange_bound, search
 from sanitize.accounting._balance_one import distinct_rows, divergence_from, restricted_capacity, widest_input
 from sanitize.capacity import check_tol
 from sanitize.channel import channel_matrix
-from sanitize.errors import InvalidParameter
 from sanitize.individual import individual_channel_capacity
 from sanitize.notions import databases_of
 
@@ -135,18 +135,13 @@ def balance_function(
     matrix = channel_matrix(channel)
     tol = check_tol(tol)
     records = databases_of(len(matrix), None, None, (len(matrix),) if sizes is None else sizes)
-    if isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1:
-        raise InvalidParameter(f"starts must be a whole number >= 1, got {starts!r}")
-    try:
-        b = float(b)
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"b must be a number of nats, got {b!r}") from None
+    starts = whole_number("starts", starts, 1)
     largest = math.log(len(matrix))
-    if not -0.0 <= b <= largest + _ROUNDING:
-        raise InvalidParameter(f"b must lie between 0 and log n_x = {largest:.12g}, got {b}")
+    legal = f"lie between 0 and log n_x = {largest:.12g} nats"
+    b = required("b", b, legal, lambda given: 0 <= given <= largest + _ROUNDING)
     if len(records) == 1:
         return _one_record(matrix, b, tol)
-    return _several_records(matrix, records, b, tol, int(starts))
+    return _several_records(matrix, records, b, tol, starts)
 
 
 def _one_record(matrix: NDArray[np.float64], b: float, tol: float) -> Balance:

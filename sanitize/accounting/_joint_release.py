@@ -243,7 +243,7 @@ def conditional_dependence(law: ArrayLike) -> float:
 def _tensor(law: ArrayLike) -> NDArray[np.float64]:
     try:
         tensor = np.array(law, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidDistribution("law must be an array of probabilities (n_s, n_x1, ..., n_xd)") from None
     if tensor.ndim < 2 or not tensor.size:
         raise InvalidDistribution(f"law must have the axes S, X1, ..., with entries, got shape {tensor.shape}")

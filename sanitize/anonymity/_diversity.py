@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import entr
 
+from sanitize._checks import whole_number
 from sanitize.anonymity._classes import class_counts, class_sizes
-from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sanitize.anonymity._classes import Columns, Others
@@ -171,8 +171,7 @@ def recursive_l_diversity(
     columns = class_counts(table, quasi_identifiers, sensitive, others)
     if l is None:
         l = min(int((column.counts > 0).sum(axis=0).min()) for column in columns)  # noqa: E741
-    if isinstance(l, bool) or not isinstance(l, (int, np.integer)) or l < 1:
-        raise InvalidParameter(f"l must be a whole number of at least 1, got {l!r}")
+    l = whole_number("l", l, 1)  # noqa: E741
     worst = 0.0
     for column in columns:
         falling = -np.sort(-column.counts, axis=0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import whole_number
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class Score:
 
 def folds_of(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: int) -> NDArray[np.int64]:
     """Fold of each row: units dealt out in turn, sorted by the S of their first row, in random order within."""
-    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
-        raise InvalidParameter(f"cv must be a whole number of at least 2, got {cv!r}")
+    cv = whole_number("cv", cv, 2)
     units, first = np.unique(unit, return_index=True)
     if len(units) < 2 * cv:
         raise InvalidParameter(f"{len(units)} rows (or clusters) are too few for cv={cv} folds of at least two")

@@ -15,6 +15,7 @@ from sanitize.budgets._coerce import as_budget as as_budget
 from sanitize.budgets._coerce import as_capacity_budget as as_capacity_budget
 from sanitize.budgets._coerce import check_kind as check_kind
 from sanitize.budgets._coerce import check_lift_kind as check_lift_kind
+from sanitize.budgets._coerce import nats_of as nats_of
 from sanitize.budgets._conditional import given as given
 from sanitize.budgets._words import BUDGETS as BUDGETS
 from sanitize.budgets._words import budget_words as budget_words

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from sanitize.errors import InvalidBudget
+from sanitize._checks import is_whole, non_negative
+from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift
 
 if TYPE_CHECKING:
@@ -70,19 +71,18 @@ class _LiftBased(ABC):
 
 
 def _check(owner: str, **bounds: float) -> None:
-    for name, value in bounds.items():
-        if not isinstance(value, (int, float, np.floating, np.integer)) or isinstance(value, bool):
-            raise InvalidBudget(f"{owner}: {name} must be a number, got {type(value).__name__}")
-        if not value >= 0:
-            raise InvalidBudget(f"{owner}: {name} must be >= 0 (inf for no bound), got {value}")
+    try:
+        for name, value in bounds.items():
+            non_negative(name, value)
+    except InvalidParameter as error:
+        raise InvalidBudget(f"{owner}: {error}") from None
 
 
 def _settle(budget: _LiftBased) -> None:
-    """Check the bounds, and make plain numbers of NumPy's, which print as they were written."""
+    """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
     for name, value in list(vars(budget).items()):
         _check(type(budget).__name__, **{name: value})
-        if isinstance(value, np.generic):
-            object.__setattr__(budget, name, value.item())
+        object.__setattr__(budget, name, int(value) if is_whole(value) else float(value))
 
 
 def _minus(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:

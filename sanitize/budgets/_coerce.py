@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from sanitize._checks import is_number, nats
 from sanitize.budgets._budgets import Budget, LDPBudget, LiftBudget
 from sanitize.budgets._capacity import CapacityBudget
-from sanitize.errors import InvalidBudget
+from sanitize.errors import InvalidBudget, InvalidParameter
 
 
 def check_lift_kind(budget: Budget) -> LiftBudget | LDPBudget:
@@ -21,8 +20,8 @@ def check_lift_kind(budget: Budget) -> LiftBudget | LDPBudget:
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
     """Budget of a mechanism that is calibrated to a capacity: a number of nats, or a `CapacityBudget`."""
-    if isinstance(budget, (int, float, np.floating, np.integer)) and not isinstance(budget, bool):
-        return CapacityBudget(float(budget))
+    if is_number(budget):
+        return CapacityBudget(nats_of(budget))
     if not isinstance(budget, CapacityBudget):
         given = "none" if budget is None else type(budget).__name__
         raise InvalidBudget(
@@ -38,12 +37,20 @@ def as_budget(budget: Budget | float | None) -> Budget:
             "no budget given: pass a Budget such as LiftBudget(lower=1.5, upper=0.5), or a number of nats for "
             "a symmetric lift budget"
         )
-    if isinstance(budget, (int, float, np.floating, np.integer)) and not isinstance(budget, bool):
-        return LiftBudget.symmetric(float(budget))
+    if is_number(budget):
+        return LiftBudget.symmetric(nats_of(budget))
     # The kinds of this library first: to hold a value against a protocol takes ten times as long.
     if not isinstance(budget, (LiftBudget, LDPBudget, Budget)):
         raise InvalidBudget(f"budget must be a Budget or a number of nats, got {type(budget).__name__}")
     return budget
+
+
+def nats_of(budget: float) -> float:
+    """A budget that is a number, as a float."""
+    try:
+        return nats("budget", budget)
+    except InvalidParameter as error:
+        raise InvalidBudget(str(error)) from None
 
 
 def check_kind(budget: Budget) -> LiftBudget | LDPBudget:

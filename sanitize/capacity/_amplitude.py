@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import number
 from sanitize.capacity._blahut_arimoto import DenseKernel, solve
 from sanitize.capacity._capacity import check_tol
 from sanitize.errors import InvalidParameter
@@ -95,11 +96,7 @@ def amplitude_capacity(amplitude: float, tol: float = 1e-9) -> AmplitudeCapacity
     >>> round(found.value, 8), found.gap < 1e-9, found.points.round(4).tolist()
     (0.65286881, True, [-2.0, 0.0, 2.0])
     """
-    if isinstance(amplitude, bool) or not isinstance(amplitude, (int, float, np.floating, np.integer)):
-        raise InvalidParameter(f"amplitude must be a number, got {amplitude!r}")
-    if not 0 <= amplitude <= LARGEST_AMPLITUDE:
-        raise InvalidParameter(f"amplitude must lie between 0 and {LARGEST_AMPLITUDE:g}, got {amplitude}")
-    a, tol = float(amplitude), check_tol(tol)
+    a, tol = number("amplitude", amplitude, 0, LARGEST_AMPLITUDE), check_tol(tol)
     if a == 0:
         return AmplitudeCapacity(0.0, 0.0, np.zeros(1), np.ones(1))
     line = _HalfLine.of(a)
@@ -143,7 +140,7 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
     """
     try:
         x = np.unique(np.asarray(points, dtype=np.float64))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameter("points must be numbers") from None
     if not 0 < len(x) <= _MOST_KNOWN or not np.isfinite(x).all():
         raise InvalidParameter(f"points must be 1 to {_MOST_KNOWN} finite numbers")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
+from sanitize._checks import non_negative, required
 from sanitize.capacity._blahut_arimoto import ChainKernel, DenseKernel, solve
 from sanitize.channel import Channel, ReducedChannel, channel_matrix
-from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -155,12 +155,7 @@ def dp_information_bound(epsilon: float) -> float:
     >>> [round(dp_information_bound(epsilon), 4) for epsilon in (0.0, 1.0, 2.0)]
     [0.0, 0.1233, 0.4745]
     """
-    try:
-        epsilon = float(epsilon)
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"epsilon must be a number >= 0, got {epsilon!r}") from None
-    if not epsilon >= 0:
-        raise InvalidParameter(f"epsilon must be a number >= 0 (inf is allowed), got {epsilon}")
+    epsilon = non_negative("epsilon", epsilon)
     if math.isinf(epsilon):
         return math.inf
     if epsilon == 0:
@@ -178,10 +173,4 @@ def dp_information_bound(epsilon: float) -> float:
 
 def check_tol(tol: float) -> float:
     """Wanted gap of a bracket, checked to be a finite number > 0."""
-    try:
-        value = float(tol)
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"tol must be a finite number > 0, got {tol!r}") from None
-    if not (value > 0 and math.isfinite(value)):
-        raise InvalidParameter(f"tol must be a finite number > 0, got {tol}")
-    return value
+    return required("tol", tol, "be a finite number > 0", lambda given: 0 < given < math.inf)

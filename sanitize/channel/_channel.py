@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import whole_number
 from sanitize._sampling.noise import Randomness, random_words
 from sanitize._sampling.sampler import draw_all, receiving
 from sanitize.alphabet import Alphabet
 from sanitize.channel._json import stages_from, stages_to
 from sanitize.channel._stage import SCALE_BITS, Stage
-from sanitize.errors import InvalidChannel
+from sanitize.errors import InvalidChannel, InvalidParameter
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -86,7 +87,7 @@ class Channel:
         """
         try:
             dense = np.asarray(matrix, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidChannel("a channel matrix holds numbers (n_x, n_y), in rows of one length") from None
         if dense.ndim != 2 or not dense.size:
             raise InvalidChannel(f"a channel matrix has shape (n_x, n_y) with entries, got {dense.shape}")
@@ -99,8 +100,10 @@ class Channel:
     @classmethod
     def identity(cls, n: int, symbols: Alphabet | None = None) -> Channel:
         """Channel that releases X as it is."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise InvalidChannel(f"the identity needs a whole number of symbols >= 1, got {n!r}")
+        try:
+            n = whole_number("the number of symbols of the identity", n, 1)
+        except InvalidParameter as error:
+            raise InvalidChannel(str(error)) from None
         return cls((Stage.deterministic(np.arange(n), n),), symbols, symbols)
 
     @classmethod

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betaincinv
 
+from sanitize._checks import required
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.joint import ContingencyTable, JointDistribution
 
@@ -71,10 +72,7 @@ def total_variation_radius(k: int, n: ArrayLike, level: float) -> NDArray[np.flo
 
 def check_confidence(confidence: float) -> float:
     """Level of confidence, checked to lie strictly between 0 and 1."""
-    is_number = isinstance(confidence, (int, float, np.floating)) and not isinstance(confidence, bool)
-    if not (is_number and 0 < confidence < 1):
-        raise InvalidParameter(f"confidence must be a number between 0 and 1, such as 0.95, got {confidence!r}")
-    return float(confidence)
+    return required("confidence", confidence, "be a number between 0 and 1, such as 0.95", lambda level: 0 < level < 1)
 
 
 def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[np.int64], JointDistribution]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import listed
+from sanitize._checks import listed, whole_number
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -62,23 +62,14 @@ def hamming_neighbours(
 def database_sizes(n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
     """Letters of each record, from ``n`` and ``m`` or from ``sizes``."""
     if sizes is not None and n is None and m is None:
-        shape = tuple(_count(size, "every one of sizes") for size in listed("sizes", sizes))
+        shape = tuple(whole_number("every one of sizes", size, 1) for size in listed("sizes", sizes))
     elif sizes is None and n is not None and m is not None:
-        records = _count(n, "n")
-        if records > _RECORDS:
-            raise InvalidParameter(f"n must be an integer from 1 to {_RECORDS}, got {n}")
-        shape = (_count(m, "m"),) * records
+        shape = (whole_number("m", m, 1),) * whole_number("n", n, 1, _RECORDS)
     else:
         raise InvalidParameter("describe the databases by n and m together, or by sizes alone")
     if not shape or math.prod(shape) > _DATABASES:
         raise InvalidParameter(f"records must make from 1 to {_DATABASES} databases, got {len(shape)} records")
     return shape
-
-
-def _count(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidParameter(f"{name} must be an integer >= 1, got {value!r}")
-    return int(value)
 
 
 def databases_of(n_inputs: int, n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:

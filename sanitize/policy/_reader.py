@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sanitize._checks import double, is_number, shown
 from sanitize.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def kind_of(value: object) -> str:
 
 def refuse(where: str, expected: str, value: object, advice: str = "") -> PolicyError:
     """Error for a value of the wrong kind or range."""
-    shown = repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else kind_of(value)
-    return PolicyError(f"{where} must be {expected}, got {shown}{f'; {advice}' if advice else ''}", where)
+    got = shown(value) if is_number(value) else kind_of(value)
+    return PolicyError(f"{where} must be {expected}, got {got}{f'; {advice}' if advice else ''}", where)
 
 
 @dataclass
@@ -138,15 +139,16 @@ def number(
     advice = "" if finite or high < math.inf else "write inf for no bound"
 
     def read(value: Any, where: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        given = double(value) if is_number(value) else None
+        if given is None or math.isnan(given):
             raise refuse(where, expected, value, advice)
-        if finite and math.isinf(value):
+        if finite and math.isinf(given):
             raise refuse(where, expected, value)
-        if (not low < value < high) if open_ends and high < math.inf else not low <= value <= high:
+        if (not low < given < high) if open_ends and high < math.inf else not low <= given <= high:
             raise refuse(where, expected, value, advice)
-        if open_ends and value == low:
+        if open_ends and given == low:
             raise refuse(where, expected, value, advice)
-        return float(value)
+        return given
 
     return read
 
@@ -155,8 +157,8 @@ def whole(low: int) -> Callable[[Any, str], int]:
     """A whole number that is large enough."""
 
     def read(value: Any, where: str) -> int:
-        good = isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer()
-        if not good or value < low:
+        given = double(value) if is_number(value) else None
+        if given is None or not given.is_integer() or given < low:
             raise refuse(where, f"a whole number >= {low}", value)
         return int(value)
 

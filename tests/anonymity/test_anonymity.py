@@ -279,7 +279,7 @@ def test_weighted_counts_have_shares_but_no_k():
         (lambda df: sz.anonymity.l_diversity(df, "sex", "age", others="all"), "'unknown' or 'known'"),
         (lambda df: sz.anonymity.t_closeness(df, "sex", "age", distance="far"), "distance"),
         (lambda df: sz.anonymity.delta_disclosure(df, "sex", "age", absent="skip"), "absent"),
-        (lambda df: sz.anonymity.recursive_l_diversity(df, "sex", "age", l=0), "at least 1"),
+        (lambda df: sz.anonymity.recursive_l_diversity(df, "sex", "age", l=0), "l must be a whole number >= 1"),
     ],
 )
 def test_bad_questions_are_refused(call, match):

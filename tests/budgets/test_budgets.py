@@ -145,7 +145,7 @@ def test_alpha_lift_orders_must_exceed_one(alpha):
 
 
 def test_a_message_names_the_budget_and_the_parameter():
-    with pytest.raises(InvalidBudget, match=r"Chi2LiftBudget: upper must be >= 0 .*got -1"):
+    with pytest.raises(InvalidBudget, match=r"Chi2LiftBudget: upper must be a number >= 0 .*got -1"):
         Chi2LiftBudget(1.0, -1)
 
 
