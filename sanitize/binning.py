@@ -85,6 +85,55 @@ class Bins:
             edges = np.repeat(edges, 2)
         return cls(column, tuple(edges.tolist()), learned=True, whole=pa.types.is_integer(values.type))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Bins as plain values.
+
+        Raises
+        ------
+        InvalidParameter
+            If they are neither bins nor a grid of the library, whose symbols follow from these values.
+        """
+        if type(self) not in (Bins, Grid):
+            raise InvalidParameter(f"the bins of column {self.column!r} are not the library's own and cannot be saved")
+        return {
+            "column": self.column,
+            "edges": list(self.edges),
+            "learned": self.learned,
+            "whole": self.whole,
+            "grid": list(self.values) if isinstance(self, Grid) else None,
+        }
+
+    @classmethod
+    def from_dict(cls, state: Any) -> Bins:
+        """Inverse of `to_dict`, of bins and grids; values from anywhere, all of which are checked.
+
+        Raises
+        ------
+        InvalidParameter
+            If they are not the values of bins.
+        """
+        names = ("column", "edges", "learned", "whole", "grid")
+        if not isinstance(state, dict) or set(state) != set(names):
+            raise InvalidParameter(f"the bins of a column must have the fields {', '.join(names)} and no others")
+        column, learned, whole = state["column"], state["learned"], state["whole"]
+        if not isinstance(column, str):
+            raise InvalidParameter("the column of bins must be text")
+        if not isinstance(learned, bool) or not isinstance(whole, bool):
+            raise InvalidParameter("bins say with true or false whether they were learned and are whole")
+        edges = _finite("the edges of bins", state["edges"])
+        single = len(edges) == 2 and edges[0] == edges[1]  # quantiles of a column of one value
+        if not (single or _ascending(edges, 2)):
+            raise InvalidParameter("the edges of bins must be finite and ascending")
+        if state["grid"] is None:
+            return Bins(column, edges, learned, whole)
+        points = _finite("the points of a grid", state["grid"])
+        inside = len(points) == len(edges) - 1 and all(
+            a <= x <= b for x, (a, b) in zip(points, pairwise(edges), strict=True)
+        )
+        if learned or not inside or not _ascending(points, 1) or (whole and not all(x.is_integer() for x in points)):
+            raise InvalidParameter("the points of a grid must be ascending, one in each bin")
+        return Grid(column, edges, whole=whole, values=points)
+
     @property
     def labels(self) -> pa.Array:
         """Names of the intervals in ascending order."""
@@ -184,6 +233,16 @@ class Grid(Bins):
                 self.column,
             )
         return super().assign(values)
+
+
+def _finite(name: str, values: Any) -> tuple[float, ...]:
+    if not isinstance(values, list):
+        raise InvalidParameter(f"{name} must be a list")
+    return tuple(required(name, value, "be finite numbers", math.isfinite) for value in values)
+
+
+def _ascending(numbers: tuple[float, ...], fewest: int) -> bool:
+    return len(numbers) >= fewest and all(a < b for a, b in pairwise(numbers))
 
 
 def as_numbers(values: ArrowColumn) -> NDArray[np.float64]:

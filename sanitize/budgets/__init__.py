@@ -17,7 +17,10 @@ from sanitize.budgets._coerce import check_kind as check_kind
 from sanitize.budgets._coerce import check_lift_kind as check_lift_kind
 from sanitize.budgets._coerce import nats_of as nats_of
 from sanitize.budgets._conditional import given as given
-from sanitize.budgets._words import BUDGETS as BUDGETS
+from sanitize.budgets._plain import BUDGETS as BUDGETS
+from sanitize.budgets._plain import SYMBOL_BUDGETS as SYMBOL_BUDGETS
+from sanitize.budgets._plain import budget_from_dict as budget_from_dict
+from sanitize.budgets._plain import budget_to_dict as budget_to_dict
 from sanitize.budgets._words import budget_words as budget_words
 
 __all__ = ["AlphaLiftBudget", "Budget", "CapacityBudget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"]

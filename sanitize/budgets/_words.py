@@ -1,4 +1,4 @@
-"""."""
+"""What a budget allows, in a plain sentence."""
 
 from __future__ import annotations
 
@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sanitize.budgets._budgets import Budget
-
-
-# Budgets whose numbers say everything, by their names in a document.
-BUDGETS: dict[str, type] = {
-    kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)
-}
 
 
 def budget_words(budget: Budget | None) -> str:

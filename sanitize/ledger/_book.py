@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import dataclasses
 import hmac
 import json
 import os
@@ -17,7 +16,7 @@ import pyarrow as pa
 from sanitize._files.target import replace_text
 from sanitize._release.layout import Layout
 from sanitize.binning import Bins
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 FORMAT = "sanitize/ledger"
 VERSION = 1
-_BUDGETS = {kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)}
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,32 @@ class _RecordedBins(Bins):
 
     symbols: pa.Array = None
 
+    @classmethod
+    def of(cls, bins: Bins) -> _RecordedBins:
+        """The same intervals and symbols."""
+        return cls(bins.column, bins.edges, symbols=bins.labels)
+
     @property
     def labels(self) -> pa.Array:
         """Symbols of the intervals in ascending order."""
         return self.symbols
+
+    def to_dict(self) -> dict[str, Any]:
+        """Edges, and the symbols as a stream of Arrow, since they may be of any type."""
+        sink = pa.BufferOutputStream()
+        batch = pa.record_batch([self.symbols], names=["v"])
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        return {"edges": list(self.edges), "symbols": base64.b64encode(sink.getvalue()).decode()}
+
+    @classmethod
+    def named(cls, column: str, state: dict[str, Any]) -> _RecordedBins:
+        """Inverse of `to_dict` for a column, whose name stands beside it."""
+        symbols = pa.ipc.open_stream(base64.b64decode(state["symbols"])).read_all().column(0).combine_chunks()
+        edges = tuple(float(edge) for edge in state["edges"])
+        if len(symbols) != len(edges) - 1:
+            raise ValueError
+        return cls(column, edges, symbols=symbols)
 
 
 @dataclass(frozen=True)
@@ -91,7 +111,7 @@ class Entry:
             "number": self.number,
             "sensitive": list(self.layout.sensitive),
             "public": list(self.layout.public),
-            "bins": {name: _bins_to_dict(bins) for name, bins in self.layout.bins.items()},
+            "bins": {name: _RecordedBins.of(bins).to_dict() for name, bins in self.layout.bins.items()},
             "channel": json.loads(self.channel.to_json()),
             "fallback": self.fallback,
             "digest": self.digest,
@@ -101,7 +121,7 @@ class Entry:
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Entry:
         """Inverse of `to_dict`."""
-        bins = {str(name): _bins_from_dict(name, packed) for name, packed in state["bins"].items()}
+        bins: dict[str, Bins] = {str(name): _RecordedBins.named(name, packed) for name, packed in state["bins"].items()}
         layout = Layout(tuple(state["sensitive"]), tuple(state["public"]), bins)
         channel = Channel.from_json(json.dumps(state["channel"]))
         fallback = state["fallback"]
@@ -136,8 +156,8 @@ class Book:
     @classmethod
     def empty(cls, budget: Budget) -> Book:
         """A book without releases."""
-        if type(budget).__name__ not in _BUDGETS:
-            raise InvalidBudget(f"a ledger keeps one of {', '.join(_BUDGETS)}, not {type(budget).__name__}")
+        if type(budget).__name__ not in SYMBOL_BUDGETS:
+            raise InvalidBudget(f"a ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
         return cls(budget, os.urandom(32))
 
     def without(self, number: str) -> Book:
@@ -159,23 +179,21 @@ class Book:
         if state.get("version") != VERSION:
             raise LedgerError(f"the ledger {path.name!r} was written by another version of the library")
         try:
-            budget = state["budget"]
-            bounds = {name: float(value) for name, value in budget.items() if name != "type"}
+            budget = budget_from_dict(state["budget"], kinds=SYMBOL_BUDGETS)
             entries = tuple(Entry.from_dict(entry) for entry in state["releases"])
             n_rows = None if state["n_rows"] is None else int(state["n_rows"])
             salt = bytes.fromhex(state["salt"])
-            return cls(_BUDGETS[budget["type"]](**bounds), salt, n_rows, entries, state["together"])
+            return cls(budget, salt, n_rows, entries, state["together"])
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, SanitizeError, pa.ArrowException):
             # A part of it read as nothing would let a release pass that must not.
             raise LedgerError(f"the ledger {path.name!r} is damaged; restore it from a copy") from None
 
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
-        budget = dataclasses.asdict(self.budget)  # type: ignore[call-overload]
         state = {
             "format": FORMAT,
             "version": VERSION,
-            "budget": {"type": type(self.budget).__name__, **{name: str(value) for name, value in budget.items()}},
+            "budget": budget_to_dict(self.budget, str),
             "salt": self.salt.hex(),
             "n_rows": self.n_rows,
             "together": self.together,
@@ -214,19 +232,3 @@ def keyed_digest(book: Book, *parts: bytes) -> str:
     for part in parts:
         mac.update(len(part).to_bytes(8, "big") + part)
     return mac.hexdigest()
-
-
-def _bins_to_dict(bins: Bins) -> dict[str, Any]:
-    sink = pa.BufferOutputStream()
-    batch = pa.record_batch([bins.labels], names=["v"])
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return {"edges": list(bins.edges), "symbols": base64.b64encode(sink.getvalue()).decode()}
-
-
-def _bins_from_dict(name: str, state: dict[str, Any]) -> Bins:
-    symbols = pa.ipc.open_stream(base64.b64decode(state["symbols"])).read_all().column(0).combine_chunks()
-    edges = tuple(float(edge) for edge in state["edges"])
-    if len(symbols) != len(edges) - 1:
-        raise ValueError
-    return _RecordedBins(name, edges, symbols=symbols)

@@ -6,18 +6,14 @@ turn up in a public page.
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.target import write
 from sanitize._formatting import exact
 from sanitize._version import __version__
-from sanitize.budgets import (
-    budget_words,
-)
+from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.report._audience import check_audience, publish, warnings_of_facts
 from sanitize.report._facts import SEEDED_NOTE, findings_sections, parts_section, refuted
 from sanitize.report._pictures import lift_map, margins
@@ -66,7 +62,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         "audience": "internal",
         "verdict": {
             "ok": report.ok,
-            "budget": _budget(report.budget),
+            "budget": None if report.budget is None else budget_to_dict(report.budget),
             "allowed": budget_words(report.budget),
             "worst_excess": None if report.budget is None else exact(report.worst_excess),
             "tolerance": VERDICT_TOLERANCE,
@@ -128,13 +124,3 @@ def to_json(document: dict[str, Any], path: str | Path | None) -> str:
     if path is not None:
         write(path, text)
     return text
-
-
-def _budget(budget: Any) -> dict[str, Any] | None:
-    """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here."""
-    if budget is None:
-        return None
-    fields = dataclasses.fields(budget) if dataclasses.is_dataclass(budget) else ()
-    values = {field.name: getattr(budget, field.name) for field in fields}
-    numbers = {name: exact(float(value)) for name, value in values.items() if isinstance(value, Real)}
-    return {"type": type(budget).__name__, **numbers}

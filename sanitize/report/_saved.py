@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize.budgets import BUDGETS, budget_words
+from sanitize.budgets import BUDGETS, budget_from_dict, budget_words
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.report._audience import Audience, check_audience, publish, warnings_of_facts
 from sanitize.report._document import SCHEMA, VERSION
@@ -154,11 +154,7 @@ def _check_words(verdict: dict[str, Any]) -> None:
     if budget is not None and budget["type"] not in BUDGETS:
         return  # a budget of somebody else's making: its words are its own
     try:
-        made = (
-            None
-            if budget is None
-            else BUDGETS[budget["type"]](**{k: float(v) for k, v in budget.items() if k != "type"})
-        )
+        made = None if budget is None else budget_from_dict(budget)
     except (SanitizeError, TypeError, ValueError):
         raise SourceError("the report's budget is not one") from None
     if verdict["allowed"] != budget_words(made):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._tables.columns import check_type
-from sanitize.binning import Bins, Grid
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.binning import Bins
+from sanitize.budgets import BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import CHANNEL_VERSION, Channel
-from sanitize.errors import InvalidParameter, SanitizeError
+from sanitize.errors import InvalidBudget, InvalidParameter, SanitizeError
 from sanitize.measures import Measure
-from sanitize.mechanisms import CapacityBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,10 +23,6 @@ if TYPE_CHECKING:
     from sanitize.alphabet import Alphabet
     from sanitize.budgets import Budget
 
-_BUDGETS: dict[str, type[Any]] = {
-    made.__name__: made
-    for made in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, CapacityBudget)
-}
 _MEASURE = ("name", "label", "unit", "kind", "before", "after", "bound")
 _CHANNEL = ("format", "version", "scale_bits", "inputs", "outputs", "stages")
 
@@ -111,66 +104,29 @@ def from_number(value: float | None) -> float | str | None:
 def budget_to(budget: Budget | None) -> dict[str, Any]:
     """A budget of the library as its name and bounds."""
     name = type(budget).__name__
-    if _BUDGETS.get(name) is not type(budget) or budget is None:
+    if BUDGETS.get(name) is not type(budget):
         raise InvalidParameter(
-            f"a release with the budget {name} cannot be saved: only budgets of the library can ({', '.join(_BUDGETS)})"
+            f"a release with the budget {name} cannot be saved: only budgets of the library can ({', '.join(BUDGETS)})"
         )
-    bounds = {field.name: float(getattr(budget, field.name)) for field in dataclasses.fields(_BUDGETS[name])}
-    return {"type": name} | {bound: from_number(value) for bound, value in bounds.items()}
+    return budget_to_dict(budget)
 
 
 def budget_from(state: Any) -> Budget:
     """Inverse of `budget_to`."""
-    name = state.get("type") if isinstance(state, dict) else None
-    if not isinstance(name, str) or name not in _BUDGETS:
-        raise Damaged("its budget is none of the library's")
-    bounds = tuple(field.name for field in dataclasses.fields(_BUDGETS[name]))
-    fields(state, ("type", *bounds), "the budget")
+    if not isinstance(state, dict):
+        raise Damaged("its budget is not an object")
     try:
-        made: Budget = _BUDGETS[name](**{bound: number_of(state[bound], "a bound") for bound in bounds})
-    except SanitizeError as error:
+        return budget_from_dict(state, lambda bound: number_of(bound, "a bound"))
+    except InvalidBudget as error:
         raise Damaged(f"its budget is invalid ({error})") from None
-    return made
-
-
-def bins_to(bins: Bins) -> dict[str, Any]:
-    """Bins of one column, or its grid, as edges and points."""
-    if type(bins) not in (Bins, Grid):
-        raise InvalidParameter(f"the bins of column {bins.column!r} are not the library's own and cannot be saved")
-    grid = list(bins.values) if isinstance(bins, Grid) else None
-    return {
-        "column": bins.column,
-        "edges": list(bins.edges),
-        "learned": bins.learned,
-        "whole": bins.whole,
-        "grid": grid,
-    }
 
 
 def bins_from(state: Any) -> Bins:
-    """Inverse of `bins_to`."""
-    fields(state, ("column", "edges", "learned", "whole", "grid"), "the bins of a column")
-    column = text_of(state["column"], "the column of bins")
-    edges = listed(state["edges"], lambda edge: number_of(edge, "an edge"), "the edges of bins")
-    single = len(edges) == 2 and edges[0] == edges[1]  # quantiles of a column of one value
-    if not (single or _ascending(edges, 2)) or not all(map(math.isfinite, edges)):
-        raise Damaged("the edges of bins must be finite and ascending")
-    learned, whole = state["learned"], state["whole"]
-    if not isinstance(learned, bool) or not isinstance(whole, bool):
-        raise Damaged("bins say with true or false whether they were learned and are whole")
-    if state["grid"] is None:
-        return Bins(column, edges, learned, whole)
-    points = listed(state["grid"], lambda point: number_of(point, "a point of a grid"), "a grid")
-    inside = len(points) == len(edges) - 1 and all(
-        a <= x <= b for x, (a, b) in zip(points, pairwise(edges), strict=True)
-    )
-    if learned or not inside or not _ascending(points, 1) or (whole and not all(x.is_integer() for x in points)):
-        raise Damaged("the points of a grid must be ascending, one in each bin")
-    return Grid(column, edges, whole=whole, values=points)
-
-
-def _ascending(numbers: tuple[float, ...], fewest: int) -> bool:
-    return len(numbers) >= fewest and all(a < b for a, b in pairwise(numbers))
+    """Bins of one column, or its grid, checked."""
+    try:
+        return Bins.from_dict(state)
+    except InvalidParameter as error:
+        raise Damaged(str(error)) from None
 
 
 def measure_from(state: Any) -> Measure:

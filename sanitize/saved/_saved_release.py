@@ -24,7 +24,6 @@ from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.saved._json import (
     Damaged,
     bins_from,
-    bins_to,
     budget_from,
     budget_to,
     channel_from,
@@ -128,7 +127,7 @@ class SavedRelease:
         report = sanitizer.report_.require().with_key()
         public = report.to_dict(audience="public")
         layout = release.layout.bare()
-        known = {name: bins_from(bins_to(bins)) for name, bins in layout.bins.items()}
+        known = {name: bins_from(bins.to_dict()) for name, bins in layout.bins.items()}
         return cls(
             release.recipe.name,
             release.recipe.release,
@@ -208,7 +207,7 @@ class SavedRelease:
             "sensitive": list(layout.sensitive),
             "public": list(layout.public),
             "missing": layout.missing,
-            "bins": [bins_to(bins) for _, bins in sorted(layout.bins.items())],
+            "bins": [bins.to_dict() for _, bins in sorted(layout.bins.items())],
             "labelled": sorted(layout.labelled),
             "budget": budget_to(self.budget),
             "channel": json.loads(self.channel.to_json()),

@@ -321,7 +321,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
 def test_every_budget_of_the_library_that_is_a_value_can_be_saved():
     assert _saved_json.budget_from(_saved_json.budget_to(CapacityBudget(0.25))) == CapacityBudget(0.25)
     named = {name for name in dir(sz) if name.endswith("Budget") and isinstance(getattr(sz, name), type)}
-    assert named <= set(_saved_json._BUDGETS)
+    assert named <= set(_saved_json.BUDGETS)
 
 
 # ------------------------------------------------------------------------------------------------- new rows

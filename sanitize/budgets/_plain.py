@@ -1,0 +1,58 @@
+"""Budgets as plain values and back: the one form that saved releases, ledgers and reports write into their JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from sanitize._checks import is_number
+from sanitize._formatting import exact
+from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets._capacity import CapacityBudget
+from sanitize.errors import InvalidBudget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# Budgets of the library by their names: those on what a symbol tells, and all. Their numbers say everything.
+SYMBOL_BUDGETS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)
+}
+BUDGETS: dict[str, type[Any]] = {**SYMBOL_BUDGETS, CapacityBudget.__name__: CapacityBudget}
+
+
+def budget_to_dict(budget: object, number: Callable[[float], Any] = exact) -> dict[str, Any]:
+    """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here.
+
+    Parameters
+    ----------
+    budget : Budget
+    number : callable
+        Form of a number; by default a finite double, or ``inf`` as text.
+    """
+    fields = dataclasses.fields(budget) if dataclasses.is_dataclass(budget) else ()
+    values = {field.name: getattr(budget, field.name) for field in fields}
+    return {
+        "type": type(budget).__name__,
+        **{name: number(value) for name, value in values.items() if is_number(value)},
+    }
+
+
+def budget_from_dict(
+    state: Mapping[str, Any], read: Callable[[Any], float] = float, kinds: Mapping[str, type[Any]] = BUDGETS
+) -> Budget:
+    """Inverse of `budget_to_dict` for budgets of the library; exactly their own bounds are taken.
+
+    Raises
+    ------
+    InvalidBudget
+        If it is none of these kinds, lacks a bound or has a strange one, or a bound is out of its range.
+    """
+    name = state.get("type")
+    if not isinstance(name, str) or name not in kinds:
+        raise InvalidBudget(f"a budget must be one of {', '.join(kinds)}")
+    bounds = [field.name for field in dataclasses.fields(kinds[name])]
+    if set(state) != {"type", *bounds}:
+        raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
+    made: Budget = kinds[name](**{bound: read(state[bound]) for bound in bounds})
+    return made

@@ -1,0 +1,124 @@
+"""Budgets and bins as plain values: what is on disk keeps its form, and comes back as it was."""
+
+import copy
+import json
+import math
+
+import pytest
+
+import sanitize as sz
+from sanitize.binning import Bins, Grid
+from sanitize.budgets import BUDGETS, SYMBOL_BUDGETS, CapacityBudget, budget_from_dict, budget_to_dict
+from sanitize.errors import InvalidBudget, InvalidParameter
+
+CASES = [
+    sz.LiftBudget(lower=math.inf, upper=0.5),
+    sz.LDPBudget(1),
+    sz.L1LiftBudget(lower=0.1, upper=1e-300),
+    sz.Chi2LiftBudget(lower=0, upper=math.inf),
+    sz.AlphaLiftBudget(2, lower=1.5, upper=0.1),
+    CapacityBudget(0.25),
+]
+
+
+def test_every_budget_of_the_library_has_a_case():
+    assert [type(budget).__name__ for budget in CASES] == list(BUDGETS)
+    assert set(BUDGETS) - set(SYMBOL_BUDGETS) == {"CapacityBudget"}
+
+
+@pytest.mark.parametrize("number", [None, str], ids=["numbers", "text"])
+@pytest.mark.parametrize("budget", CASES, ids=repr)
+def test_budgets_come_back_through_json(budget, number):
+    plain = budget_to_dict(budget) if number is None else budget_to_dict(budget, number)
+    assert budget_from_dict(json.loads(json.dumps(plain, allow_nan=False))) == budget
+
+
+def test_the_forms_on_disk_stay():
+    lift, ldp = CASES[:2]
+    assert json.dumps(budget_to_dict(lift)) == '{"type": "LiftBudget", "lower": "inf", "upper": 0.5}'
+    assert json.dumps(budget_to_dict(lift, str)) == '{"type": "LiftBudget", "lower": "inf", "upper": "0.5"}'
+    assert json.dumps(budget_to_dict(ldp)) == '{"type": "LDPBudget", "eps": 1.0}'
+    assert json.dumps(budget_to_dict(ldp, str)) == '{"type": "LDPBudget", "eps": "1"}'
+
+
+def test_only_the_numbers_of_a_strange_budget_are_written():
+    class Strange:
+        pass
+
+    assert budget_to_dict(Strange()) == {"type": "Strange"}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"type": "Budget"},
+        {"type": ["LDPBudget"], "eps": 1},
+        {"type": "LDPBudget"},
+        {"type": "LDPBudget", "eps": 1, "lower": 1},
+        {"type": "LDPBudget", "eps": -1},
+        {"type": "LDPBudget", "eps": math.nan},
+        {"type": "AlphaLiftBudget", "alpha": 1, "lower": 1, "upper": 1},
+    ],
+)
+def test_what_is_no_budget_is_refused(state):
+    with pytest.raises(InvalidBudget):
+        budget_from_dict(state)
+
+
+def test_a_kind_that_is_not_asked_for_is_refused():
+    with pytest.raises(InvalidBudget, match="must be one of LiftBudget"):
+        budget_from_dict(budget_to_dict(CapacityBudget(1.0)), kinds=SYMBOL_BUDGETS)
+
+
+BINS = [
+    Bins("age", (0.0, 18.5, 99.0), whole=True),
+    Bins("age", (3.0, 3.0), learned=True),
+    Grid("age", (0.0, 5.0, 10.0), whole=True, values=(0.0, 10.0)),
+]
+
+
+@pytest.mark.parametrize("bins", BINS, ids=["bins", "single", "grid"])
+def test_bins_come_back_through_json(bins):
+    again = Bins.from_dict(json.loads(json.dumps(bins.to_dict(), allow_nan=False)))
+    assert again == bins
+    assert type(again) is type(bins)
+
+
+def test_the_form_of_bins_on_disk_stays():
+    told = '{"column": "age", "edges": [0.0, 5.0, 10.0], "learned": false, "whole": true, "grid": [0.0, 10.0]}'
+    assert json.dumps(BINS[2].to_dict()) == told
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"column": 3},
+        {"more": 1},
+        {"learned": 1},
+        {"whole": None},
+        {"edges": "0"},
+        {"edges": [0.0]},
+        {"edges": [0.0, "inf"]},
+        {"edges": [0.0, 10**400]},
+        {"edges": [False, True, 10.0]},
+        {"edges": [5.0, 0.0, 10.0]},
+        {"grid": [0.0]},
+        {"grid": [0.0, 4.0]},
+        {"grid": [0.5, 10.0]},
+        {"grid": {}},
+        {"learned": True},
+    ],
+)
+def test_what_are_no_bins_is_refused(change):
+    state = copy.deepcopy(BINS[2].to_dict()) | change
+    with pytest.raises(InvalidParameter):
+        Bins.from_dict(state)
+
+
+def test_bins_of_another_making_have_no_plain_form():
+    class Own(Bins):
+        pass
+
+    with pytest.raises(InvalidParameter, match="not the library's own"):
+        Own("age", (0.0, 1.0)).to_dict()
