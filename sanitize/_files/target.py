@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _FILE_SUFFIXES = (".parquet", ".csv")
 _NAME_CHARACTERS = 100
+# What an error leaves behind.
+_NOTHING, _UNCHANGED = "nothing was released", "what was there is unchanged"
 
 
 @dataclass(frozen=True)
@@ -131,19 +133,19 @@ def held_back(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def new_file(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+def new_file(path: Path, *, private: bool = False, left: str = _NOTHING) -> Iterator[BinaryIO]:
     """Stream for a file that gets its name only when the block ends well; a private one is its owner's only.
 
     Where the system allows it the file has no name at all until then, so that even a killed process leaves
     nothing behind.
     """
-    with writing(path):
+    with writing(path, left):
         stream, name = _anonymous(path)
         _lock(stream.fileno())
     try:
         with _closing(stream):
             yield stream
-            with writing(path):
+            with writing(path, left):
                 stream.flush()
                 os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~_umask())
                 os.fsync(stream.fileno())
@@ -154,7 +156,7 @@ def new_file(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
                         os.link(f"/proc/self/fd/{stream.fileno()}", name.name, dst_dir_fd=folder)
                     finally:
                         os.close(folder)
-        with writing(path):
+        with writing(path, left):
             os.replace(name, path)
             name = None
             _sync_folder(path.parent)
@@ -206,36 +208,26 @@ def _umask() -> int:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn errors of the file system while writing into a TargetError."""
+def writing(path: Path, left: str = _NOTHING) -> Iterator[None]:
+    """Turn errors of the file system while writing into a TargetError, which says what state they leave."""
     try:
         yield
     except SanitizeError:
         raise
     except PermissionError:
-        raise TargetError(f"{path.parent} may not be written to; nothing was released") from None
+        raise TargetError(f"{path.parent} may not be written to; {left}") from None
     except OSError as error:
-        raise TargetError(f"{path.name} cannot be written ({error.strerror}); nothing was released") from None
+        raise TargetError(f"{path.name} cannot be written ({error.strerror}); {left}") from None
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file that is readable by its owner only; an OSError leaves what was there."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text in one step, readable by its owner only: others see the old content or the new, never a part of it.
 
-
-def write(path: str | Path, text: str) -> None:
-    """Write a file so that readers see the old content or the new one, never a part of it."""
-    target = Path(path)
-    try:
-        replace_text(target, text)
-    except OSError as error:
-        raise TargetError(f"cannot write the report to {str(target)!r}: {error.strerror or error}") from error
+    Raises
+    ------
+    TargetError
+        If that fails; what was there is still there.
+    """
+    place = Path(path)
+    with new_file(place, private=True, left=_UNCHANGED) as stream, writing(place, _UNCHANGED):
+        stream.write(text.encode("utf-8"))

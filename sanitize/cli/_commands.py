@@ -157,11 +157,11 @@ def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:
 
 
 def _write(report: ReportViews, path: Path, audience: Any) -> None:
-    from sanitize._files.target import write
+    from sanitize._files.target import write_text
 
     if path.suffix == ".html":
         report.to_html(path, audience=audience)
     elif path.suffix == ".json":
         report.to_json(path, audience=audience)
     else:
-        write(path, report.to_text(audience=audience) + "\n")
+        write_text(path, report.to_text(audience=audience) + "\n")

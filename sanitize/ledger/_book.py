@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._files.target import replace_text
+from sanitize._files.target import write_text
 from sanitize._release.layout import Layout
 from sanitize.binning import Bins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel
-from sanitize.errors import InvalidBudget, LedgerError, SanitizeError
+from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, TargetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -200,14 +200,9 @@ class Book:
             "releases": [entry.to_dict() for entry in self.entries],
         }
         try:
-            replace_text(path, json.dumps(state))
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except OSError as error:
-            raise LedgerError(f"the ledger {path.name!r} cannot be written: {error.strerror or error}") from None
+            write_text(path, json.dumps(state))
+        except TargetError as error:
+            raise LedgerError(f"the ledger cannot record a release: {error}") from None
 
 
 @contextlib.contextmanager

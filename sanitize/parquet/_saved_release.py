@@ -98,11 +98,11 @@ class AppendedReport:
 
     def to_json(self, path: str | os.PathLike[str] | None = None, *, audience: Audience = "internal") -> str:
         """The report as JSON; written to ``path``, readable by its owner only, when one is given."""
-        from sanitize._files.target import write
+        from sanitize._files.target import write_text
 
         text = json.dumps(self.to_dict(audience=audience), indent=2, allow_nan=False) + "\n"
         if path is not None:
-            write(str(path), text)
+            write_text(path, text)
         return text
 
     def to_text(self, *, audience: Audience = "internal") -> str:

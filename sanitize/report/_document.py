@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.target import write
+from sanitize._files.target import write_text
 from sanitize._formatting import exact
 from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words
@@ -122,5 +122,5 @@ def to_json(document: dict[str, Any], path: str | Path | None) -> str:
     """
     text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     if path is not None:
-        write(path, text)
+        write_text(path, text)
     return text

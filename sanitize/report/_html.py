@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sanitize._files.target import write
+from sanitize._files.target import write_text
 from sanitize._formatting import number
 from sanitize.report import _marks as marks
 from sanitize.report._text import (
@@ -42,7 +42,7 @@ def to_html(document: dict[str, Any], path: str | Path | None) -> str:
     """Document as a page; written to ``path`` in one step, readable by its owner only, when one is given."""
     page = _render(document, whole=True)
     if path is not None:
-        write(path, page)
+        write_text(path, page)
     return page
 
 

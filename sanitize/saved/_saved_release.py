@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.source import check_regular, reading
-from sanitize._files.target import new_file, writing
+from sanitize._files.target import write_text
 from sanitize._release.design import Recipe
 from sanitize._release.layout import Layout
 from sanitize._release.release import Release, bare_design, no_mechanism
@@ -164,9 +164,7 @@ class SavedRelease:
         state = self._state()
         text = json.dumps(state | {"sha256": digest(state)}, indent=1, allow_nan=False) + "\n"
         if path is not None:
-            place = Path(path)
-            with new_file(place, private=True) as stream, writing(place):
-                stream.write(text.encode())
+            write_text(path, text)
         return text
 
     @classmethod
