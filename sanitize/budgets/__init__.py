@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from sanitize.budgets._budgets import TOLERANCE as TOLERANCE
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets._budgets import above as above
+from sanitize.budgets._budgets import logs as logs
 from sanitize.budgets._capacity import CapacityBudget
 from sanitize.budgets._capacity import ChannelBudget as ChannelBudget
 from sanitize.budgets._coerce import as_budget as as_budget
 from sanitize.budgets._coerce import as_capacity_budget as as_capacity_budget
 from sanitize.budgets._coerce import check_kind as check_kind
-from sanitize.budgets._coerce import check_lift_kind as check_lift_kind
 from sanitize.budgets._coerce import nats_of as nats_of
 from sanitize.budgets._conditional import given as given
 from sanitize.budgets._plain import BUDGETS as BUDGETS

@@ -85,8 +85,8 @@ def _settle(budget: _LiftBased) -> None:
         object.__setattr__(budget, name, int(value) if is_whole(value) else float(value))
 
 
-def _minus(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
-    """Value minus bound, where an infinite bound is never exceeded, not even by an infinite value."""
+def above(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+    """How far values lie above a bound, where an infinite bound is never exceeded, not even by an infinite value."""
     return np.full_like(value, -np.inf) if math.isinf(bound) else value - bound
 
 
@@ -95,9 +95,15 @@ def _expm1(nats: float) -> float:
     return nats if math.isinf(nats) else math.expm1(min(nats, _LARGEST_NATS))
 
 
-def _logs(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithms, -inf of 0."""
     with np.errstate(divide="ignore"):
-        return np.log(lifts.max(axis=0)), np.log(lifts.min(axis=0))
+        return np.asarray(np.log(values))
+
+
+def _extremes(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Largest and smallest log-lift of each column."""
+    return logs(lifts.max(axis=0)), logs(lifts.min(axis=0))
 
 
 @dataclass(frozen=True)
@@ -143,12 +149,12 @@ class LiftBudget(_LiftBased):
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        top, bottom = _logs(lifts)
-        return np.maximum(_minus(top, self.upper), _minus(-bottom, self.lower))
+        top, bottom = _extremes(lifts)
+        return np.maximum(above(top, self.upper), above(-bottom, self.lower))
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log Λ - log Ψ, without the side that has no bound."""
-        top, bottom = _logs(lifts)
+        top, bottom = _extremes(lifts)
         if math.isinf(self.lower):
             return top
         return -bottom if math.isinf(self.upper) else top - bottom
@@ -172,11 +178,11 @@ class LDPBudget(_LiftBased):
         _settle(self)
 
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _minus(self.risk_of(lifts, p_s), self.eps)
+        return above(self.risk_of(lifts, p_s), self.eps)
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log Λ - log Ψ."""
-        top, bottom = _logs(lifts)
+        top, bottom = _extremes(lifts)
         return top - bottom
 
 
@@ -196,7 +202,7 @@ class _Averaged(_LiftBased):
 
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         upper, lower = self._bounds()
-        over = _minus(self._measure(lifts, p_s), upper)
+        over = above(self._measure(lifts, p_s), upper)
         if math.isinf(lower):
             return over
         return np.maximum(over, self._measure(inverse(lifts), p_s) - lower)

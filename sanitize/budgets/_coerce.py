@@ -1,4 +1,4 @@
-"""."""
+"""What users pass as a budget, as a budget: numbers become budgets, and unfit kinds are refused."""
 
 from __future__ import annotations
 
@@ -6,16 +6,6 @@ from sanitize._checks import is_number, nats
 from sanitize.budgets._budgets import Budget, LDPBudget, LiftBudget
 from sanitize.budgets._capacity import CapacityBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
-
-
-def check_lift_kind(budget: Budget) -> LiftBudget | LDPBudget:
-    """The budget, if its worst case over a set of laws is known exactly; refused otherwise."""
-    if not isinstance(budget, (LiftBudget, LDPBudget)):
-        raise InvalidBudget(
-            f"confidence= takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}: the exact worst "
-            "case over a confidence set is known for lifts and their ratio only"
-        )
-    return budget
 
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
@@ -53,11 +43,15 @@ def nats_of(budget: float) -> float:
         raise InvalidBudget(str(error)) from None
 
 
-def check_kind(budget: Budget) -> LiftBudget | LDPBudget:
-    """The budget, if Π is a polytope with lift rows for it; refused otherwise."""
+def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | LDPBudget:
+    """The budget, if it bounds every lift or every ratio of two; refused otherwise.
+
+    Π is a polytope with lift rows for these alone, and of these alone the worst case over a set of laws is known
+    exactly.
+    """
     if not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidBudget(
-            f"random response takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}; "
+            f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}; without confidence, "
             "subset_merging and watchdog take any budget"
         )
     return budget

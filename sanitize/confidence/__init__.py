@@ -15,7 +15,6 @@ from sanitize.confidence._intervals import intervals as intervals
 from sanitize.confidence._worst_case import excess_of as excess_of
 from sanitize.confidence._worst_case import least_law as least_law
 from sanitize.confidence._worst_case import lift_bounds as lift_bounds
-from sanitize.confidence._worst_case import logs as logs
 from sanitize.confidence._worst_case import ratio_bounds as ratio_bounds
 from sanitize.confidence._worst_case import released_bounds as released_bounds
 

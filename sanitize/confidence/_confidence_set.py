@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize.budgets import TOLERANCE
+from sanitize.budgets import TOLERANCE, logs
 from sanitize.confidence._clopper_pearson import check_confidence, clopper_pearson, total_variation_radius, whole_counts
-from sanitize.confidence._worst_case import excess_of, lift_bounds, logs, ratio_bounds, released_bounds
+from sanitize.confidence._worst_case import excess_of, lift_bounds, ratio_bounds, released_bounds
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:

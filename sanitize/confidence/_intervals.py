@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import entr, xlogy
 
-from sanitize.confidence._worst_case import least_mean, least_near, logs, most_mean, ratio_bounds
+from sanitize.budgets import logs
+from sanitize.confidence._worst_case import least_mean, least_near, most_mean, ratio_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

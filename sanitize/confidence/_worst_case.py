@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.budgets import TOLERANCE, LDPBudget, check_lift_kind
+from sanitize.budgets import TOLERANCE, LDPBudget, above, check_kind, logs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -173,19 +173,9 @@ def excess_of(
     least: NDArray[np.float64], most: NDArray[np.float64], ratio: NDArray[np.float64], budget: Budget
 ) -> NDArray[np.float64]:
     """Excess of symbols whose lifts reach from least to most, shapes (n_s, k), and whose ratio reaches (k,)."""
-    known = check_lift_kind(budget)
+    known = check_kind(budget, "confidence=")
     if isinstance(known, LDPBudget):
-        over = _minus(logs(ratio), known.eps)
+        over = above(logs(ratio), known.eps)
     else:
-        over = np.maximum(_minus(logs(most.max(axis=0)), known.upper), _minus(-logs(least.min(axis=0)), known.lower))
+        over = np.maximum(above(logs(most.max(axis=0)), known.upper), above(-logs(least.min(axis=0)), known.lower))
     return np.where(over <= TOLERANCE, np.minimum(over, 0.0), over)
-
-
-def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Natural logarithms, -inf of 0."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(values))
-
-
-def _minus(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
-    return np.full_like(value, -np.inf) if np.isinf(bound) else value - bound

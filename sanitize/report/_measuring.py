@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sanitize import measures
 from sanitize.bounds import implied_bounds
-from sanitize.budgets import check_lift_kind
+from sanitize.budgets import check_kind
 from sanitize.confidence import ConfidenceSet, intervals, laws_of
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
@@ -76,7 +76,7 @@ def worst_case_of(
     """Worst case over the laws that the counts allow; None where nobody asked and it is unknown or much work."""
     if confidence is not None:
         if budget is not None:
-            check_lift_kind(budget)
+            check_kind(budget, "confidence=")
         return laws_of(joint, confidence).worst_case(channel)
     try:
         laws = ConfidenceSet.of(joint, USUAL_CONFIDENCE)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.budgets import LDPBudget, check_lift_kind
-from sanitize.confidence import excess_of, lift_bounds, logs, ratio_bounds
+from sanitize.budgets import LDPBudget, check_kind, logs
+from sanitize.confidence import excess_of, lift_bounds, ratio_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class RobustRiskOfSets:
     def of(cls, laws: ConfidenceSet, budget: Budget) -> RobustRiskOfSets:
         """Risks over a set of laws; lift and LDP budgets only."""
         columns = np.concatenate([laws.center, laws.upper - laws.center, laws.center - laws.lower])
-        return cls(columns, columns.sum(axis=1), laws, check_lift_kind(budget))
+        return cls(columns, columns.sum(axis=1), laws, check_kind(budget, "confidence="))
 
     def safe(self, columns: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Whether each set is within the budget under every law."""

@@ -12,7 +12,7 @@ from scipy.special import entr
 
 from sanitize._checks import positive
 from sanitize._progress import progress
-from sanitize.budgets import as_budget, check_lift_kind
+from sanitize.budgets import as_budget, check_kind
 from sanitize.confidence import laws_of
 from sanitize.errors import SanitizeError
 from sanitize.mechanisms._merging.best_partition import best_subset_merging
@@ -73,7 +73,7 @@ def robust_random_response(
     positive("gap", gap)
     if time_limit is not None:
         positive("time_limit", time_limit)
-    budget = check_lift_kind(as_budget(budget))
+    budget = check_kind(as_budget(budget), "confidence=")
     laws = laws_of(joint, confidence)
     merge = best_subset_merging if len(joint.public) <= _BEST_MERGED else subset_merging
     labels = merge(joint, budget, confidence=laws).stages[0].indices

@@ -19,8 +19,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from sanitize.budgets import LDPBudget
-from sanitize.confidence import excess_of, least_law, lift_bounds, logs, ratio_bounds, released_bounds
+from sanitize.budgets import LDPBudget, logs
+from sanitize.confidence import excess_of, least_law, lift_bounds, ratio_bounds, released_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
