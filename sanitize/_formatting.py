@@ -1,4 +1,4 @@
-"""Figures of attacks as plain values and words."""
+"""Figures as text, and as plain values for documents."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+Number = float | str | None
+
+# Below this there is only rounding.
+_NOTHING = 1e-12
 
 
 def figure(value: float) -> str:
@@ -42,15 +48,13 @@ def plain(value: Any, audience: str) -> Any:
     return value if audience == "internal" else float(f"{value:.4g}")
 
 
-Number = float | str | None
-
-
 def times(log_lift: float) -> str:
     """E to the log-lift, as text."""
-    return f"{_safe(math.exp, log_lift):.3g}"
+    return f"{or_infinity(math.exp, log_lift):.3g}"
 
 
-def _safe(of: Callable[[float], float], bound: float) -> float:
+def or_infinity(of: Callable[[float], float], bound: float) -> float:
+    """A function of a bound, infinite where a double cannot hold it."""
     try:
         return of(bound)
     except OverflowError:
@@ -64,9 +68,6 @@ def exact(value: float | None) -> Number:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return float(value) + 0.0  # -0.0 reads as 0
-
-
-_NOTHING = 1e-12
 
 
 def number(value: Number) -> str:

@@ -1,21 +1,49 @@
-"""How far a pass over files has come, for whoever asked to be told."""
+"""How far long work has come, on standard error: the one place that imports tqdm, which need not be there.
+
+Work of steps reports through `progress`. Work on rows calls `advance`, wherever it is, and whoever wants to know
+listens with `told` around it, as `shown` does.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+# Quick runs print nothing.
+_SECONDS = 2.0
 _LISTENER: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
 
 
-@contextlib.contextmanager
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[str], None]]:
+    """Function to call inside the block after every step, with the state of the work in words."""
+    with _bar(desc=title, bar_format="{desc}: {n} steps, {elapsed}{postfix}") as bar:
+
+        def step(state: str) -> None:
+            if bar is not None:
+                bar.set_postfix_str(state, refresh=False)
+                bar.update()
+
+        yield step
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Show how many rows are dealt with inside the block."""
+    with _bar(desc="rows read", unit="", unit_scale=True, ascii=True, ncols=60) as bar:
+        if bar is None:
+            yield
+            return
+        with told(bar.update):
+            yield
+
+
+@contextmanager
 def told(listener: Callable[[int], object]) -> Iterator[None]:
     """Call ``listener`` with the number of rows of every batch that is dealt with inside the block."""
     token = _LISTENER.set(listener)
@@ -32,57 +60,18 @@ def advance(n_rows: int) -> None:
         listener(n_rows)
 
 
-_DELAY = 2.0
-
-
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[str], None]]:
-    """Context that gives a function to call with the state of a long run, in words."""
-    try:
-        tqdm: Any = import_module("tqdm").tqdm
-    except ImportError:
-        yield lambda _state: None
+def _bar(**settings: Any) -> Iterator[Any]:
+    """A bar of tqdm; None where standard error is no terminal or tqdm is not installed."""
+    tqdm = _tqdm() if sys.stderr.isatty() else None
+    if tqdm is None:
+        yield None
         return
-    # disable=None is tqdm's word for "unless stderr is a terminal".
-    with tqdm(
-        desc=title, disable=None, delay=_DELAY, leave=False, bar_format="{desc}: {n} steps, {elapsed}{postfix}"
-    ) as bar:
-
-        def show(state: str) -> None:
-            bar.set_postfix_str(state, refresh=False)
-            bar.update()
-
-        yield show
+    with tqdm(**settings, delay=_SECONDS, file=sys.stderr, leave=False) as bar:
+        yield bar
 
 
-# Quick runs print nothing.
-_SECONDS = 2.0
-
-
-@contextlib.contextmanager
-def shown() -> Iterator[None]:
-    """Show progress of what is read inside the block, if tqdm is there and standard error is a terminal."""
-    bar_of = _tqdm() if sys.stderr.isatty() else None
-    if bar_of is None:
-        yield
-        return
-    with (
-        bar_of(
-            desc="rows read",
-            unit="",
-            unit_scale=True,
-            delay=_SECONDS,
-            file=sys.stderr,
-            leave=False,
-            ascii=True,
-            ncols=60,
-        ) as bar,
-        told(bar.update),
-    ):
-        yield
-
-
-def _tqdm() -> type | None:
+def _tqdm() -> Any:
     try:
         from tqdm import tqdm
     except ModuleNotFoundError:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Below this distance from order 1 the plain formula loses digits to cancellation.
 _NEAR_ONE = 0.5
 
+Kind = Literal["exact", "bound", "estimate"]
+
 
 def mutual_information(joint: JointDistribution) -> float:
     """I(S;Y) = E[log l] in nats.
@@ -245,9 +247,6 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
     if available == 0:
         return 1.0
     return min(1.0, utility(joint, channel) / available)
-
-
-Kind = Literal["exact", "bound", "estimate"]
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def privatize_parquet(
     task_rows : int
         Most rows of a task, unless a single row group has more.
     ledger : Ledger or path, optional
-        Book of the releases of this table, in a file that the asking machine alone reads and writes: the release is
+        Book of the releases of this table, in a file that the driver alone reads and writes: the release is
         refused where it exceeds the ledger's budget together with all that are recorded there, and recorded once
         otherwise, before any row is drawn. Workers count what all releases tell together in one more pass.
 

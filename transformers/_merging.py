@@ -1,4 +1,4 @@
-"""One estimator a mechanism; each says how its budget is read and which function designs the channel."""
+"""Estimators of the merging mechanisms; each says how its budget is read and which function designs the channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""."""
+"""Randomized response as an estimator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""."""
+"""Which columns are sensitive and which are public, and the columns of a batch as symbols."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
     from sanitize.binning import Bins
 
-
 Missing = Literal["category", "error"]
-
 
 # Below this many rows most columns look distinct, and nothing follows from it.
 _FEW_ROWS = 50

@@ -22,6 +22,8 @@ ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
 MISSING = -1
 UNSEEN = -2
 
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
 
 def as_arrow(values: Any, name: str) -> ArrowColumn:
     """Any one-dimensional column as an Arrow array; missing values become nulls."""
@@ -196,9 +198,6 @@ def _kind(dtype: pa.DataType) -> str:
         (name for name in ("boolean", "string", "date", "time", "duration") if getattr(types, f"is_{name}")(dtype)),
         str(dtype),
     )
-
-
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def _comparable(values: pa.Array) -> list[Any]:

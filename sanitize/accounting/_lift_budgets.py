@@ -1,8 +1,4 @@
-"""Composition, group privacy, and what several releases tell together.
-
-Levels that bound every ratio P(y|x)/P(y|x') or every capacity add up over releases. Budgets on the lift of S do
-not: the joint lift of two releases is measured here from the joint law, and bounded where a theorem allows it.
-"""
+"""How levels of S compose where a theorem bounds it: lift budgets of several releases, LDP of S, and a private mean."""
 
 from __future__ import annotations
 

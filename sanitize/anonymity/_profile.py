@@ -1,11 +1,4 @@
-"""The k-anonymity family, for those who come from ARX or pyCANON: classes of rows, and what each gives away.
-
-Rows with equal quasi-identifiers are a class. All measures are read from counts, with missing as one value;
-pyCANON [SL] drops rows with a missing quasi-identifier, counts unused categories of a categorical column as classes
-of no rows, and reads row labels as positions: fill missing values, use plain columns and reset the index before you
-compare. None of these limits what
-a randomized release leaks to somebody who knows how it was made: that is what budgets are for.
-"""
+"""All measures of the k-anonymity family of one table, as a frozen value and sentences."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What each released symbol may leak, as frozen values.
+"""Budgets on what each released symbol tells, one class for each leakage; all are functions of its lifts.
 
-A budget looks at the lifts of one symbol and the prior, nothing else, so the same budget drives a mechanism
-and judges its result. ``excess > 0`` holds exactly where a symbol leaks too much; differences up to 1e-12
-(rounding of doubles) count as met.
+Differences up to 1e-12 (rounding of doubles) count as met.
 """
 
 from __future__ import annotations

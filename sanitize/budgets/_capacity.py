@@ -1,4 +1,4 @@
-"""."""
+"""A budget on the channel as a whole: its capacity, whatever the law of the data."""
 
 from __future__ import annotations
 

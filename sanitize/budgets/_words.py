@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sanitize._formatting import _safe, times
+from sanitize._formatting import or_infinity, times
 from sanitize.budgets._budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._capacity import ChannelBudget
 
@@ -63,7 +63,7 @@ def _lift_words(lower: float, upper: float) -> str:
 
 def _averaged_words(name: str, lower: float, upper: float, of: Callable[[float], float]) -> str:
     sides = [(f"{name} at most", upper), (f"{name} of the inverse at most", lower)]
-    limits = [f"{words} {_safe(of, bound):.4g}" for words, bound in sides if not math.isinf(bound)]
+    limits = [f"{words} {or_infinity(of, bound):.4g}" for words, bound in sides if not math.isinf(bound)]
     if not limits:
         return f"no limit ({name} budget with both bounds infinite)"
     return f"{', '.join(limits)}: limits what a released value changes about the sensitive values on average"

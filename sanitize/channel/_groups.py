@@ -1,4 +1,4 @@
-"""."""
+"""Readable names of merged symbols."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sanitize.alphabet import Alphabet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
 
 _SHOWN_MEMBERS = 3
 

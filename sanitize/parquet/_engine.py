@@ -1,4 +1,4 @@
-"""The asking machine's side of a release by tasks: plan, merge, design, gate, and show the target whole.
+"""The driver of a release by tasks: plan, merge, design, gate, and show the target whole.
 
 An engine brings one thing: a way to call a function on each of many tasks, anywhere and possibly more than once,
 and to merge what comes back.
@@ -120,7 +120,7 @@ def release_by_tasks(
     # An unseen symbol in the second pass means a changed source, whatever the sanitizer does with it elsewhere.
     release = replace(for_workers(fitted), handle_unknown="high_risk")
     footer = summary(sanitizer.report_, rows)
-    # Recorded here, where there is one asking machine, and not by workers, who may do a task twice.
+    # Recorded here, by the one driver, and not by workers, who may do a task twice.
     with recorded(book, CountedElsewhere(tally), sanitizer, key=key, target=place.path):
         if rows == "keep":
             with _parts(place, len(tasks)) as folder:

@@ -105,7 +105,7 @@ def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], in
 
 @dataclass(frozen=True)
 class _Slice(ParquetSource):
-    """The row groups of one task as a source; whether files changed is for the asking machine to see."""
+    """The row groups of one task as a source; whether files changed is for the driver to see."""
 
     row_groups: tuple[int, ...] = ()
 

@@ -72,7 +72,7 @@ class Section:
             raise PolicyError(f"{self.path(key)} has no place here: {reason}", self.path(key))
 
     def done(self) -> None:
-        """Refuse what nobody took."""
+        """Refuse the keys that were not read: they are unknown."""
         for key in self.values:
             if key not in self._taken:
                 near = get_close_matches(key, list(self._taken), n=1)

@@ -12,8 +12,11 @@ from sanitize.errors import InvalidParameter
 if TYPE_CHECKING:
     from sanitize._formatting import Number
 
+Audience = Literal["internal", "public"]
+
 # What the public document takes over as it is. All else is left out, rounded or rewritten below.
 _COMMON = ("schema", "version", "library_version")
+_UNSEEN = "row(s) held a value absent at fit and were treated like the riskiest value"
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
@@ -59,9 +62,6 @@ def warnings_of_facts(document: dict[str, Any]) -> list[str]:
     return found
 
 
-_UNSEEN = "row(s) held a value absent at fit and were treated like the riskiest value"
-
-
 def _grave(document: dict[str, Any]) -> list[str]:
     columns, found = document["columns"], []
     exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
@@ -88,6 +88,3 @@ def check_audience(audience: Audience) -> None:
     """Refuse an unknown audience."""
     if audience not in ("internal", "public"):
         raise InvalidParameter(f"audience must be 'internal' or 'public', got {audience!r}")
-
-
-Audience = Literal["internal", "public"]

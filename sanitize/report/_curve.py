@@ -1,4 +1,4 @@
-"""The privacy-utility curve as a table for a terminal."""
+"""The privacy-utility curve as a frozen table of figures: as text, plain values, a frame and a picture."""
 
 from __future__ import annotations
 

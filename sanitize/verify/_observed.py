@@ -26,6 +26,8 @@ Codes: TypeAlias = "NDArray[np.int32]"
 
 # Cells of a channel up to which its matrix is written out.
 _DENSE_CELLS = 1 << 22
+# Rows whose noise is correlated at every distance: the first ones of a release.
+MOST_ROWS = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +255,3 @@ def _count(table: NDArray[np.int64], a: Codes, b: Codes) -> None:
     else:
         cells, added = np.unique(cells, return_counts=True)
         table.reshape(-1)[cells] += added
-
-
-# Rows whose noise is correlated at every distance: the first ones of a release.
-MOST_ROWS = 1 << 21

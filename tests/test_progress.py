@@ -1,0 +1,71 @@
+"""Progress is shown on terminals where tqdm is installed, and is nobody's business elsewhere."""
+
+import sys
+import types
+
+import pytest
+
+from sanitize._progress import advance, progress, shown, told
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """Bars that remember what they were told."""
+    made = []
+
+    class Bar:
+        def __init__(self, **settings):
+            self.settings, self.states, self.n = settings, [], 0
+            made.append(self)
+
+        def set_postfix_str(self, state, refresh):
+            self.states.append(state)
+
+        def update(self, n=1):
+            self.n += n
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    return made
+
+
+def work():
+    with progress("a search") as step, shown():
+        step("gap 1.0")
+        step("gap 0.1")
+        advance(3)
+
+
+def test_steps_and_rows_are_shown_on_a_terminal(bars):
+    work()
+    assert [(bar.n, bar.states) for bar in bars] == [(2, ["gap 1.0", "gap 0.1"]), (3, [])]
+    assert all(bar.settings["delay"] == 2 and bar.settings["file"] is sys.stderr for bar in bars)
+
+
+def test_nothing_is_shown_elsewhere(bars, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False)
+    work()
+    assert bars == []
+
+
+def test_tqdm_need_not_be_there(bars, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    work()
+    assert bars == []
+
+
+def test_an_inner_listener_stands_in_for_the_outer_one():
+    outer, inner = [], []
+    with told(outer.append):
+        advance(1)
+        with told(inner.append):
+            advance(2)
+        advance(4)
+    advance(8)
+    assert (outer, inner) == ([1, 4], [2])
