@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sanitize._release.design import Recipe, held_out
+from sanitize._release.design import Recipe, design, held_out
 from sanitize._release.layout import Layout
 from sanitize._release.release import Release
 from sanitize._sampling.noise import is_secure, random_words
@@ -151,18 +151,20 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
     ) -> Sanitizer:
         """Design from counts, wherever they were taken; the path that files share."""
+        if self.handle_unknown not in ("high_risk", "error"):
+            raise InvalidParameter(f"handle_unknown must be 'high_risk' or 'error', got {self.handle_unknown!r}")
         notes = (*((SEEDED_NOTE,) if self._seeded else ()), *recipe.facts.warnings)
         facts = replace(recipe.facts, seeded=self._seeded, warnings=notes)
         if self.keep_sensitive:
             notes = (*notes, "the sensitive columns are kept in the output: not for release")
             facts = replace(facts, kept=layout.sensitive, warnings=notes)
-        release = Release.fit(layout, recipe, counts, handle_unknown=self.handle_unknown, facts=facts, clipped=clipped)
+        made = design(layout, counts, recipe, facts, clipped)
         if not self.keep_sensitive:
-            release.design.report.require()
-        self._release = release
-        self._joint = release.design.joint
-        self.channel_ = release.design.channel
-        self.report_ = release.design.report
+            made.report.require()
+        self._release = Release(layout, recipe, made, self.handle_unknown)
+        self._joint = made.joint
+        self.channel_ = made.channel
+        self.report_ = made.report
         return self
 
     def transform(self, X: Any) -> Any:

@@ -10,14 +10,15 @@ import numpy as np
 from sanitize._checks import whole_number
 from sanitize.channel import Channel, group_alphabet
 from sanitize.confidence import MOST_ENTRIES, ConfidenceSet
-from sanitize.errors import InvalidParameter
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.lifts import lift
 from sanitize.measures import Measure, normalized_utility
 from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts, as_estimates, measure_worst_case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from sanitize._release.layout import Layout
     from sanitize.budgets import Budget
     from sanitize.joint import ContingencyTable, JointDistribution
 
@@ -86,18 +87,30 @@ class Design:
     fallback: int
 
 
-def design(table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts | None = None) -> Design:
-    """Learn the law, design the channel, measure it. The report is not yet required to be ok."""
-    if recipe.confidence is not None and recipe.smoothing:
-        raise InvalidParameter(
-            "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
-            "symbols under either)"
-        )
+def design(
+    layout: Layout, table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts, clipped: Mapping[str, int]
+) -> Design:
+    """Learn the law, design the channel, measure it. The report is not yet required to be ok.
+
+    Parameters
+    ----------
+    layout : Layout
+        Roles and bins of the columns that were counted.
+    table : ContingencyTable
+        Counts of (S, X).
+    recipe : Recipe
+    facts : ReleaseFacts
+        What the report says of the settings; what it says of the data is added here.
+    clipped : mapping of str to int
+        Values of each binned column that lay outside its edges.
+    """
+    layout.check_distinct(table)
+    _check_confidence(layout, recipe)
     joint = table.to_joint(recipe.smoothing)
     laws = None if recipe.confidence is None else ConfidenceSet.of(table, recipe.confidence)
-    channel = _printed(table, joint, recipe, laws)
-    warnings = [*(facts.warnings if facts else ()), *_warnings(table, recipe, channel)]
-    facts = replace(facts or ReleaseFacts(), mechanism=recipe.name, release=recipe.release, warnings=tuple(warnings))
+    channel = _composed(*channels_of(table, joint, recipe, laws=laws))
+    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(table, recipe, channel))
+    facts = replace(facts, mechanism=recipe.name, release=recipe.release, warnings=warnings)
     report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
     if laws is not None:
         report = replace(report, measures=(*report.measures, *_price_of_confidence(table, joint, recipe, laws)))
@@ -105,9 +118,26 @@ def design(table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts | None =
     return Design(joint, channel, report, int(np.argmax(risk)))
 
 
-def _printed(table: ContingencyTable, joint: JointDistribution, recipe: Recipe, laws: ConfidenceSet | None) -> Channel:
-    """Channel from public symbols to what is printed, designed for one law or for a set of them."""
-    made, printing = channels_of(table, joint, recipe, laws=laws)
+def _check_confidence(layout: Layout, recipe: Recipe) -> None:
+    """Refuse settings under which a confidence set would not be one."""
+    if recipe.confidence is None:
+        return
+    learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
+    if learned is not None:
+        raise ColumnError(
+            f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
+            f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
+            learned,
+        )
+    if recipe.smoothing:
+        raise InvalidParameter(
+            "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
+            "symbols under either)"
+        )
+
+
+def _composed(made: Channel, printing: Channel | None) -> Channel:
+    """Channel from public symbols to what is printed."""
     return made if printing is None else made.then(printing)
 
 
@@ -117,7 +147,7 @@ def _price_of_confidence(
     """What the same design keeps without confidence, and with more rows of the same frequencies."""
 
     def kept(among: ConfidenceSet | None) -> float:
-        return normalized_utility(joint, _printed(table, joint, recipe, among))
+        return normalized_utility(joint, _composed(*channels_of(table, joint, recipe, laws=among)))
 
     plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
     return plain, *(

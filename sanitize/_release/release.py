@@ -6,7 +6,7 @@ Memory, files and engines all go through this one class, so that they agree row 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,18 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._release.design import Design, Recipe, design
+from sanitize._release.design import Design, Recipe
 from sanitize._release.layout import Layout
 from sanitize.channel import Channel
-from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
-from sanitize.joint import ContingencyTable, JointDistribution
-from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.errors import UnknownSymbol
+from sanitize.joint import JointDistribution
+from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._sampling.noise import RandomWords
     from sanitize.binning import Bins
+    from sanitize.joint import ContingencyTable
 
 HandleUnknown = Literal["high_risk", "error"]
 
@@ -41,38 +42,6 @@ class Release:
     recipe: Recipe
     design: Design
     handle_unknown: HandleUnknown = "high_risk"
-
-    @classmethod
-    def fit(
-        cls,
-        layout: Layout,
-        recipe: Recipe,
-        table: ContingencyTable,
-        *,
-        handle_unknown: HandleUnknown = "high_risk",
-        facts: ReleaseFacts | None = None,
-        clipped: Mapping[str, int] | None = None,
-    ) -> Release:
-        """Design the channel from counts and require it to be within its budget.
-
-        Raises
-        ------
-        BudgetExceeded
-            If the designed channel leaks more than its budget allows.
-        """
-        if handle_unknown not in ("high_risk", "error"):
-            raise InvalidParameter(f"handle_unknown must be 'high_risk' or 'error', got {handle_unknown!r}")
-        layout.check_distinct(table)
-        learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
-        if recipe.confidence is not None and learned is not None:
-            raise ColumnError(
-                f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
-                f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
-                learned,
-            )
-        facts = facts or ReleaseFacts()
-        facts = replace(facts, warnings=(*facts.warnings, *layout.notes(clipped or {})))
-        return cls(layout, recipe, design(table, recipe, facts), handle_unknown)
 
     @property
     def output_columns(self) -> tuple[str, ...]:
