@@ -26,7 +26,6 @@ from sanitize.parquet import (
     TASK_ROWS,
     Item,
     Outcome,
-    fitted_release,
     keyed,
     partition_words,
     release_by_tasks,
@@ -151,7 +150,7 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
     import dask.dataframe as dd
     from dask.dataframe.utils import clear_known_categories
 
-    release = fitted_release(sanitizer)
+    release = sanitizer.fitted_release()
     words = keyed(sanitizer, key)
     public = ddf[list(release.layout.public)]
     meta = clear_known_categories(release_frame(release, public._meta, words))

@@ -26,7 +26,6 @@ from sanitize.parquet import (
     TASK_ROWS,
     Item,
     Outcome,
-    fitted_release,
     keyed,
     partition_words,
     release_by_tasks,
@@ -151,7 +150,7 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
     >>> released = transform(df, sanitizer)  # doctest: +SKIP
     >>> released.write.parquet("released")  # doctest: +SKIP
     """
-    release = fitted_release(sanitizer)
+    release = sanitizer.fitted_release()
     words = keyed(sanitizer, key)
     public = df.select(*["`" + name.replace("`", "``") + "`" for name in release.layout.public])
     printed = release_frame(release, to_arrow_schema(public.schema).empty_table(), words).schema

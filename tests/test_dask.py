@@ -489,7 +489,7 @@ def test_only_a_fitted_sanitizer_within_its_budget_is_applied(frame):
 
 
 def test_workers_are_not_sent_the_law(frame):
-    release = sanitize.dask.fitted_release(merging(2.0).fit(frame))
+    release = merging(2.0).fit(frame).fitted_release()
     assert release.design.joint.pmf.shape == (1, 1)
     assert release.design.report.sensitive == ("s",)
 

@@ -17,7 +17,7 @@ from sanitize._release.layout import Layout
 from sanitize._release.release import Release
 from sanitize._sampling.noise import is_secure, random_words
 from sanitize._tables.frame import Table
-from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning, UnseenSymbolWarning
+from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.joint import ContingencyTable
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
 from sanitize.transformers._roles import bins_of, public_columns, two_dimensional, with_sensitive
@@ -182,16 +182,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        codes, n_unseen = self._release.encode(table)
-        if n_unseen:
-            warnings.warn(
-                f"{n_unseen} of {len(codes)} rows hold public values that were not there at fit; they were released "
-                "like the riskiest symbol",
-                UnseenSymbolWarning,
-                stacklevel=2,
-            )
-        words = random_words(self.random_state)
-        columns = self._release.decode(self.channel_.sample(codes, words), words)
+        columns, n_unseen = self._release.apply(table, random_words(self.random_state))
         if kept := tuple(name for name in self._kept if name in table.names):
             warnings.warn(
                 "keep_sensitive=True: the output holds the sensitive columns and is not for release",
@@ -226,6 +217,24 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         counts = layout.empty_table()
         counts.count(layout.columns(with_sensitive(table, self.sensitive, sensitive_features)[1]))
         return held_out(counts, self._release.design, confidence)
+
+    def fitted_release(self) -> Release:
+        """What rows are released through, without the law it was designed from.
+
+        Raises
+        ------
+        InvalidParameter
+            If the sanitizer is not fitted, or keeps the sensitive columns.
+        BudgetExceeded
+            If its report is over the budget.
+        """
+        release: Release | None = getattr(self, "_release", None)
+        if release is None:
+            raise InvalidParameter(f"this {type(self).__name__} is not fitted yet; call fit first")
+        if self.keep_sensitive:
+            raise InvalidParameter("keep_sensitive=True is not for release; drop it")
+        self.report_.require()
+        return release.bare()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the released columns."""

@@ -5,8 +5,9 @@ Memory, files and engines all go through this one class, so that they agree row 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from sanitize._release.design import Design, Recipe
 from sanitize._release.layout import Layout
 from sanitize.channel import Channel
-from sanitize.errors import UnknownSymbol
+from sanitize.errors import UnknownSymbol, UnseenSymbolWarning
 from sanitize.joint import JointDistribution
 from sanitize.report import LeakageReport
 
@@ -42,6 +43,16 @@ class Release:
     recipe: Recipe
     design: Design
     handle_unknown: HandleUnknown = "high_risk"
+
+    def bare(self) -> Release:
+        """The same release without the law that it was designed from: all that rows need."""
+        recipe = replace(self.recipe, mechanism=no_mechanism)
+        return replace(
+            self,
+            layout=self.layout.bare(),
+            recipe=recipe,
+            design=bare_design(self.design.channel, self.design.fallback),
+        )
 
     @property
     def output_columns(self) -> tuple[str, ...]:
@@ -95,6 +106,27 @@ class Release:
                 raise UnknownSymbol(self.layout.public, n_unseen)
             codes[unseen] = self.design.fallback
         return codes, n_unseen
+
+    def apply(self, source: Mapping[str, Any], words: RandomWords, start: int = 0) -> tuple[dict[str, pa.Array], int]:
+        """Printed columns of rows, and how many of them hold a symbol that was not seen at fit.
+
+        Parameters
+        ----------
+        source : mapping of str to array
+            The public columns of rows that follow each other.
+        words : RandomWords
+        start : int
+            Number of the first row: it draws the same whatever batch it comes in.
+        """
+        codes, n_unseen = self.encode(source)
+        if n_unseen:
+            warnings.warn(
+                f"{n_unseen} of {len(codes)} rows hold public values that were not there at fit; they were released "
+                "like the riskiest symbol",
+                UnseenSymbolWarning,
+                stacklevel=3,
+            )
+        return self.decode(self.design.channel.sample(codes, words, start=start), words, start), n_unseen
 
     def decode(self, released: NDArray[np.int32], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
         """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""

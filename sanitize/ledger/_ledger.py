@@ -18,7 +18,6 @@ from sanitize.ledger._joint_law import together
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sanitize._release.release import Release
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
@@ -121,7 +120,7 @@ class Ledger:
             If the joint law is too large to measure and no theorem bounds it.
         """
         book = Book.read(self.path)
-        return together(book, Entry.of(_fitted(sanitizer), None), rows)[1]
+        return together(book, Entry.of(sanitizer.fitted_release(), None), rows)[1]
 
     def record(self, rows: Any, sanitizer: Sanitizer, *, key: Randomness = None) -> LeakageReport:
         """Record a release, if all together stay within the budget. Do it before the release is handed out.
@@ -173,7 +172,7 @@ class Ledger:
             raise
 
     def _spend(self, rows: Any, sanitizer: Sanitizer, key: Randomness) -> tuple[str, LeakageReport]:
-        release = _fitted(sanitizer)
+        release = sanitizer.fitted_release()
         while True:
             book = Book.read(self.path)
             entry = Entry.of(release, _key_digest(book, sanitizer.random_state if key is None else key))
@@ -198,15 +197,6 @@ def recorded(
     if ledger is None:
         return contextlib.nullcontext()
     return ledger.spending(rows, sanitizer, key=key, target=target)
-
-
-def _fitted(sanitizer: Sanitizer) -> Release:
-    release: Release | None = getattr(sanitizer, "_release", None)
-    if release is None:
-        raise InvalidParameter(f"this {type(sanitizer).__name__} is not fitted yet; call fit first")
-    if sanitizer.keep_sensitive:
-        raise InvalidParameter("keep_sensitive=True is not for release; drop it")
-    return release
 
 
 def _key_digest(book: Book, key: Randomness) -> str | None:

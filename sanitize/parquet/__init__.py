@@ -5,7 +5,6 @@ from __future__ import annotations
 from sanitize.parquet._engine import TASK_ROWS as TASK_ROWS
 from sanitize.parquet._engine import Item as Item
 from sanitize.parquet._engine import Outcome as Outcome
-from sanitize.parquet._engine import fitted_release as fitted_release
 from sanitize.parquet._engine import keyed as keyed
 from sanitize.parquet._engine import partition_words as partition_words
 from sanitize.parquet._engine import release_by_tasks as release_by_tasks

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -18,10 +17,9 @@ import numpy as np
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
-from sanitize._release.release import bare_design, no_mechanism
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
-from sanitize.errors import InvalidParameter, SourceChanged, TargetError, TargetExists, UnseenSymbolWarning
+from sanitize.errors import InvalidParameter, SourceChanged, TargetError, TargetExists
 from sanitize.ledger import CountedElsewhere, as_ledger, recorded
 from sanitize.parquet._first_pass import fit
 from sanitize.parquet._parquet_writer import summary
@@ -118,7 +116,7 @@ def release_by_tasks(
         sanitizer.report_ = sanitizer.report_.with_key()
     expected = fitted.expected(counts)
     # An unseen symbol in the second pass means a changed source, whatever the sanitizer does with it elsewhere.
-    release = replace(for_workers(fitted), handle_unknown="high_risk")
+    release = replace(fitted.bare(), handle_unknown="high_risk")
     footer = summary(sanitizer.report_, rows)
     # Recorded here, by the one driver, and not by workers, who may do a task twice.
     with recorded(book, CountedElsewhere(tally), sanitizer, key=key, target=place.path):
@@ -202,26 +200,6 @@ def _tidy(folder: Path, paths: Sequence[Path]) -> None:
 # ------------------------------------------------------------------------------------ rows of a data frame
 
 
-def for_workers(release: Release) -> Release:
-    """The release without the law it was designed from, which workers do not need."""
-    return replace(
-        release,
-        recipe=replace(release.recipe, mechanism=no_mechanism),
-        design=bare_design(release.design.channel, release.design.fallback),
-    )
-
-
-def fitted_release(sanitizer: Sanitizer) -> Release:
-    """What workers need of a fitted sanitizer whose report is within its budget."""
-    release: Release | None = getattr(sanitizer, "_release", None)
-    if release is None:
-        raise InvalidParameter(f"this {type(sanitizer).__name__} is not fitted yet; call fit first")
-    if sanitizer.keep_sensitive:
-        raise InvalidParameter("keep_sensitive=True cannot be released by an engine; drop it")
-    release.design.report.require()
-    return for_workers(release)
-
-
 def partition_words(words: NoiseKey, number: int) -> NoiseKey:
     """Noise of one partition of a distributed frame."""
     return words.derive(f"partition {number}")
@@ -230,14 +208,5 @@ def partition_words(words: NoiseKey, number: int) -> NoiseKey:
 def release_frame(release: Release, frame: Any, words: NoiseKey, start: int = 0) -> Any:
     """Released columns of the next rows of a partition, as the same kind of frame."""
     table = Table.of(frame)
-    codes, n_unseen = release.encode(table)
-    if n_unseen:
-        warnings.warn(
-            f"{n_unseen} of {len(codes)} rows hold public values that were not there at fit; they were "
-            "released like the riskiest symbol",
-            UnseenSymbolWarning,
-            stacklevel=2,
-        )
-    drawn = release.design.channel.sample(codes, words, start=start)
-    columns = release.decode(drawn, words, start)
+    columns, _ = release.apply(table, words, start)
     return table.rebuild(columns, wide=release.wide(table.whole_types))

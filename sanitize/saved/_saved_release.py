@@ -20,7 +20,7 @@ from sanitize._release.design import Recipe
 from sanitize._release.layout import Layout
 from sanitize._release.release import Release, bare_design, no_mechanism
 from sanitize._version import __version__
-from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.errors import ColumnError
 from sanitize.saved._json import (
     Damaged,
     bins_from,
@@ -118,16 +118,10 @@ class SavedRelease:
         BudgetExceeded
             If its report is over the budget.
         """
-        release: Release | None = getattr(sanitizer, "_release", None)
-        if release is None:
-            raise InvalidParameter(f"this {type(sanitizer).__name__} is not fitted yet; call fit first")
-        if sanitizer.keep_sensitive:
-            raise InvalidParameter("keep_sensitive=True cannot be saved for release; drop it")
+        release = sanitizer.fitted_release()
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
-        report = sanitizer.report_.require().with_key()
-        public = report.to_dict(audience="public")
-        layout = release.layout.bare()
-        known = {name: bins_from(bins.to_dict()) for name, bins in layout.bins.items()}
+        public = sanitizer.report_.with_key().to_dict(audience="public")
+        known = {name: bins_from(bins.to_dict()) for name, bins in release.layout.bins.items()}
         return cls(
             release.recipe.name,
             release.recipe.release,
@@ -135,7 +129,7 @@ class SavedRelease:
             release.design.channel,
             tuple(measure_from(measure_to(line)) for line in public["measures"]),
             tuple(public["warnings"]),
-            replace(layout, bins=known),
+            replace(release.layout, bins=known),
         )
 
     @property
