@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     import dask.dataframe as dd
     from distributed import Client
 
+    from sanitize._release.row_order import RowOrder
     from sanitize.ledger import Ledger
-    from sanitize.parquet import Rows
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
@@ -57,7 +57,7 @@ def privatize_parquet(
     target: str | os.PathLike[str],
     sanitizer: Sanitizer,
     *,
-    rows: Rows = "shuffle",
+    rows: RowOrder = "shuffle",
     key: bytes | None = None,
     force: bool = False,
     client: Client | None = None,

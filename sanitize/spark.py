@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from sanitize._release.row_order import RowOrder
     from sanitize.ledger import Ledger
-    from sanitize.parquet import Rows
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
@@ -62,7 +62,7 @@ def privatize_parquet(
     target: str | os.PathLike[str],
     sanitizer: Sanitizer,
     *,
-    rows: Rows = "shuffle",
+    rows: RowOrder = "shuffle",
     key: bytes | None = None,
     force: bool = False,
     spark: SparkSession | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,22 +15,25 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from sanitize._release.design import Recipe, design, held_out
 from sanitize._release.layout import Layout
+from sanitize._release.prepared import Prepared, footer_of
 from sanitize._release.release import Release
 from sanitize._sampling.noise import is_secure, random_words
 from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
-from sanitize.joint import ContingencyTable
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
 from sanitize.transformers._roles import bins_of, public_columns, two_dimensional, with_sensitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
+    from sanitize._release.first_pass import Counted, FirstPass
+    from sanitize._release.row_order import RowOrder
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.joint import ContingencyTable
     from sanitize.transformers._roles import ColumnSpec
 
 
@@ -140,13 +144,6 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         counts.count(columns, weights)
         return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)
 
-    def _fit_counted(self, empty: Any, count: Callable[[Layout], tuple[ContingencyTable, dict[str, int]]]) -> Sanitizer:
-        """Fit on rows that somebody else counts; ``empty`` is a table of their columns without rows."""
-        recipe = self._recipe()
-        layout, _ = self._layout(self._read(empty, reset=True), None, None)
-        counts, clipped = count(layout)
-        return self._fit_counts(layout, counts, recipe, clipped)
-
     def _fit_counts(
         self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
     ) -> Sanitizer:
@@ -166,6 +163,55 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.channel_ = made.channel
         self.report_ = made.report
         return self
+
+    def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[LeakageReport]:
+        """Fit on a table in files, and return what its second pass needs: for who writes releases to files.
+
+        Parameters
+        ----------
+        table : FirstPass
+            The files, and who counts them.
+        order : {"shuffle", "keep"}
+            Of the released rows; ``keep`` also measures what it tells.
+        key : bytes, optional
+            Of the noise, in place of ``random_state``.
+
+        Returns
+        -------
+        Prepared
+
+        Raises
+        ------
+        BudgetExceeded, RowOrderLeak
+            If the designed channel exceeds the budget, or the order of the rows does.
+        """
+        counted = self._fit_counted(table, order)
+        if key is not None:
+            self.report_ = self.report_.with_key()
+        release = replace(self.fitted_release(), handle_unknown="high_risk")
+        words = random_words(self.random_state if key is None else key)
+        footer = footer_of(self.report_, order)
+        return Prepared(release, release.expected(counted.table), words, self.report_, footer)
+
+    def _fit_counted(self, table: FirstPass, order: RowOrder) -> Counted:
+        """Fit on the counts of a table in files, which are returned."""
+        self._check_for_files()
+        recipe = self._recipe()
+        with table.naming_absent():
+            layout, _ = self._layout(self._read(table.empty(), reset=True), None, None)
+            counted = table.count(layout, order)
+        self._fit_counts(layout, counted.table, recipe, counted.clipped)
+        if counted.order is not None:
+            self.report_ = counted.order.checked(self.report_, recipe.budget)
+        return counted
+
+    def _check_for_files(self) -> None:
+        """Refuse settings that a table in files cannot have."""
+        if self.keep_sensitive:
+            raise InvalidParameter("keep_sensitive=True cannot be released to a file; drop it")
+        given = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+        if any(isinstance(bins, (int, np.integer)) for bins in given):
+            raise InvalidParameter("quantile bins need the whole column in memory: declare edges to release a file")
 
     def transform(self, X: Any) -> Any:
         """Release the public columns: draw a released symbol for each row and print it.
@@ -250,6 +296,11 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
     # ------------------------------------------------------------------------------------------- columns
+
+    @property
+    def numeric_columns(self) -> tuple[str, ...]:
+        """Columns with bins, which a CSV file does not know to be numbers."""
+        return tuple(self.bins) if isinstance(self.bins, Mapping) else ()
 
     @property
     def _seeded(self) -> bool:

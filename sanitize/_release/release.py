@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -140,8 +140,15 @@ class Release:
 
 def bare_design(channel: Channel, fallback: int = 0) -> Design:
     """A channel to apply, without the law that it was designed from."""
-    nothing = JointDistribution.from_matrix([[1.0]])
-    return Design(nothing, channel, LeakageReport.measure(nothing, Channel.identity(1)), fallback)
+    law, report = _nothing_known()
+    return Design(law, channel, report, fallback)
+
+
+@cache
+def _nothing_known() -> tuple[JointDistribution, LeakageReport]:
+    """The law of one symbol, and what it tells."""
+    law = JointDistribution.from_matrix([[1.0]])
+    return law, LeakageReport.measure(law, Channel.identity(1))
 
 
 def no_mechanism(_: JointDistribution) -> Channel:

@@ -9,12 +9,8 @@ from sanitize.parquet._engine import keyed as keyed
 from sanitize.parquet._engine import partition_words as partition_words
 from sanitize.parquet._engine import release_by_tasks as release_by_tasks
 from sanitize.parquet._engine import release_frame as release_frame
-from sanitize.parquet._first_pass import fit as fit
-from sanitize.parquet._first_pass import numeric as numeric
 from sanitize.parquet._parquet_writer import released_schema as released_schema
-from sanitize.parquet._parquet_writer import summary as summary
 from sanitize.parquet._privatize import audit_parquet, plan_parquet, privatize_parquet
-from sanitize.parquet._saved_release import AppendedReport
-from sanitize.parquet._second_pass import Rows as Rows
+from sanitize.saved import AppendedReport
 
 __all__ = ["AppendedReport", "audit_parquet", "plan_parquet", "privatize_parquet"]

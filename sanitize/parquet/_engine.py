@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-import numpy as np
 
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
+from sanitize._release.first_pass import Counted, FirstPass
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
-from sanitize.errors import InvalidParameter, SourceChanged, TargetError, TargetExists
+from sanitize.errors import InvalidParameter, TargetError, TargetExists
 from sanitize.ledger import CountedElsewhere, as_ledger, recorded
-from sanitize.parquet._first_pass import fit
-from sanitize.parquet._parquet_writer import summary
+from sanitize.parquet._second_pass import check_same_rows
 from sanitize.parquet._tasks import (
     CountReleases,
     CountRows,
     RewriteRows,
+    Task,
     WriteShuffled,
     shuffled_parts,
     tasks_of,
@@ -37,13 +36,12 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
-    from sanitize._files.source import Source
     from sanitize._release.layout import Layout
+    from sanitize._release.prepared import Prepared
     from sanitize._release.release import Release
-    from sanitize.joint import ContingencyTable
+    from sanitize._release.row_order import RowOrder
+    from sanitize._sampling.noise import RandomWords
     from sanitize.ledger import Entry, Ledger, Tally
-    from sanitize.parquet._order import OrderAudit
-    from sanitize.parquet._second_pass import Rows
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
@@ -77,7 +75,7 @@ def release_by_tasks(
     target: str | os.PathLike[str],
     sanitizer: Sanitizer,
     *,
-    rows: Rows,
+    rows: RowOrder,
     key: bytes | None,
     force: bool,
     task_rows: int,
@@ -88,55 +86,82 @@ def release_by_tasks(
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     if task_rows < 1:
         raise InvalidParameter(f"task_rows must be at least 1, got {task_rows}")
-    words = keyed(sanitizer, key)
-    opened = ParquetSource.open(Path(source).absolute())
-    place = _folder(Path(target).absolute(), opened.root, force=force)
+    keyed(sanitizer, key)  # refused before anything is read
+    table = ParquetSource.open(Path(source).absolute())
+    place = _folder(Path(target).absolute(), table.root, force=force)
     book = as_ledger(ledger)
-    tasks = tasks_of(opened, task_rows)
-    shared = without_files(opened)
+    tasks = tasks_of(table, task_rows)
+    first = _FirstPassByTasks(table, BATCH_ROWS, engine, tasks)
+    prepared = sanitizer.prepare(first, rows, key=key)
+    # Recorded here, by the one driver, and not by workers, who may do a task twice.
+    with recorded(book, CountedElsewhere(first.tally), sanitizer, key=key, target=place.path):
+        if rows == "keep":
+            _write_in_order(first, prepared, place)
+        else:
+            _write_shuffled(first, prepared, place, task_rows)
+    return prepared.report
 
-    def counting(
-        whole: Source, layout: Layout, _: int, order: OrderAudit | None
-    ) -> tuple[ContingencyTable, dict[str, int]]:
-        whole.check(list(dict.fromkeys((*layout.sensitive, *layout.public))))
-        counted = engine.run(CountRows(shared, layout, order is not None), tasks, "count")
-        whole.unchanged()
-        if order is not None and counted.order is not None:
-            order.table.add(counted.order)
-        return counted.table, counted.clipped
 
-    def tally(entries: tuple[Entry, ...]) -> Tally:
-        opened.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.public))))
-        counted = engine.run(CountReleases(shared, entries), tasks, "ledger")
-        opened.unchanged()
+@dataclass(frozen=True)
+class _FirstPassByTasks(FirstPass):
+    """A table in files that workers count.
+
+    Attributes
+    ----------
+    engine : Engine
+    tasks : list of Task
+    """
+
+    source: ParquetSource
+    batch_rows: int
+    engine: Engine
+    tasks: list[Task]
+
+    def count(self, layout: Layout, order: RowOrder) -> Counted:
+        """Count all rows; where they keep their order, also by position."""
+        self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.public))))
+        audited = self.audit_of(layout, order) is not None
+        return self._run(CountRows(without_files(self.source), layout, audited), "count")
+
+    def tally(self, entries: tuple[Entry, ...]) -> Tally:
+        """Count the rows for a ledger."""
+        self.source.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.public))))
+        return self._run(CountReleases(without_files(self.source), entries), "ledger")
+
+    def _run(self, work: Callable[[Task], Outcome], name: str) -> Outcome:
+        counted = self.engine.run(work, self.tasks, name)
+        self.source.unchanged()
         return counted
 
-    fitted, counts = fit(opened, sanitizer, BATCH_ROWS, rows, counting)
-    if key is not None:
-        sanitizer.report_ = sanitizer.report_.with_key()
-    expected = fitted.expected(counts)
-    # An unseen symbol in the second pass means a changed source, whatever the sanitizer does with it elsewhere.
-    release = replace(fitted.bare(), handle_unknown="high_risk")
-    footer = summary(sanitizer.report_, rows)
-    # Recorded here, by the one driver, and not by workers, who may do a task twice.
-    with recorded(book, CountedElsewhere(tally), sanitizer, key=key, target=place.path):
-        if rows == "keep":
-            with _parts(place, len(tasks)) as folder:
-                drawn = engine.run(RewriteRows(shared, release, words, folder, footer), tasks, "rewrite")
-                _check_same(opened, drawn.seen, expected)
-        else:
-            drawn = engine.run(RewriteRows(shared, release, words, None, footer), tasks, "draw")
-            _check_same(opened, drawn.seen, expected)
-            parts = shuffled_parts(drawn.released, words, len(opened.files), task_rows)
-            with _parts(place, len(parts)) as folder:
-                engine.run(WriteShuffled(shared, release, words.derive("shuffled"), folder, footer), parts, "write")
-                opened.unchanged()
-    return sanitizer.report_
+
+def _write_in_order(first: _FirstPassByTasks, prepared: Prepared[LeakageReport], place: Target) -> None:
+    """Second pass of rows that keep their order: each task draws its rows and writes them."""
+    words, shared = _shared_key(prepared.words), without_files(first.source)
+    with _parts(place, len(first.tasks)) as folder:
+        work = RewriteRows(shared, prepared.release, words, folder, prepared.footer)
+        drawn = first.engine.run(work, first.tasks, "rewrite")
+        check_same_rows(first.source, drawn.seen, prepared.expected)
+
+
+def _write_shuffled(first: _FirstPassByTasks, prepared: Prepared[LeakageReport], place: Target, task_rows: int) -> None:
+    """Second pass of shuffled rows: tasks draw and count them, and others write what was drawn in its new order."""
+    words, shared = _shared_key(prepared.words), without_files(first.source)
+    work = RewriteRows(shared, prepared.release, words, None, prepared.footer)
+    drawn = first.engine.run(work, first.tasks, "draw")
+    check_same_rows(first.source, drawn.seen, prepared.expected)
+    parts = shuffled_parts(drawn.released, words, len(first.source.files), task_rows)
+    with _parts(place, len(parts)) as folder:
+        writing = WriteShuffled(shared, prepared.release, words.derive("shuffled"), folder, prepared.footer)
+        first.engine.run(writing, parts, "write")
+        first.source.unchanged()
 
 
 def keyed(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
     """The noise of a release by many workers: any of them must be able to draw any row's again."""
-    words = random_words(sanitizer.random_state if key is None else key)
+    return _shared_key(random_words(sanitizer.random_state if key is None else key))
+
+
+def _shared_key(words: RandomWords) -> NoiseKey:
     if not isinstance(words, NoiseKey):
         raise InvalidParameter(
             "workers cannot share a NumPy Generator: leave random_state at None, or give key= 32 bytes"
@@ -158,13 +183,6 @@ def _folder(target: Path, source: Path, *, force: bool) -> Target:
         if not target.is_dir():
             raise TargetError(f"{target} exists and is not a folder; it is left as it is") from None
     return Target(target, as_folder=True)
-
-
-def _check_same(opened: ParquetSource, seen: Any, expected: Any) -> None:
-    """Refuse the release when the second pass did not see the rows of the first."""
-    opened.unchanged()
-    if not np.array_equal(seen, expected):
-        raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
 
 
 @contextlib.contextmanager

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sanitize._version import __version__
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sanitize._release.release import Release
-    from sanitize.report import LeakageReport
 
 ROW_GROUP_ROWS = 1 << 20
-_SUMMARY_BYTES = 2048
 
 
 def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: Release) -> pa.Schema:
@@ -41,24 +36,6 @@ def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release:
             dtype = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
         fields.append(pa.field(name, dtype))
     return pa.schema(fields)
-
-
-def summary(report: LeakageReport, rows: str) -> bytes:
-    """What the file says about itself: verdict, budget and figures; no symbols and no counts."""
-    text = {
-        "sanitize": __version__,
-        "mechanism": report.facts.mechanism,
-        "budget": repr(report.budget),
-        "within_budget": report.ok,
-        "max_log_lift": report.summary["max_log_lift"],
-        "min_log_lift": str(report.summary["min_log_lift"]),
-        "normalized_utility": report.summary["normalized_utility"],
-        "rows": rows,
-    }
-    packed = json.dumps(text).encode()
-    if len(packed) > _SUMMARY_BYTES:  # a budget of the user's own may have a long name
-        packed = json.dumps({**text, "budget": type(report.budget).__name__[:100]}).encode()
-    return packed
 
 
 class ReleaseWriter:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
 from sanitize._files.open import opened, place_of
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
+from sanitize._release.first_pass import FirstPass
 from sanitize._release.layout import Layout
-from sanitize._sampling.noise import random_words
 from sanitize.errors import InvalidParameter
 from sanitize.ledger import as_ledger, recorded
 from sanitize.parquet._csv_writer import formula_note
-from sanitize.parquet._first_pass import count_rows, fit, numeric
-from sanitize.parquet._parquet_writer import summary
-from sanitize.parquet._saved_release import AppendedReport, release_saved
-from sanitize.parquet._second_pass import Rows, SecondPass
-from sanitize.report import LeakageReport
+from sanitize.parquet._second_pass import SecondPass
 from sanitize.saved import SavedRelease
 
 if TYPE_CHECKING:
@@ -24,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._files.open import From, To
+    from sanitize._release.row_order import RowOrder
     from sanitize.ledger import Ledger
+    from sanitize.report import LeakageReport
+    from sanitize.saved import AppendedReport
     from sanitize.transformers import Sanitizer
 
 
@@ -34,7 +33,7 @@ def privatize_parquet(
     target: To,
     sanitizer: Sanitizer,
     *,
-    rows: Rows = ...,
+    rows: RowOrder = ...,
     key: bytes | None = ...,
     force: bool = ...,
     batch_rows: int = ...,
@@ -46,7 +45,7 @@ def privatize_parquet(
     target: To,
     sanitizer: SavedRelease,
     *,
-    rows: Rows = ...,
+    rows: RowOrder = ...,
     key: bytes | None = ...,
     force: bool = ...,
     batch_rows: int = ...,
@@ -56,7 +55,7 @@ def privatize_parquet(
     target: To,
     sanitizer: Sanitizer | SavedRelease,
     *,
-    rows: Rows = "shuffle",
+    rows: RowOrder = "shuffle",
     key: bytes | None = None,
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
@@ -128,34 +127,31 @@ def privatize_parquet(
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
-    if isinstance(sanitizer, SavedRelease):
-        if ledger is not None:
-            raise InvalidParameter(
-                "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave "
-                "the ledger out"
-            )
-        return release_saved(source, target, sanitizer, rows=rows, key=key, force=force, batch_rows=batch_rows)
+    if isinstance(sanitizer, SavedRelease) and ledger is not None:
+        raise InvalidParameter(
+            "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave the "
+            "ledger out"
+        )
     place = place_of(target, source, force=force)
     book = as_ledger(ledger)
-    with opened(source, numeric(sanitizer)) as table:
-        release, counts = fit(table, sanitizer, batch_rows, rows)
-        words = random_words(sanitizer.random_state if key is None else key)
-        if key is not None:
-            sanitizer.report_ = sanitizer.report_.with_key()
-        if not isinstance(place, Target) or place.is_csv:
-            sanitizer.report_ = sanitizer.report_.with_notes(formula_note(release.design.channel.outputs))
-        passed = SecondPass(table, release, release.expected(counts), words, batch_rows)
+    with opened(source, sanitizer.numeric_columns) as table:
+        prepared = sanitizer.prepare(FirstPass(table, batch_rows), rows, key=key)
         written = place.path if isinstance(place, Target) else None
-        with recorded(book, table, sanitizer, key=key, target=written):
-            passed.write(place, rows, summary(sanitizer.report_, rows))
-    return sanitizer.report_
+        # Without a book nothing is recorded, and a saved release has none.
+        with recorded(book, table, cast("Sanitizer", sanitizer), key=key, target=written):
+            SecondPass(table, prepared.release, prepared.words, batch_rows).write(
+                place, rows, prepared.expected, prepared.footer
+            )
+    if isinstance(place, Target) and not place.is_csv:
+        return prepared.report
+    return prepared.report.with_notes(formula_note(prepared.release.design.channel.outputs))
 
 
 def plan_parquet(
     source: From,
     sanitizer: Sanitizer,
     *,
-    rows: Rows = "shuffle",
+    rows: RowOrder = "shuffle",
     batch_rows: int = BATCH_ROWS,
 ) -> LeakageReport:
     """Design and measure what `privatize_parquet` would write, and write nothing.
@@ -188,9 +184,8 @@ def plan_parquet(
     >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, within budget)
     """
-    with opened(source, numeric(sanitizer)) as table:
-        fit(table, sanitizer, batch_rows, rows)
-    return sanitizer.report_
+    with opened(source, sanitizer.numeric_columns) as table:
+        return sanitizer.prepare(FirstPass(table, batch_rows), rows).report
 
 
 def audit_parquet(
@@ -224,5 +219,5 @@ def audit_parquet(
     """
     with opened(source) as table:
         layout = Layout(tuple(sensitive), tuple(public))
-        counts = count_rows(table, layout, batch_rows, None)[0]
-    return layout.audit(counts)
+        counted = FirstPass(table, batch_rows).count(layout, "shuffle")
+    return layout.audit(counted.table)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
+from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target, held_back, new_file, writing
 from sanitize._sampling.noise import GeneratorWords, NoiseKey, RandomWords
 from sanitize.errors import SourceChanged
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
-
-Rows = Literal["shuffle", "keep"]
+    from sanitize._release.row_order import RowOrder
 
 
 @dataclass(frozen=True)
@@ -38,47 +38,42 @@ class Block:
 
 
 class SecondPass:
-    """Released codes of every row, in blocks of one row group, and the check that nothing changed."""
+    """Released codes of every row, in blocks of one row group, and the check that nothing changed.
 
-    def __init__(
-        self,
-        opened: Source,
-        release: Release,
-        expected: NDArray[np.int64],
-        words: RandomWords,
-        batch_rows: int,
-    ) -> None:
-        self._opened = opened
-        self._expected = expected
-        self._seen = np.zeros_like(expected)
-        self.words = words
+    Attributes
+    ----------
+    release : Release
+    words : RandomWords
+    seen : ndarray of int, shape (n_x,)
+        Rows of each input symbol that were read so far.
+    """
+
+    def __init__(self, source: Source, release: Release, words: RandomWords, batch_rows: int = BATCH_ROWS) -> None:
+        self._source = source
         self._batch_rows = batch_rows
         self.release = release
+        self.words = words
+        self.seen = np.zeros(release.design.channel.n_inputs, np.int64)
 
     @property
     def schema(self) -> pa.Schema:
         """Columns of the source."""
-        return self._opened.schema
+        return self._source.schema
 
-    @property
-    def n_parts(self) -> int:
-        """Parts of the output: as many as the source has files."""
-        return len(self._opened.files)
-
-    def parts(self, rows: Rows) -> Iterator[Iterator[Block]]:
+    def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output; one part a file of the source."""
         if rows == "keep":
-            for file in self._opened.files:
-                yield self._blocks(file)
+            for file in self._source.files:
+                yield self.blocks(file)
             return
         totals = np.zeros(self.release.design.channel.n_outputs, np.int64)
-        for file in self._opened.files:
-            for block in self._blocks(file):
+        for file in self._source.files:
+            for block in self.blocks(file):
                 totals += np.bincount(block.codes, minlength=len(totals))
-        n_parts, n_rows = len(self._opened.files), int(totals.sum())
+        n_parts, n_rows = len(self._source.files), int(totals.sum())
         words = self.words
         generator = words.generator() if isinstance(words, NoiseKey) else cast(GeneratorWords, words).generator
-        blocks = shuffled_blocks(totals, generator, _sizes(n_rows, n_parts))
+        blocks = shuffled_blocks(totals, generator, block_sizes(n_rows, n_parts))
         start = 0
         shuffled = words.derive("shuffled") if isinstance(words, NoiseKey) else words
         for part in range(n_parts):
@@ -95,21 +90,21 @@ class SecondPass:
             yield Block(codes, words, start)
             start += len(codes)
 
-    def _blocks(self, file: Path, first: int = 0) -> Iterator[Block]:
+    def blocks(self, file: Path, first: int = 0) -> Iterator[Block]:
         """Released codes of one file in source order; they depend on the key and the row number only.
 
         ``first`` is the number in its file of the first row that the source reads.
         """
-        label = self._opened.label(file)
+        label = self._source.label(file)
         words = self.words.derive(label) if label and isinstance(self.words, NoiseKey) else self.words
         channel = self.release.design.channel
         held: list[NDArray[np.int32]] = []
         n_held, start, row = 0, first, first
-        for batch in self._opened.batches(file, list(self.release.layout.public), self._batch_rows):
+        for batch in self._source.batches(file, list(self.release.layout.public), self._batch_rows):
             codes, n_unseen = self.release.encode(batch)
             if n_unseen:
                 raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
-            self._seen += np.bincount(codes, minlength=len(self._seen))
+            self.seen += np.bincount(codes, minlength=len(self.seen))
             released = channel.sample(codes, words, start=row)
             row += len(codes)
             while n_held + len(released) >= ROW_GROUP_ROWS:
@@ -121,34 +116,45 @@ class SecondPass:
         if n_held:
             yield Block(np.concatenate(held), words, start)
 
-    def write(self, place: Target | BinaryIO, rows: Rows, footer: bytes) -> None:
-        """Second pass into a file, a folder of parts, or a stream; all of it or nothing."""
+    def write(self, place: Target | BinaryIO, rows: RowOrder, expected: NDArray[np.int64], footer: bytes) -> None:
+        """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
+
+        Parameters
+        ----------
+        place : Target or binary stream
+        rows : {"shuffle", "keep"}
+        expected : ndarray of int, shape (n_x,)
+            Rows of each input symbol in the first pass; other ones in this pass are refused.
+        footer : bytes
+            What a Parquet file says about itself.
+        """
         if isinstance(place, Target) and place.as_folder:
-            with place.parts(self.n_parts) as paths:
+            with place.parts(len(self._source.files)) as paths:
                 for path, codes in zip(paths, self.parts(rows), strict=True):
                     with new_file(path) as stream:
                         write_blocks(stream, path, codes, self, footer)
-                self.verify()
+                check_same_rows(self._source, self.seen, expected)
             return
         blocks = chain.from_iterable(self.parts(rows))
         if isinstance(place, Target):
             place.clear_stale()
             with new_file(place.path) as stream:
                 write_blocks(stream, place.path, blocks, self, footer, as_csv=place.is_csv)
-                self.verify()
+                check_same_rows(self._source, self.seen, expected)
         else:
             with held_back(place) as stream:
                 write_blocks(stream, Path("the output stream"), blocks, self, footer, as_csv=True)
-                self.verify()
-
-    def verify(self) -> None:
-        """Refuse the release when the second pass did not see the rows of the first."""
-        self._opened.unchanged()
-        if not np.array_equal(self._seen, self._expected):
-            raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
+                check_same_rows(self._source, self.seen, expected)
 
 
-def _sizes(n_rows: int, n_parts: int) -> Iterator[int]:
+def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[np.int64]) -> None:
+    """Refuse the release when the second pass did not see the rows of the first."""
+    source.unchanged()
+    if not np.array_equal(seen, expected):
+        raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
+
+
+def block_sizes(n_rows: int, n_parts: int) -> Iterator[int]:
     """Rows of each block, when every part is cut into row groups."""
     for part in range(n_parts):
         left = n_rows * (part + 1) // n_parts - n_rows * part // n_parts

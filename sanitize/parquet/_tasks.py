@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,13 +18,13 @@ import numpy as np
 from sanitize._files.parquet import ParquetSource, open_footer
 from sanitize._files.source import BATCH_ROWS, reading
 from sanitize._files.target import new_file
+from sanitize._release.first_pass import Counted, count_rows
+from sanitize._release.row_order import OrderAudit
 from sanitize._sampling.noise import NoiseKey
 from sanitize.errors import SourceChanged
 from sanitize.ledger import Tally
-from sanitize.parquet._first_pass import count_rows
-from sanitize.parquet._order import OrderAudit
 from sanitize.parquet._parquet_writer import ROW_GROUP_ROWS
-from sanitize.parquet._second_pass import Block, SecondPass, _sizes, write_blocks
+from sanitize.parquet._second_pass import Block, SecondPass, block_sizes, write_blocks
 from sanitize.parquet._shuffle import shuffled_blocks
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from sanitize._release.layout import Layout
     from sanitize._release.release import Release
-    from sanitize.joint import ContingencyTable
     from sanitize.ledger import Entry
 
 
@@ -128,22 +126,6 @@ def without_files(source: ParquetSource) -> ParquetSource:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """Counts of some rows."""
-
-    table: ContingencyTable
-    order: ContingencyTable | None
-    clipped: dict[str, int]
-
-    def merged(self, other: Counted) -> Counted:
-        """Counts of the rows of both."""
-        order = None if self.order is None or other.order is None else self.order.merged(other.order)
-        clipped = Counter(self.clipped)
-        clipped.update(other.clipped)
-        return Counted(self.table.merged(other.table), order, dict(clipped))
-
-
-@dataclass(frozen=True)
 class Drawn:
     """How often each public symbol was read and each released one drawn."""
 
@@ -169,9 +151,9 @@ class CountRows:
         if self.audits_order:
             order = OrderAudit.of(self.layout.sensitive, self.source.n_rows)
             order.seen = task.before
-        table, clipped = count_rows(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order)
-        task.check(table.n)
-        return Counted(table, order.table if order else None, clipped)
+        counted = count_rows(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order)
+        task.check(counted.table.n)
+        return counted
 
 
 @dataclass(frozen=True)
@@ -200,19 +182,19 @@ class RewriteRows:
 
     def __call__(self, task: Task) -> Drawn:
         """Counts of what was read and drawn; a part that is there already is replaced."""
-        passed = _second_pass(_Slice.of(self.source, task), self.release, self.words)
-        blocks = passed._blocks(task.file, task.first)
+        passed = SecondPass(_Slice.of(self.source, task), self.release, self.words)
+        blocks = passed.blocks(task.file, task.first)
         released = np.zeros(self.release.design.channel.n_outputs, np.int64)
         if self.folder is None:
             for block in blocks:
                 released += np.bincount(block.codes, minlength=len(released))
-            task.check(int(passed._seen.sum()))
+            task.check(int(passed.seen.sum()))
         else:
             path = part_of(self.folder, task.number)
             with new_file(path) as stream:
                 write_blocks(stream, path, blocks, passed, self.footer)
-                task.check(int(passed._seen.sum()))
-        return Drawn(passed._seen, released)
+                task.check(int(passed.seen.sum()))
+        return Drawn(passed.seen, released)
 
 
 @dataclass(frozen=True)
@@ -255,7 +237,7 @@ def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, m
 
 def _sizes_of_files(n_rows: int, n_files: int) -> list[list[int]]:
     """Sizes of the blocks of each part of the single-machine release."""
-    sizes = _sizes(n_rows, n_files)
+    sizes = block_sizes(n_rows, n_files)
     bounds = [n_rows * file // n_files for file in range(n_files + 1)]
     counts = [-(-(end - start) // ROW_GROUP_ROWS) for start, end in pairwise(bounds)]
     return [[next(sizes) for _ in range(count)] for count in counts]
@@ -273,7 +255,7 @@ class WriteShuffled:
 
     def __call__(self, part: ShuffledPart) -> Drawn:
         """How many rows were written; a part that is there already is replaced."""
-        passed = _second_pass(self.source, self.release, self.words)
+        passed = SecondPass(self.source, self.release, self.words)
         # A copy, because the same part may be written again.
         blocks = shuffled_blocks(part.left, copy.deepcopy(part.generator), part.sizes)
         starts = (part.start + np.cumsum((0, *part.sizes[:-1]))).tolist()
@@ -282,10 +264,6 @@ class WriteShuffled:
         with new_file(path) as stream:
             write_blocks(stream, path, printed, passed, self.footer)
         return Drawn(np.zeros(0, np.int64), np.array([sum(part.sizes)]))
-
-
-def _second_pass(source: ParquetSource, release: Release, words: NoiseKey) -> SecondPass:
-    return SecondPass(source, release, np.zeros(release.design.channel.n_inputs, np.int64), words, BATCH_ROWS)
 
 
 def part_of(folder: Path, number: int) -> Path:

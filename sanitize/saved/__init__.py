@@ -8,6 +8,7 @@ what is released by it, so keep it like code.
 
 from __future__ import annotations
 
+from sanitize.saved._appended import AppendedReport as AppendedReport
 from sanitize.saved._saved_release import SavedRelease
 
 __all__ = ["SavedRelease"]

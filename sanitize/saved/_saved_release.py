@@ -18,9 +18,12 @@ from sanitize._files.source import check_regular, reading
 from sanitize._files.target import write_text
 from sanitize._release.design import Recipe
 from sanitize._release.layout import Layout
+from sanitize._release.prepared import Prepared
 from sanitize._release.release import Release, bare_design, no_mechanism
+from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.errors import ColumnError
+from sanitize.saved._appended import AppendedReport, footer_of
 from sanitize.saved._json import (
     Damaged,
     bins_from,
@@ -35,10 +38,13 @@ from sanitize.saved._json import (
     parse,
     text_of,
 )
+from sanitize.saved._new_rows import NewRows
 
 if TYPE_CHECKING:
     import os
 
+    from sanitize._release.first_pass import FirstPass
+    from sanitize._release.row_order import RowOrder
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.measures import Measure
@@ -187,6 +193,40 @@ class SavedRelease:
         """The release that encodes, draws and prints rows."""
         recipe = Recipe(self.mechanism, no_mechanism, self.budget, release=self.release)  # type: ignore[arg-type]
         return Release(self._layout, recipe, bare_design(self.channel))
+
+    @property
+    def numeric_columns(self) -> tuple[str, ...]:
+        """Columns with bins, which a CSV file does not know to be numbers."""
+        return tuple(self._layout.bins)
+
+    def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
+        """Read new rows once, and return what the second pass over them needs: for who writes releases to files.
+
+        The noise of a key comes from (key, saved release, symbols of all new rows in their order): another file gets
+        other noise, and the same file with the same key the very same output, which tells nothing more.
+
+        Parameters
+        ----------
+        table : FirstPass
+        order : {"shuffle", "keep"}
+            Of the released rows; ``keep`` also measures what it tells.
+        key : bytes, optional
+
+        Returns
+        -------
+        Prepared
+
+        Raises
+        ------
+        UnknownSymbol
+            If rows hold a public value that was not there at fit.
+        """
+        rows = NewRows.read(table, order, self._layout, self.channel)
+        held_out, warnings = rows.held_out(self.mechanism, self.release, self.budget)
+        report = AppendedReport(self, rows.n, held_out, (*self._layout.notes(rows.clipped), *warnings))
+        whole = NoiseKey.from_system() if key is None else NoiseKey(key)
+        words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
+        return Prepared(self.bound(), rows.seen, words, report, footer_of(self, order))
 
     def _state(self) -> dict[str, Any]:
         layout = self._layout

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
+    from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
-    from sanitize.parquet import Rows
 
 Codes: TypeAlias = "NDArray[np.int32]"
 
@@ -105,7 +105,9 @@ class Observed:
     order: OrderTally | None = None
 
     @classmethod
-    def read(cls, source: Source, released: Source, release: Release, counts: ContingencyTable, rows: Rows) -> Observed:
+    def read(
+        cls, source: Source, released: Source, release: Release, counts: ContingencyTable, rows: RowOrder
+    ) -> Observed:
         """Read a release, then its source and itself side by side, batch by batch.
 
         Parameters
@@ -145,7 +147,7 @@ class Observed:
         channel: Channel,
         inputs: NDArray[np.int64],
         streams: Streams,
-        rows: Rows,
+        rows: RowOrder,
         doubtful: set[tuple[str, int]] | None = None,
     ) -> Observed:
         """Count rows: the release by itself, then side by side with its source.

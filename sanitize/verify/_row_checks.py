@@ -19,7 +19,7 @@ from sanitize.verify._order import log_chance_of_same_order
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sanitize.parquet import Rows
+    from sanitize._release.row_order import RowOrder
     from sanitize.verify._observed import Observed
 
 # Checks that may raise a false alarm share the stated rate equally.
@@ -66,7 +66,7 @@ class RowChecks:
     """
 
     seen: Observed
-    rows: Rows
+    rows: RowOrder
     false_alarm: float
     checks: list[Check] = field(default_factory=list)
 

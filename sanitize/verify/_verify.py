@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.csv import CsvSource
 from sanitize._files.open import opened
 from sanitize._files.source import BATCH_ROWS
+from sanitize._release.first_pass import FirstPass
+from sanitize._release.prepared import footer_of
 from sanitize._tables.columns import check_type
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, RowOrderLeak, VerificationFailed
-from sanitize.parquet import fit, numeric, summary
 from sanitize.policy import Policy
 from sanitize.verify._contents import Findings, summary_fault
 from sanitize.verify._leftovers import MOST_VALUES, Scanner, Spellings, spellings
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
+    from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
-    from sanitize.parquet import Rows
     from sanitize.transformers import Sanitizer
 
     File = str | os.PathLike[str]
@@ -110,7 +111,7 @@ def verify_parquet(
     source: File,
     sanitizer: Sanitizer | Policy,
     *,
-    rows: Rows | None = None,
+    rows: RowOrder | None = None,
     against: Sequence[tuple[File, File]] = (),
     false_alarm: float = FALSE_ALARM,
 ) -> Verification:
@@ -166,13 +167,13 @@ def verify_parquet(
     if rows not in (None, "shuffle", "keep"):
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     policy = sanitizer if isinstance(sanitizer, Policy) else None
-    kept_order: Rows = rows or (policy.rows if policy else "shuffle")
+    kept_order: RowOrder = rows or (policy.rows if policy else "shuffle")
     with opened(released) as written:
         try:
             again, counts = _design(source, sanitizer, kept_order)
         except (BudgetExceeded, RowOrderLeak) as error:
             return Verification((Check.failed("design", str(error)),), false_alarm)
-        with opened(source, numeric(again)) as table:
+        with opened(source, again.numeric_columns) as table:
             checks = _contents(table, written, again, kept_order)
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
                 seen = Observed.read(table, written, again._release, counts, kept_order)
@@ -187,7 +188,7 @@ def verify_parquet(
     return Verification(tuple(checks), false_alarm)
 
 
-def _design(source: File, sanitizer: Sanitizer | Policy, rows: Rows) -> tuple[Sanitizer, ContingencyTable]:
+def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tuple[Sanitizer, ContingencyTable]:
     """Design the release again, from the counts of its source."""
     if isinstance(sanitizer, Policy):
         with opened(source) as table:
@@ -195,27 +196,27 @@ def _design(source: File, sanitizer: Sanitizer | Policy, rows: Rows) -> tuple[Sa
         again = sanitizer.sanitizer()
     else:
         again = copy.deepcopy(sanitizer)
-    with opened(source, numeric(again)) as table:
-        return again, fit(table, again, BATCH_ROWS, rows)[1]
+    with opened(source, again.numeric_columns) as table:
+        return again, again._fit_counted(FirstPass(table, BATCH_ROWS), rows).table
 
 
 def _others(
-    pairs: Sequence[tuple[File, File]], written: Source, sanitizer: Sanitizer | Policy, rows: Rows
+    pairs: Sequence[tuple[File, File]], written: Source, sanitizer: Sanitizer | Policy, rows: RowOrder
 ) -> Iterator[tuple[Observed, bool]]:
     """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
     for released, source in pairs:
         again, counts = _design(source, sanitizer, rows)
-        with opened(released) as other, opened(source, numeric(again)) as table:
+        with opened(released) as other, opened(source, again.numeric_columns) as table:
             same = len(other.files) == len(written.files) and all(
                 filecmp.cmp(a, b, shallow=False) for a, b in zip(other.files, written.files, strict=True)
             )
             yield Observed.read(table, other, again._release, counts, rows), same
 
 
-def _contents(table: Source, written: Source, again: Sanitizer, rows: Rows) -> list[Check]:
+def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) -> list[Check]:
     """Whether the files hold the columns and rows of a release, and nothing else."""
     outputs = again._release.design.channel.outputs
-    expected = json.loads(summary(again.report_, rows))
+    expected = json.loads(footer_of(again.report_, rows))
     names = [name for name in dict.fromkeys(table.schema.names) if name not in outputs.columns]
     searched = [name for name in names if _searchable(table, name)]
     legitimate = [*(spelling for level in outputs.levels for spelling in sorted(spellings(level)))]

@@ -44,11 +44,10 @@ from sanitize.errors import (
     TargetExists,
 )
 from sanitize.parquet import _parquet_writer as _parquet_target
-from sanitize.parquet import _privatize as room
 from sanitize.parquet import _second_pass as _parquet_passes
 from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
 from sanitize.parquet._shuffle import shuffled_blocks
-from sanitize.transformers import GaussianChannel, RandomizedResponse, SubsetMerging, Watchdog
+from sanitize.transformers import GaussianChannel, RandomizedResponse, Sanitizer, SubsetMerging, Watchdog
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared tables are not on this machine")
@@ -566,7 +565,7 @@ def test_the_source_is_never_the_target(source, folder, tmp_path):
 
 
 def test_a_missing_target_folder_is_named_before_the_source_is_counted(source, tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "fit", lambda *_: pytest.fail("the source was read first"))
+    monkeypatch.setattr(Sanitizer, "prepare", lambda *_, **__: pytest.fail("the source was read first"))
     with pytest.raises(TargetError, match=r"the folder of .* does not exist; make it first"):
         privatize_parquet(source, tmp_path / "no" / "out.parquet", merging())
     with pytest.raises(TargetError, match="make it first"):
@@ -709,14 +708,14 @@ def test_the_unfinished_file_is_readable_by_its_owner_only(source, tmp_path, mon
 
 def edit_after_counting(monkeypatch, edit) -> None:
     """Run ``edit`` between the counting and the rewriting pass."""
-    fit = room.fit
+    prepare = Sanitizer.prepare
 
-    def fit_and_edit(*args):
-        made = fit(*args)
+    def prepare_and_edit(*args, **settings):
+        made = prepare(*args, **settings)
         edit()
         return made
 
-    monkeypatch.setattr(room, "fit", fit_and_edit)
+    monkeypatch.setattr(Sanitizer, "prepare", prepare_and_edit)
 
 
 def rewrite_in_place(path: Path, changed: pa.Table) -> None:

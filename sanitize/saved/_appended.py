@@ -1,34 +1,18 @@
-"""A saved release applied to new rows: read them all first, then draw and write."""
+"""What is known of a release of new rows through a saved channel."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sanitize._files.open import opened, place_of
-from sanitize._release.design import restrict
-from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
-from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
-from sanitize.parquet._order import OrderAudit
-from sanitize.parquet._second_pass import SecondPass
-from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
     import os
 
-    from numpy.typing import NDArray
-
-    from sanitize._files.open import From, To
-    from sanitize._files.source import Source
-    from sanitize.parquet._second_pass import Rows
-    from sanitize.report import Audience
-    from sanitize.saved import SavedRelease
+    from sanitize._release.row_order import RowOrder
+    from sanitize.report import Audience, LeakageReport
 
 LAW = "the law of the rows that the channel was fitted on"
 
@@ -62,10 +46,14 @@ class AppendedReport:
     (441, True, True)
     """
 
-    saved: SavedRelease
+    saved: Any
     n_rows: int
     held_out: LeakageReport | None
     warnings: tuple[str, ...] = field(default=())
+
+    def with_notes(self, notes: tuple[str, ...]) -> AppendedReport:
+        """Report with more to say; notes name no symbol."""
+        return replace(self, warnings=(*self.warnings, *notes))
 
     @property
     def ok(self) -> bool:
@@ -133,107 +121,13 @@ class AppendedReport:
         return f"AppendedReport({self.saved.mechanism}, {self.n_rows} rows, held out: {self.held_out!r})"
 
 
-def _shown(saved: SavedRelease, name: str) -> str:
+def _shown(saved: Any, name: str) -> str:
     value = saved.summary.get(name)
     return "-" if value is None else f"{value:.4g}"
 
 
-@dataclass(frozen=True)
-class _FirstPass:
-    """What reading the new rows once told."""
-
-    seen: NDArray[np.int64]
-    stream: str
-    report: AppendedReport
-
-
-def release_saved(
-    source: From,
-    target: To | None,
-    saved: SavedRelease,
-    *,
-    rows: Rows,
-    key: bytes | None,
-    force: bool,
-    batch_rows: int,
-) -> AppendedReport:
-    """Apply a saved release to new rows; without a target they are only read and measured.
-
-    The noise of a key comes from (key, saved release, symbols of all new rows in their order): another file gets
-    other noise, and the same file with the same key the very same output, which tells nothing more.
-    """
-    place = None if target is None else place_of(target, source, force=force)
-    numeric = tuple(saved.bound().layout.bins)
-    with opened(source, numeric) as table:
-        first = _read(table, saved, rows, batch_rows)
-        if place is None:
-            return first.report
-        whole = NoiseKey.from_system() if key is None else NoiseKey(key)
-        words = whole.derive(f"saved {saved.fingerprint} {first.stream}")
-        passed = SecondPass(table, saved.bound(), first.seen, words, batch_rows)
-        passed.write(place, rows, _footer(saved, rows))
-    return first.report
-
-
-def _read(table: Source, saved: SavedRelease, rows: Rows, batch_rows: int) -> _FirstPass:
-    """Count and identify the new rows, and refuse symbols that were not there at fit."""
-    layout, channel = saved.bound().layout, saved.channel
-    own = layout.sensitive == layout.public
-    measured = own or set(layout.sensitive) <= set(table.schema.names)
-    order = None
-    if rows == "keep" and not own:
-        if not measured:
-            raise InvalidParameter(
-                "rows='keep' needs the sensitive columns in the new file, to measure what its order tells; use "
-                "rows='shuffle', the default"
-            )
-        order = OrderAudit.of(layout.sensitive, table.n_rows)
-    names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.public)))
-    table.check(names)
-    counts = layout.empty_table()
-    seen = np.zeros(channel.n_inputs, np.int64)
-    clipped: Counter[str] = Counter()
-    stream = hashlib.sha256()
-    n_unseen = n_rows = 0
-    for file in table.files:
-        n_here = 0
-        for batch in table.batches(file, names, batch_rows):
-            columns = layout.columns(batch)
-            codes = channel.inputs.encode(columns)
-            unseen = codes < 0
-            n_unseen += int(unseen.sum())
-            n_here += len(codes)
-            seen += np.bincount(codes[~unseen], minlength=len(seen))
-            stream.update(codes.astype("<i4").tobytes())
-            if measured:
-                counts.count(columns)
-            if order is not None:
-                order.count(columns, len(codes))
-            clipped.update(columns.clipped)
-        stream.update(f"end {n_here} {table.label(file)}".encode())
-        n_rows += n_here
-    table.unchanged()
-    if n_unseen:
-        raise UnknownSymbol(layout.public, n_unseen, "A saved release never passes such rows: fit again on all rows.")
-    if not n_rows:
-        raise SourceError(f"{table.root.name} has no rows, so there is nothing to release")
-    notes = list(layout.notes(clipped))
-    held_out = None
-    if measured:
-        facts = ReleaseFacts(mechanism=f"{saved.mechanism}, held out", release=saved.release)
-        held_out = LeakageReport.measure(*restrict(counts, channel, 0), saved.budget, facts=facts)
-        if order is not None:
-            held_out = order.checked(held_out, saved.budget)
-        if not held_out.ok:
-            notes.append(
-                f"under the frequencies of the new rows the release is {held_out.worst_excess:.4g} nats over the "
-                "budget; they are a sample, but if they differ from the rows of the fit, fit again"
-            )
-    return _FirstPass(seen, stream.hexdigest(), AppendedReport(saved, n_rows, held_out, tuple(notes)))
-
-
-def _footer(saved: SavedRelease, rows: str) -> bytes:
-    """What the file says about itself."""
+def footer_of(saved: Any, order: RowOrder) -> bytes:
+    """Verdict, budget and figures of the fit as JSON, and which saved release it was."""
     figures = saved.summary
     text = {
         "sanitize": __version__,
@@ -243,6 +137,6 @@ def _footer(saved: SavedRelease, rows: str) -> bytes:
         "law": LAW,
         "saved_release": saved.fingerprint,
         **{name: str(figures.get(name)) for name in ("max_log_lift", "min_log_lift", "normalized_utility")},
-        "rows": rows,
+        "rows": order,
     }
     return json.dumps(text).encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.stats import chi2
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
     from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
+
+RowOrder = Literal["shuffle", "keep"]
 
 POSITION = "(position)"
 
@@ -57,6 +59,10 @@ class OrderAudit:
         blocks = np.minimum(rows * self.n_blocks // max(self.n_rows, 1), self.n_blocks - 1)
         self.table.count({**{name: columns[name] for name in names}, POSITION: blocks})
         self.seen += n
+
+    def merged(self, other: OrderAudit) -> OrderAudit:
+        """Counts of two runs of rows of one table."""
+        return OrderAudit(self.n_rows, self.table.merged(other.table), max(self.seen, other.seen))
 
     def checked(self, report: LeakageReport, budget: Budget) -> LeakageReport:
         """The report of a release that keeps this order; one that tells S too well is refused."""

@@ -1,0 +1,112 @@
+"""The first pass over a table in files: its rows are counted, and nothing else of them is kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sanitize._release.row_order import OrderAudit
+from sanitize.errors import ColumnError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sanitize._files.source import Source
+    from sanitize._release.layout import Layout
+    from sanitize._release.row_order import RowOrder
+    from sanitize.joint import ContingencyTable
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What some rows come to.
+
+    Attributes
+    ----------
+    table : ContingencyTable
+        Counts of (S, X).
+    order : OrderAudit or None
+        Counts of S and the position of rows that keep their order.
+    clipped : dict of str to int
+        Values of each binned column outside its edges.
+    """
+
+    table: ContingencyTable
+    order: OrderAudit | None
+    clipped: dict[str, int]
+
+    def merged(self, other: Counted) -> Counted:
+        """Counts of the rows of both."""
+        order = None if self.order is None or other.order is None else self.order.merged(other.order)
+        clipped = Counter(self.clipped)
+        clipped.update(other.clipped)
+        return Counted(self.table.merged(other.table), order, dict(clipped))
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """A table in files, to be counted here.
+
+    Attributes
+    ----------
+    source : Source
+    batch_rows : int
+        Rows in memory at a time.
+    """
+
+    source: Source
+    batch_rows: int
+
+    def empty(self) -> pa.Table:
+        """The columns without rows.
+
+        A repeated name keeps its place, so that positions count as in the file; asking for it by name is refused.
+        """
+        first = {name: j for j, name in reversed(list(enumerate(self.source.schema.names)))}
+        fields = [
+            field if first[field.name] == j else field.with_name(f"{field.name} (column {j})")
+            for j, field in enumerate(self.source.schema)
+        ]
+        return pa.schema(fields).empty_table()
+
+    def count(self, layout: Layout, order: RowOrder) -> Counted:
+        """Count all rows; where they keep their order, also by position."""
+        return count_rows(self.source, layout, self.batch_rows, self.audit_of(layout, order))
+
+    def audit_of(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
+        """Audit of rows that keep their order; None where they do not."""
+        # Where the public columns are their own sensitive ones, their order is what is released.
+        if order == "shuffle" or layout.sensitive == layout.public:
+            return None
+        return OrderAudit.of(layout.sensitive, self.source.n_rows)
+
+    @contextlib.contextmanager
+    def naming_absent(self) -> Iterator[None]:
+        """Errors about columns that are not in the files, in the words of the source."""
+        try:
+            yield
+        except ColumnError as error:
+            if error.column is None or error.column in self.source.schema.names:
+                raise
+            raise self.source.absent(error.column) from None
+
+
+def count_rows(source: Source, layout: Layout, batch_rows: int, order: OrderAudit | None) -> Counted:
+    """Count the rows of all files; ``order`` counts them too, from the position that it stands at."""
+    names = list(dict.fromkeys((*layout.sensitive, *layout.public)))
+    source.check(names)
+    counts = layout.empty_table()
+    clipped: Counter[str] = Counter()
+    for file in source.files:
+        for batch in source.batches(file, names, batch_rows):
+            columns = layout.columns(batch)
+            counts.count(columns)
+            if order is not None:
+                order.count(columns, len(batch[names[0]]))
+            clipped.update(columns.clipped)
+    source.unchanged()
+    return Counted(counts, order, dict(clipped))

@@ -1,0 +1,118 @@
+"""New rows for a channel that was fitted before: read once, identified, counted, and measured where they tell S."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._release.design import restrict
+from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
+from sanitize.report import LeakageReport, ReleaseFacts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize._release.first_pass import FirstPass
+    from sanitize._release.layout import Layout
+    from sanitize._release.row_order import OrderAudit, RowOrder
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import ContingencyTable
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """What reading new rows once tells.
+
+    Attributes
+    ----------
+    channel : Channel
+        That they will go through.
+    n : int
+    seen : ndarray of int, shape (n_x,)
+        Rows of each input symbol of the channel.
+    digest : str
+        SHA-256 of the symbols of all rows in their order, and of the names of their files.
+    clipped : dict of str to int
+        Values of each binned column outside its edges.
+    counts : ContingencyTable or None
+        Of (S, X), where the sensitive columns are there.
+    order : OrderAudit or None
+        Where the rows keep their order.
+    """
+
+    channel: Channel
+    n: int
+    seen: NDArray[np.int64]
+    digest: str
+    clipped: dict[str, int]
+    counts: ContingencyTable | None
+    order: OrderAudit | None
+
+    @classmethod
+    def read(cls, table: FirstPass, order: RowOrder, layout: Layout, channel: Channel) -> NewRows:
+        """Count and identify the rows, and refuse symbols that were not there at fit."""
+        source = table.source
+        measured = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
+        audit = table.audit_of(layout, order)
+        if audit is not None and not measured:
+            raise InvalidParameter(
+                "rows='keep' needs the sensitive columns in the new file, to measure what its order tells; use "
+                "rows='shuffle', the default"
+            )
+        names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.public)))
+        source.check(names)
+        counts = layout.empty_table() if measured else None
+        seen = np.zeros(channel.n_inputs, np.int64)
+        clipped: Counter[str] = Counter()
+        digest = hashlib.sha256()
+        n = n_unseen = 0
+        for file in source.files:
+            n_before = n
+            for batch in source.batches(file, names, table.batch_rows):
+                columns = layout.columns(batch)
+                codes = channel.inputs.encode(columns)
+                known = codes >= 0
+                seen += np.bincount(codes[known], minlength=len(seen))
+                n_unseen += len(codes) - int(known.sum())
+                n += len(codes)
+                digest.update(codes.astype("<i4").tobytes())
+                if counts is not None:
+                    counts.count(columns)
+                if audit is not None:
+                    audit.count(columns, len(codes))
+                clipped.update(columns.clipped)
+            digest.update(f"end {n - n_before} {source.label(file)}".encode())
+        source.unchanged()
+        if n_unseen:
+            raise UnknownSymbol(
+                layout.public, n_unseen, "A saved release never passes such rows: fit again on all rows."
+            )
+        if not n:
+            raise SourceError(f"{source.root.name} has no rows, so there is nothing to release")
+        return cls(channel, n, seen, digest.hexdigest(), dict(clipped), counts, audit)
+
+    def held_out(self, mechanism: str, release: str, budget: Budget) -> tuple[LeakageReport | None, tuple[str, ...]]:
+        """Leakage of the channel under the frequencies of these rows, if they tell S, and what is to be said of it.
+
+        Raises
+        ------
+        RowOrderLeak
+            If the order that they keep tells S beyond the budget.
+        """
+        if self.counts is None:
+            return None, ()
+        facts = ReleaseFacts(mechanism=f"{mechanism}, held out", release=release)
+        report = LeakageReport.measure(*restrict(self.counts, self.channel, 0), budget, facts=facts)
+        if self.order is not None:
+            report = self.order.checked(report, budget)
+        if report.ok:
+            return report, ()
+        return report, (
+            f"under the frequencies of the new rows the release is {report.worst_excess:.4g} nats over the budget; "
+            "they are a sample, but if they differ from the rows of the fit, fit again",
+        )
