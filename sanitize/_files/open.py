@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
 from sanitize._files.parquet import ParquetSource
+from sanitize._files.source import Source
 from sanitize._files.spool import Spool
 from sanitize._files.target import Target
 from sanitize.errors import InvalidParameter
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterator
 
-    from sanitize._files.source import Source
-
-    From: TypeAlias = "str | os.PathLike[str] | BinaryIO"
+    From: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source"
     To: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
 
@@ -28,10 +27,14 @@ def opened(source: From, numeric: Collection[str] = ()) -> Iterator[Source]:
 
     Parameters
     ----------
-    source : path or binary stream
+    source : path, binary stream or Source
+        A Source is open already, and stays as it is.
     numeric : collection of str
         Columns with bins, which a CSV file does not know to be numbers.
     """
+    if isinstance(source, Source):
+        yield source
+        return
     if hasattr(source, "read"):
         if isinstance(source.read(0), str):
             raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
@@ -53,4 +56,11 @@ def place_of(target: To, source: From, *, force: bool) -> Target | BinaryIO:
     """A target that may be written to, or a stream."""
     if hasattr(target, "write"):
         return cast(BinaryIO, target)
-    return Target.check(target, None if hasattr(source, "read") else Path(source), force=force)
+    return Target.check(target, _root(source), force=force)
+
+
+def _root(source: From) -> Path | None:
+    """File or folder of a source; None for a stream."""
+    if isinstance(source, Source):
+        return None if isinstance(source, CsvSource) and source.spool is not None else source.root
+    return None if hasattr(source, "read") else Path(source)

@@ -43,7 +43,7 @@ def plan(given: argparse.Namespace) -> None:
     policy = policy_of(given)
     _check_report(given)
     sanitizer = policy.sanitizer()
-    with table_of(given, policy) as table, shown():
+    with table_of(given, policy, sanitizer.numeric_columns) as table, shown():
         report = plan_parquet(table, sanitizer, rows=policy.rows)
     curve = _curve(policy, sanitizer)
     _give(report if curve is None else report.with_curve(curve), given, policy)
@@ -60,7 +60,7 @@ def release(given: argparse.Namespace) -> None:
     _check_report(given)
     sanitizer = policy.sanitizer()
     settings: dict[str, Any] = {"rows": policy.rows}
-    with table_of(given, policy) as table, shown():
+    with table_of(given, policy, sanitizer.numeric_columns) as table, shown():
         if given.dry_run:
             report = plan_parquet(table, sanitizer, **settings)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from sanitize.errors import InvalidParameter, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, Policy, PolicyBudget, PolicyChannel
@@ -13,7 +13,9 @@ from sanitize.policy import MECHANISMS as ALL
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
+
+    from sanitize._files.open import From
 
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
@@ -84,25 +86,17 @@ def _budget(text: str, mechanism: str) -> PolicyBudget:
 
 
 @contextlib.contextmanager
-def table_of(given: argparse.Namespace, policy: Policy) -> Iterator[Path | BinaryIO]:
-    """The input; a policy that was named must list all of its columns."""
+def table_of(given: argparse.Namespace, policy: Policy, numeric: Collection[str] = ()) -> Iterator[From]:
+    """The input; under a policy that was named it is open already, because all of its columns must be listed."""
     from sanitize._files.open import opened
-    from sanitize._files.spool import Spool
 
-    if given.input != STREAM:
-        if given.policy is not None:
-            with opened(given.input) as source:
-                policy.check(source.schema.names)
-        yield Path(given.input)
-        return
+    source = sys.stdin.buffer if given.input == STREAM else Path(given.input)
     if given.policy is None:
-        yield sys.stdin.buffer
+        yield source
         return
-    with Spool(sys.stdin.buffer) as spool:
-        with spool.open() as stream, opened(stream) as source:
-            policy.check(source.schema.names)
-        with spool.open() as stream:
-            yield stream
+    with opened(source, numeric) as table:
+        policy.check(table.schema.names)
+        yield table
 
 
 def check_output(path: Path, given: argparse.Namespace, *, force: bool) -> None:
