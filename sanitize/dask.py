@@ -8,7 +8,7 @@ Examples
 >>> from sanitize.transformers import SubsetMerging
 >>> folder = pathlib.Path(tempfile.mkdtemp())
 >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
->>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+>>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
 >>> sanitize.dask.privatize_parquet(folder / "raw.parquet", folder / "released", sanitizer)
 LeakageReport(subset merging, within budget)
 >>> [part.name for part in (folder / "released").iterdir()]

@@ -7,7 +7,7 @@ Examples
 >>> import sanitize as sz
 >>> import sanitize.spark
 >>> from sanitize.transformers import SubsetMerging
->>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+>>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
 >>> sanitize.spark.privatize_parquet("raw.parquet", "released", sanitizer, spark=spark)  # doctest: +SKIP
 LeakageReport(subset merging, within budget)
 """

@@ -94,7 +94,7 @@ def test_unsigned_numbers_of_arrays_and_files(tmp_path):
     assert released.dtype == np.uint64
     assert_array_equal(released >= 2**63, array >= 2**63)
     HASHES.to_parquet(tmp_path / "raw.parquet")
-    sanitizer = SubsetMerging(sz.LiftBudget(math.inf, math.inf), sensitive="s", public="x", **settings)
+    sanitizer = SubsetMerging(sz.LiftBudget(lower=math.inf, upper=math.inf), sensitive="s", public="x", **settings)
     privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
     written = pq.read_table(tmp_path / "out.parquet")["x"]
     assert written.type == pa.uint64()

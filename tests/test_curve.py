@@ -87,9 +87,9 @@ def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
 
 
 def test_labels_are_budgets_as_the_command_line_takes_them():
-    budgets = [0.25, sz.LiftBudget(lower=1.5, upper=0.5), sz.LDPBudget(2), sz.L1LiftBudget(1.0, 0.5)]
+    budgets = [0.25, sz.LiftBudget(lower=1.5, upper=0.5), sz.LDPBudget(2), sz.L1LiftBudget(lower=1.0, upper=0.5)]
     curve = sz.curve.tradeoff_curve(JOINT, sz.watchdog, budgets)
-    assert [point.label for point in curve.points] == ["0.25", "0.5:1.5", "2", "1:0.5"]
+    assert [point.label for point in curve.points] == ["0.25", "1.5:0.5", "2", "1:0.5"]
 
 
 @settings(max_examples=12)

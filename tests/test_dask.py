@@ -294,7 +294,7 @@ def test_a_killed_worker_is_booked_once(small, client, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were(rows, small, tmp_path, monkeypatch):
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(math.inf, 0.5))
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=0.5))
     privatize_parquet(small, tmp_path / "out", response(1.5), key=KEY, ledger=ledger)
     before, book = rows_of(tmp_path / "out"), (tmp_path / "ledger").read_bytes()
     run, ran = _Tasks.run, []
@@ -346,7 +346,7 @@ def test_a_release_is_booked_while_it_is_written(small, tmp_path, monkeypatch):
 
 
 def test_whoever_was_slower_measures_again(small, tmp_path, monkeypatch):
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(math.inf, 0.5))
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=0.5))
     run, ran = _Tasks.run, []
 
     def overtaken(self, work, items, name):

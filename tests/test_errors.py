@@ -112,9 +112,9 @@ def test_a_table_without_columns_says_so():
 
 
 def test_budgets_made_of_numpy_numbers_read_like_others():
-    for made in (sz.LiftBudget(np.float64(0.5), np.float32(1)), sz.LDPBudget(np.int64(2))):
+    for made in (sz.LiftBudget(lower=np.float64(0.5), upper=np.float32(1)), sz.LDPBudget(np.int64(2))):
         assert "np." not in repr(made)
-    assert sz.LiftBudget(np.float64(0.5), np.float32(1)) == sz.LiftBudget(0.5, 1.0)
+    assert sz.LiftBudget(lower=np.float64(0.5), upper=np.float32(1)) == sz.LiftBudget(lower=0.5, upper=1.0)
 
 
 KERNEL = [[0.75, 0.25], [0.25, 0.75]]

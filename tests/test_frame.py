@@ -597,7 +597,7 @@ def test_a_report_is_freed_with_its_frame(make):
 def test_attrs_hold_a_json_summary_without_symbols_or_counts():
     df = pd.DataFrame({"x": cycle(["symbol_a", "symbol_b"]), "s": cycle(["SECRET_P", "SECRET_N", "SECRET_N"])})
     df.attrs["owner"] = "SECRET_OWNER"
-    released = sz.frame.subset_merging(df, sz.LiftBudget(1.0, 0.5), sensitive="s", public="x")
+    released = sz.frame.subset_merging(df, sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public="x")
     assert set(released.attrs) == {"sanitize"}
     assert json.loads(released.attrs["sanitize"]) == {
         "version": sz.__version__,

@@ -96,7 +96,7 @@ def test_many_symbols_are_cut_to_the_riskiest_and_the_title_says_so():
     assert axes.get_title() == "riskiest 40 of 100 symbols"
     risk = np.abs(sz.log_lift(joint)).max(axis=0)
     assert {int(t.get_text()[1:]) for t in axes.get_xticklabels()} == set(np.argsort(-risk)[:40].tolist())
-    words = {text.get_text() for text in report(joint, sz.LiftBudget(9, 9)).plot("lift").texts}
+    words = {text.get_text() for text in report(joint, sz.LiftBudget(lower=9, upper=9)).plot("lift").texts}
     assert "before: riskiest 24 of 100 symbols" in words
     assert {"+", "-"} <= words  # signs for grey print
 

@@ -90,7 +90,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
     >>> df = sz.datasets.load_titanic()
     >>> sanitizer = JointRelease(
     ...     [("class", Watchdog(public="class")), ("sex", SubsetMerging(public="sex"))],
-    ...     sz.LiftBudget(1.0, 0.7), sensitive="survived", keep="age")
+    ...     sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", keep="age")
     >>> released = sanitizer.fit_transform(df)
     >>> list(released.columns), sanitizer.report_.ok
     (['class', 'sex', 'age'], True)

@@ -103,7 +103,7 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
     # Lifts that may not fall below 1, or not rise above it, are 1: such an output is independent of S.
     live = [budget for budget in (first, second) if budget.lower > 0 and budget.upper > 0]
     if len(live) < 2:
-        return live[0] if live else LiftBudget(0.0, 0.0)
+        return live[0] if live else LiftBudget(lower=0.0, upper=0.0)
     fall = [-math.expm1(-budget.lower) for budget in live]
     with np.errstate(over="ignore"):
         rise = [float(np.expm1(budget.upper)) for budget in live]
@@ -124,7 +124,7 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
             for one, part, other in ((first, fall[0], second), (second, fall[1], first))
         )
     )
-    return LiftBudget(first.lower + second.lower + log_most, first.upper + second.upper - log_least)
+    return LiftBudget(lower=first.lower + second.lower + log_most, upper=first.upper + second.upper - log_least)
 
 
 def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
@@ -149,11 +149,11 @@ def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
 
     Examples
     --------
-    >>> sequential_budget([LiftBudget(1.0, 0.5), LiftBudget(0.5, 0.25)])
+    >>> sequential_budget([LiftBudget(lower=1.0, upper=0.5), LiftBudget(lower=0.5, upper=0.25)])
     LiftBudget(lower=1.5, upper=0.75)
     """
     _check_lift_budgets(budgets)
-    return LiftBudget(sum(budget.lower for budget in budgets), sum(budget.upper for budget in budgets))
+    return LiftBudget(lower=sum(budget.lower for budget in budgets), upper=sum(budget.upper for budget in budgets))
 
 
 def sensitive_ldp_composition(epsilons: Sequence[float], dependence: float) -> float:

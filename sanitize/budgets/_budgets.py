@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -104,7 +104,7 @@ def _extremes(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
     return logs(lifts.max(axis=0)), logs(lifts.min(axis=0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LiftBudget(_LiftBased):
     """(ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for every s, in nats [ZDS Def. 3].
 
@@ -114,7 +114,7 @@ class LiftBudget(_LiftBased):
     Parameters
     ----------
     lower, upper : float
-        Bounds in nats, each >= 0.
+        Bounds in nats, each >= 0; by name only, so that nobody can mistake one for the other.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class _Averaged(_LiftBased):
         return risk
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class L1LiftBudget(_Averaged):
     """ℓ1-lift at most e**upper - 1 and its inverse at most e**lower - 1 [ZDS §VI-B].
 
@@ -238,7 +238,7 @@ class L1LiftBudget(_Averaged):
         return l1_of(lifts, p_s)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chi2LiftBudget(_Averaged):
     """chi2-lift at most (e**upper - 1)**2 and its inverse at most (e**lower - 1)**2 [ZDS §VI-B].
 
@@ -272,6 +272,7 @@ class AlphaLiftBudget(_Averaged):
     """
 
     alpha: float
+    _: KW_ONLY
     lower: float
     upper: float
 

@@ -38,10 +38,10 @@ audience = "internal"  # or "public": reports without symbols and counts
 """
 _TAIL = """
 [budget]
-# What a released value may tell, in nats: at most e^upper times as likely, at least e^-lower times. There is no
-# default; for example upper = 0.5 and lower = 1.5. Pairs that never occur need lower = inf, or are merged.
-# upper =
+# What a released value may tell, in nats: at least e^-lower times as likely, at most e^upper times. There is no
+# default; for example lower = 1.5 and upper = 0.5. Pairs that never occur need lower = inf, or are merged.
 # lower =
+# upper =
 
 [channel]
 mechanism = "subset-merging"  # or watchdog, optimal-random-response, subset-random-response, randomized-response, ...

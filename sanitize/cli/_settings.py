@@ -78,7 +78,7 @@ def _budget(text: str, mechanism: str) -> PolicyBudget:
         raise InvalidParameter(f"-e takes UPPER or UPPER:LOWER in nats, for example 0.5:1.5, got {text!r}") from None
     notions = ALL[mechanism][1]
     if "lift" in notions:
-        return PolicyBudget("lift", {"upper": numbers[0], "lower": numbers[1]})
+        return PolicyBudget("lift", {"lower": numbers[1], "upper": numbers[0]})
     what = "its local DP" if notions == ("ldp",) else "its capacity"
     if colon:
         raise InvalidParameter(f"-e takes one number with {mechanism}: {what} in nats")

@@ -259,7 +259,7 @@ def _less(budget: Budget, level: float) -> Budget:
     if not level:
         return budget
     if isinstance(budget, LiftBudget):
-        return LiftBudget(max(budget.lower - level, 0.0), max(budget.upper - level, 0.0))
+        return LiftBudget(lower=max(budget.lower - level, 0.0), upper=max(budget.upper - level, 0.0))
     assert isinstance(budget, LDPBudget)
     return LDPBudget(max(budget.eps - level, 0.0))
 

@@ -58,11 +58,12 @@ class Ledger:
     >>> import sanitize as sz
     >>> from sanitize.transformers import SubsetMerging
     >>> df = sz.datasets.load_titanic()
-    >>> ledger = sz.Ledger(pathlib.Path(tempfile.mkdtemp()) / "titanic.ledger", sz.LiftBudget(1.0, 0.7))
-    >>> first = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public="class").fit(df)
+    >>> budget = sz.LiftBudget(lower=1.0, upper=0.7)
+    >>> ledger = sz.Ledger(pathlib.Path(tempfile.mkdtemp()) / "titanic.ledger", budget)
+    >>> first = SubsetMerging(budget, sensitive="survived", public="class").fit(df)
     >>> ledger.record(df, first).ok
     True
-    >>> second = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> second = SubsetMerging(budget, sensitive="survived", public=["class", "sex"]).fit(df)
     >>> try:
     ...     ledger.record(df, second)
     ... except sz.errors.BudgetExceeded as error:

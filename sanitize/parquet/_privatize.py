@@ -119,7 +119,7 @@ def privatize_parquet(
     >>> from sanitize.transformers import SubsetMerging
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
-    >>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
     >>> sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
     LeakageReport(subset merging, within budget)
     """

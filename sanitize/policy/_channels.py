@@ -96,8 +96,8 @@ def read_budget(value: Any, where: str) -> PolicyBudget:
     else:
         if notion == "alpha":
             bounds["alpha"] = section.need("alpha", keys.number(1, open_ends=True), "alpha = 2")
-        bounds["upper"] = section.need("upper", keys.number(0), "upper = 0.5 (nats)")
         bounds["lower"] = section.need("lower", keys.number(0), "lower = 1.5 (nats; inf for no bound)")
+        bounds["upper"] = section.need("upper", keys.number(0), "upper = 0.5 (nats)")
     section.done()
     return PolicyBudget(notion, bounds)
 

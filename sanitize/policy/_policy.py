@@ -133,7 +133,7 @@ class Policy:
         columns = top.need("columns", keys.table, '[columns] with sensitive = ["..."] and public = ["..."]')
         sensitive = columns.need("sensitive", keys.some_names, 'sensitive = ["income"]')
         keep, drop = columns.take("keep", keys.names) or (), columns.take("drop", keys.names) or ()
-        budget = top.need("budget", _read_budget, "[budget] with upper = 0.5 and lower = 1.5 (nats)")
+        budget = top.need("budget", _read_budget, "[budget] with lower = 1.5 and upper = 0.5 (nats)")
         channels = _channels(top, columns, budget, keep)
         columns.done()
         keys.exactly_once(

@@ -128,10 +128,10 @@ class TradeoffPoint:
 
     @property
     def label(self) -> str:
-        """The budget in a word: ``0.5``, or ``upper:lower`` as on the command line."""
+        """The budget in a word: ``0.5``, or ``lower:upper`` where the two differ."""
         match self.budget:
             case LiftBudget(lower=lower, upper=upper):
-                return f"{upper:.3g}" if lower == upper else f"{upper:.3g}:{lower:.3g}"
+                return f"{upper:.3g}" if lower == upper else f"{lower:.3g}:{upper:.3g}"
             case LDPBudget(eps=eps):
                 return f"{eps:.3g}"
             case Real():

@@ -98,7 +98,7 @@ class SavedRelease:
     --------
     >>> import sanitize as sz
     >>> from sanitize.transformers import SubsetMerging
-    >>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
     >>> saved = SavedRelease.of(sanitizer.fit(sz.datasets.load_titanic()))
     >>> again = SavedRelease.from_json(saved.to_json())
     >>> again.channel == sanitizer.channel_, again.budget, again.public

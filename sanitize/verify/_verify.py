@@ -156,7 +156,7 @@ def verify_parquet(
     >>> from sanitize.transformers import SubsetMerging
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
-    >>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
     >>> report = sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
     >>> found = sz.verify_parquet(folder / "released.parquet", folder / "raw.parquet", sanitizer)
     >>> found.ok, [check.name for check in found.checks][:4]

@@ -499,7 +499,7 @@ XOR[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
 def test_lift_budgets_do_not_add_over_columns():
     """S = X1 xor X2: each column meets budget 0 in the clear, both together have lift 2 and 0."""
     for kernels in ([np.eye(2), np.ones((2, 1))], [np.ones((2, 1)), np.eye(2)]):
-        assert LiftBudget(0.0, 0.0).excess(joint_release(XOR, kernels)).max() <= 0
+        assert LiftBudget(lower=0.0, upper=0.0).excess(joint_release(XOR, kernels)).max() <= 0
     both = joint_release(XOR, [np.eye(2), np.eye(2)])
     assert_allclose(sz.lifts.max_log_lift(both), LN2)
     assert_allclose(sz.lifts.min_log_lift(both), -np.inf)
@@ -581,9 +581,9 @@ def test_sequential_composition_of_log_lifts(seed):
     assert (split.occurs == (law.sum(axis=0) > 0)).all()
     assert_allclose(split.total[:, split.occurs], joint[:, split.occurs], atol=1e-9)
     seen = split.occurs.any(axis=1)
-    first = LiftBudget(-split.first[:, seen].min(), split.first[:, seen].max())
+    first = LiftBudget(lower=-split.first[:, seen].min(), upper=split.first[:, seen].max())
     live = split.second[:, split.occurs]
-    second = LiftBudget(max(0.0, -live.min()), max(0.0, live.max()))
+    second = LiftBudget(lower=max(0.0, -live.min()), upper=max(0.0, live.max()))
     both = sequential_budget([first, second])
     flat = JointDistribution.from_matrix(law.reshape(2, -1)[:, law.sum(axis=0).ravel() > 0])
     assert both.lower == math.inf or both.excess(flat).max() <= 1e-9
@@ -633,7 +633,7 @@ def test_independent_release_budget_is_never_exceeded(seed):
     """Random pairs of budgets and lifts, extreme ones and others, against the formula."""
     rng = np.random.default_rng(seed)
     lows, highs = rng.choice([0.05, 0.5, 1.0, 3.0], 2), rng.choice([0.02, 0.5, 1.0, 3.0], 2)
-    budgets = [LiftBudget(low, high) for low, high in zip(lows, highs, strict=True)]
+    budgets = [LiftBudget(lower=low, upper=high) for low, high in zip(lows, highs, strict=True)]
     found = independent_release_budget(*budgets)
     p_s = rng.dirichlet(np.full(4, rng.choice([0.1, 1.0])))
     lifts = []
@@ -654,17 +654,19 @@ def test_independent_release_budget_is_never_exceeded(seed):
 
 
 def test_independent_release_budget_without_bounds():
-    free = LiftBudget(math.inf, 1.0)
-    one = LiftBudget(1.0, 1.0)
-    assert independent_release_budget(one, LiftBudget(0.0, 2.0)) == one
-    assert independent_release_budget(LiftBudget(0.0, 0.0), LiftBudget(0.0, 5.0)) == LiftBudget(0.0, 0.0)
+    free = LiftBudget(lower=math.inf, upper=1.0)
+    one = LiftBudget(lower=1.0, upper=1.0)
+    assert independent_release_budget(one, LiftBudget(lower=0.0, upper=2.0)) == one
+    nothing = LiftBudget(lower=0.0, upper=0.0)
+    assert independent_release_budget(nothing, LiftBudget(lower=0.0, upper=5.0)) == nothing
     assert independent_release_budget(free, one).lower == math.inf
     assert math.isfinite(independent_release_budget(free, one).upper)
     assert independent_release_budget(free, free).upper == math.inf  # the supports may be disjoint
-    assert independent_release_budget(LiftBudget(1.0, math.inf), one).upper == math.inf
-    assert math.isfinite(independent_release_budget(LiftBudget(1.0, math.inf), one).lower)
+    assert independent_release_budget(LiftBudget(lower=1.0, upper=math.inf), one).upper == math.inf
+    assert math.isfinite(independent_release_budget(LiftBudget(lower=1.0, upper=math.inf), one).lower)
     assert_allclose(
-        independent_release_budget(LiftBudget(1.0, 800.0), one).upper, 801 - math.log(2 * math.exp(-1) - math.exp(-2))
+        independent_release_budget(LiftBudget(lower=1.0, upper=800.0), one).upper,
+        801 - math.log(2 * math.exp(-1) - math.exp(-2)),
     )
 
 
@@ -892,7 +894,7 @@ def test_laws_of_the_wrong_kind_are_refused():
         joint_release([[0.5, 0.5], [0.0, 0.0]], [FLIP])
 
 
-@pytest.mark.parametrize("budgets", [[], [1.0], [LDPBudget(1.0)], [LiftBudget(1.0, 1.0), None]])
+@pytest.mark.parametrize("budgets", [[], [1.0], [LDPBudget(1.0)], [LiftBudget(lower=1.0, upper=1.0), None]])
 def test_what_is_no_lift_budget_is_refused(budgets):
     with pytest.raises(InvalidParameter, match="LiftBudget"):
         sequential_budget(budgets)

@@ -434,9 +434,9 @@ def test_bad_shares_and_measures_are_refused(converse, share) -> None:
 
 
 def test_implied_bounds_know_lift_and_ldp_budgets_only() -> None:
-    assert bd.implied_bounds(None) == bd.implied_bounds(AlphaLiftBudget(2, 1.0, 1.0)) == {}
+    assert bd.implied_bounds(None) == bd.implied_bounds(AlphaLiftBudget(2, lower=1.0, upper=1.0)) == {}
     assert bd.implied_bounds(LDPBudget(0.7)) == {"ldp_sensitive": 0.7, "max_log_lift": 0.7, "min_log_lift": -0.7}
-    assert set(bd.implied_bounds(LiftBudget(1.0, INF))) == {"max_log_lift", "min_log_lift", "ldp_sensitive"}
+    assert set(bd.implied_bounds(LiftBudget(lower=1.0, upper=INF))) == {"max_log_lift", "min_log_lift", "ldp_sensitive"}
     limits = bd.implied_bounds(LiftBudget(lower=1.5, upper=0.5))
     assert limits["sibson_2"] == limits["arimoto_2"] == bd.sibson_bound(1.5, 0.5, 2).tight
     assert limits["chi2_lift"] == limits["chi2_divergence"] == bd.chi2_bound(1.5, 0.5).tight

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 
 import numpy as np
@@ -17,7 +18,7 @@ from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution
 from sanitize.lifts import lift
 
-TWO_SIDED = [LiftBudget, L1LiftBudget, Chi2LiftBudget, lambda lower, upper: AlphaLiftBudget(2, lower, upper)]
+TWO_SIDED = [LiftBudget, L1LiftBudget, Chi2LiftBudget, functools.partial(AlphaLiftBudget, 2)]
 ONE_EMPTY_CELL = JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])
 
 
@@ -63,22 +64,22 @@ def test_a_larger_budget_never_has_a_larger_excess(joint):
 
 @given(strategies.joints(), st.floats(0, 3), st.floats(0, 3))
 def test_a_met_lift_budget_implies_the_ldp_budget_of_its_sum(joint, lower, upper):
-    met = LiftBudget(lower, upper).excess(joint) <= 0
+    met = LiftBudget(lower=lower, upper=upper).excess(joint) <= 0
     assert (LDPBudget(lower + upper + 1e-9).excess(joint)[met] <= 0).all()
 
 
 @given(strategies.joints(), st.floats(0, 3), st.floats(0, 3), st.sampled_from([1.5, 2, 10, np.inf]))
 def test_a_met_lift_budget_implies_the_alpha_lift_budget(joint, lower, upper, alpha):
-    met = LiftBudget(lower, upper).excess(joint) <= 0
-    assert (AlphaLiftBudget(alpha, lower + 1e-9, upper + 1e-9).excess(joint)[met] <= 0).all()
+    met = LiftBudget(lower=lower, upper=upper).excess(joint) <= 0
+    assert (AlphaLiftBudget(alpha, lower=lower + 1e-9, upper=upper + 1e-9).excess(joint)[met] <= 0).all()
 
 
 def test_an_empty_cell_breaks_every_min_lift_bound_and_no_infinite_one():
     for make in TWO_SIDED:
-        assert make(50.0, 50.0).excess(ONE_EMPTY_CELL)[1] == np.inf
-        assert (make(np.inf, 50.0).excess(ONE_EMPTY_CELL) <= 0).all()
-        assert (make(np.inf, np.inf).excess(ONE_EMPTY_CELL) <= 0).all()
-        assert (make(np.inf, 0.0).excess(ONE_EMPTY_CELL) > 0).all()
+        assert make(lower=50.0, upper=50.0).excess(ONE_EMPTY_CELL)[1] == np.inf
+        assert (make(lower=np.inf, upper=50.0).excess(ONE_EMPTY_CELL) <= 0).all()
+        assert (make(lower=np.inf, upper=np.inf).excess(ONE_EMPTY_CELL) <= 0).all()
+        assert (make(lower=np.inf, upper=0.0).excess(ONE_EMPTY_CELL) > 0).all()
     assert LDPBudget(50.0).excess(ONE_EMPTY_CELL)[1] == np.inf
     assert (LDPBudget(np.inf).excess(ONE_EMPTY_CELL) <= 0).all()
 
@@ -94,7 +95,7 @@ def test_a_budget_met_to_the_last_digit_counts_as_met():
 def test_no_leakage_meets_a_budget_of_zero():
     independent = JointDistribution.from_matrix(np.outer([0.3, 0.6, 0.1], [0.7, 0.2, 0.1]))
     for make in TWO_SIDED:
-        assert (make(0.0, 0.0).excess(independent) <= 0).all()
+        assert (make(lower=0.0, upper=0.0).excess(independent) <= 0).all()
     assert (LDPBudget(0.0).excess(independent) <= 0).all()
 
 
@@ -102,7 +103,7 @@ def test_no_leakage_meets_a_budget_of_zero():
 @pytest.mark.parametrize("nats", [400.0, 1000.0, 1e308])
 def test_a_huge_finite_bound_is_never_exceeded_by_finite_lifts(make, nats):
     joint = JointDistribution.from_matrix([[0.2, 0.3], [0.3, 0.2]])
-    assert (make(nats, nats).excess(joint) <= 0).all()
+    assert (make(lower=nats, upper=nats).excess(joint) <= 0).all()
 
 
 def test_shares_of_an_ldp_budget_add_up():
@@ -118,9 +119,9 @@ NONSENSE = [-1, -1e-300, float("nan"), -np.inf, "1", None, True, np.True_, [1.0]
 def test_bounds_that_are_not_numbers_of_nats_are_refused(bad):
     for make in TWO_SIDED:
         with pytest.raises(InvalidBudget):
-            make(bad, 1.0)
+            make(lower=bad, upper=1.0)
         with pytest.raises(InvalidBudget):
-            make(1.0, bad)
+            make(lower=1.0, upper=bad)
     for make in (LDPBudget, LiftBudget.symmetric):
         with pytest.raises(InvalidBudget):
             make(bad)
@@ -141,12 +142,21 @@ def test_shares_outside_zero_to_one_are_refused(share):
 @pytest.mark.parametrize("alpha", [1, 0.5, 0, -2, float("nan"), "2", True, None])
 def test_alpha_lift_orders_must_exceed_one(alpha):
     with pytest.raises(InvalidBudget):
-        AlphaLiftBudget(alpha, 1.0, 1.0)
+        AlphaLiftBudget(alpha, lower=1.0, upper=1.0)
+
+
+@pytest.mark.parametrize("kind", [LiftBudget, L1LiftBudget, Chi2LiftBudget])
+def test_lower_and_upper_go_by_name_alone_and_lower_stands_first(kind):
+    for nameless in (lambda: kind(1.0, 0.5), lambda: kind(1.0, upper=0.5), lambda: AlphaLiftBudget(2, 1.0, 0.5)):
+        with pytest.raises(TypeError, match="positional argument"):
+            nameless()
+    assert repr(kind(upper=0.5, lower=1.0)) == f"{kind.__name__}(lower=1.0, upper=0.5)"
+    assert repr(AlphaLiftBudget(2, upper=0.5, lower=1.0)) == "AlphaLiftBudget(alpha=2, lower=1.0, upper=0.5)"
 
 
 def test_a_message_names_the_budget_and_the_parameter():
     with pytest.raises(InvalidBudget, match=r"Chi2LiftBudget: upper must be a number >= 0 .*got -1"):
-        Chi2LiftBudget(1.0, -1)
+        Chi2LiftBudget(lower=1.0, upper=-1)
 
 
 @given(strategies.budgets())

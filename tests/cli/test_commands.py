@@ -33,8 +33,8 @@ sensitive = ["illness"]
 public = ["town", "floor"]
 drop = ["age", "name"]
 [budget]
-upper = 0.5
 lower = 1.5
+upper = 0.5
 """
 SETTINGS = ["-s", "illness", "-x", "town", "-x", "floor", "-e", "0.5:1.5"]
 

@@ -21,7 +21,12 @@ from sanitize.mechanisms import best_subset_merging
 from sanitize.mechanisms._merging.robust_risks import RobustRiskOfSets
 from sanitize.transformers import OptimalRandomResponse, RandomizedResponse, SubsetMerging, Watchdog
 
-BUDGETS = [sz.LiftBudget(1.0, 1.0), sz.LiftBudget(1.3, 0.7), sz.LDPBudget(1.5), sz.LiftBudget(np.inf, 0.5)]
+BUDGETS = [
+    sz.LiftBudget.symmetric(1.0),
+    sz.LiftBudget(lower=1.3, upper=0.7),
+    sz.LDPBudget(1.5),
+    sz.LiftBudget(lower=np.inf, upper=0.5),
+]
 MECHANISMS = {
     "watchdog": sz.watchdog,
     "subset merging": sz.subset_merging,
@@ -243,7 +248,7 @@ def test_large_groups_are_held_by_the_distance_and_not_by_their_letters():
     assert_allclose(laws.released(merge)[1][:, 0] - laws.center[:, :9].sum(axis=1), laws.distance, atol=1e-12)
     assert (laws.distance < letters).all()
     column = np.concatenate([laws.center, laws.upper - laws.center, laws.center - laws.lower])[:, :9].sum(axis=1)
-    risks = RobustRiskOfSets.of(laws, sz.LiftBudget(1, 1))
+    risks = RobustRiskOfSets.of(laws, sz.LiftBudget(lower=1, upper=1))
     assert_allclose(risks._bounds(column[:, None])[1][:, 0], laws.released(merge)[1][:, 0], atol=1e-12)
 
 
@@ -252,7 +257,7 @@ def test_a_constant_channel_tells_nothing_under_any_law():
     worst = laws.worst_case(sz.Channel.from_matrix(np.tile([0.3, 0.7], (3, 1))))
     assert_allclose(worst.most_lift, 1, atol=1e-12)
     assert_allclose(worst.least_lift, 1, atol=1e-12)
-    assert (worst.excess(sz.LiftBudget(0, 0)) <= 0).all()
+    assert (worst.excess(sz.LiftBudget(lower=0, upper=0)) <= 0).all()
 
 
 def test_the_worst_case_shrinks_with_more_rows_to_the_frequencies():
@@ -306,7 +311,7 @@ def test_a_plain_design_is_caught_by_the_same_check():
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_many_rows_bring_back_the_plain_utility(name):
     joint = counted(np.random.default_rng(5).integers(1, 400, (3, 6)) * 10**9)
-    budget = sz.LiftBudget(0.6, 0.4)
+    budget = sz.LiftBudget(lower=0.6, upper=0.4)
     plain, robust = (MECHANISMS[name](joint, budget, **options) for options in ({}, {"confidence": 0.95}))
     assert sz.normalized_utility(joint, robust) == pytest.approx(sz.normalized_utility(joint, plain), abs=2e-3)
 
@@ -315,7 +320,7 @@ def test_better_mechanisms_keep_more_under_confidence():
     joint = counted(np.random.default_rng(6).multinomial(10**5, np.random.default_rng(7).dirichlet(np.full(60, 3.0)))
                     .reshape(5, 12))  # fmt: skip
     kept = [
-        sz.normalized_utility(joint, MECHANISMS[name](joint, sz.LiftBudget(0.6, 0.6), confidence=0.95))
+        sz.normalized_utility(joint, MECHANISMS[name](joint, sz.LiftBudget(lower=0.6, upper=0.6), confidence=0.95))
         for name in ("watchdog", "subset merging", "best subset merging", "optimal random response")
     ]
     assert np.all(np.diff(kept) >= -1e-9)
@@ -326,15 +331,15 @@ def test_other_budgets_are_refused_with_confidence():
     joint = counted([[5, 3], [2, 6]])
     for mechanism in (sz.watchdog, sz.subset_merging):
         with pytest.raises(InvalidBudget, match="lifts and their ratio"):
-            mechanism(joint, sz.Chi2LiftBudget(1.0, 1.0), confidence=0.95)
+            mechanism(joint, sz.Chi2LiftBudget(lower=1.0, upper=1.0), confidence=0.95)
     with pytest.raises(InvalidBudget, match="lifts and their ratio"):
-        sz.LeakageReport.measure(joint, sz.Channel.identity(2), sz.L1LiftBudget(1, 1), confidence=0.95)
+        sz.LeakageReport.measure(joint, sz.Channel.identity(2), sz.L1LiftBudget(lower=1, upper=1), confidence=0.95)
 
 
 def test_violations_under_the_true_law_are_rare_with_confidence_and_common_without():
     """15 tables of 2,000 rows: a valid 90 % design breaks its budget in more than 7 with probability below 1e-4."""
     rng = np.random.default_rng(8)
-    budget = sz.LiftBudget(0.7, 0.7)
+    budget = sz.LiftBudget(lower=0.7, upper=0.7)
     broken = np.zeros(2)
     for _ in range(15):
         law = sz.JointDistribution.from_matrix(rng.dirichlet(np.full(18, 3.0)).reshape(3, 6))

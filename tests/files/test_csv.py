@@ -56,7 +56,7 @@ def titanic(tmp_path) -> Path:
 
 
 def sailors(**settings) -> SubsetMerging:
-    return SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"], **settings)
+    return SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"], **settings)
 
 
 # --------------------------------------------------------------------------------------------- the dialect
@@ -443,7 +443,7 @@ def test_folders_name_columns_that_are_sensitive_public_or_dropped(hive, tmp_pat
     frame["class"] += " x"
     frame.to_parquet(tmp_path / "flat.parquet")
     for s, x in (("survived", ["class", "sex"]), ("sex", ["class"]), ("survived", ["age"]), ("class", ["sex", "age"])):
-        sanitizer = lambda: SubsetMerging(sz.LiftBudget(float("inf"), 3.0), sensitive=s, public=x)  # noqa: E731, B023
+        sanitizer = lambda: SubsetMerging(sz.LiftBudget(lower=float("inf"), upper=3.0), sensitive=s, public=x)  # noqa: E731, B023
         report = privatize_parquet(hive, tmp_path / "out", sanitizer(), force=True)
         flat = privatize_parquet(tmp_path / "flat.parquet", tmp_path / "one.parquet", sanitizer(), force=True)
         assert report.summary == flat.summary
@@ -505,7 +505,7 @@ def test_workers_release_folders_that_name_columns_as_one_machine_does(rows, hiv
     workers = pytest.importorskip("sanitize.dask", reason="Dask is not installed")
     made = []
     for name, release in (("alone", privatize_parquet), ("dask", workers.privatize_parquet)):
-        sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+        sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
         release(hive, tmp_path / name, sanitizer, key=KEY, rows=rows)
         parts = [pq.ParquetFile(part).read() for part in sorted((tmp_path / name).iterdir())]
         made.append(pa.concat_tables(parts).to_pylist())

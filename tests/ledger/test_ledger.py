@@ -41,7 +41,7 @@ from sanitize.transformers import (
     Watchdog,
 )
 
-WIDE = sz.LiftBudget(math.inf, math.inf)
+WIDE = sz.LiftBudget(lower=math.inf, upper=math.inf)
 KEY = bytes(range(32))
 
 
@@ -63,7 +63,7 @@ def respond(public="a", eps: float = 0.5, **settings):
 
 
 def merge(public, budget=None, **settings):
-    budget = sz.LiftBudget(math.inf, 0.6) if budget is None else budget
+    budget = sz.LiftBudget(lower=math.inf, upper=0.6) if budget is None else budget
     return SubsetMerging(budget, sensitive="s", public=public, **settings).fit(table())
 
 
@@ -100,9 +100,9 @@ RELEASES = {
         GaussianChannel(0.1, bounds={"age": (0, 100)}, step=25, reach=1, sensitive="s", public="age").fit(table()),
     ],
     "joint": lambda: [
-        JointRelease([("p", SubsetMerging(public="a"))], sz.LiftBudget(math.inf, 0.6), sensitive="s", keep="b").fit(
-            table()
-        ),
+        JointRelease(
+            [("p", SubsetMerging(public="a"))], sz.LiftBudget(lower=math.inf, upper=0.6), sensitive="s", keep="b"
+        ).fit(table()),
         respond(),
     ],
     "pooled": lambda: [merge(["a", "b"], min_count=60), respond(["a", "b"], min_count=70)],
@@ -127,7 +127,7 @@ def test_the_figure_is_what_all_releases_tell_together(case, tmp_path):
 def test_fresh_noise_tells_more_and_the_release_that_is_too_much_is_refused(tmp_path):
     df = table()
     single = respond().report_.summary["max_log_lift"]
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(2.0, 1.9 * single))
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=2.0, upper=1.9 * single))
     assert ledger.record(df, respond()).summary["max_log_lift"] == pytest.approx(single)
     before = (tmp_path / "ledger").read_bytes()
     with pytest.raises(LedgerExceeded, match=r"together with the 1 release\(s\) recorded") as caught:
@@ -144,7 +144,7 @@ def test_fresh_noise_tells_more_and_the_release_that_is_too_much_is_refused(tmp_
 
 def test_the_same_merging_again_tells_nothing_more(tmp_path):
     df = table()
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(math.inf, 0.6))
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=0.6))
     reports = [ledger.record(df, merge(["a", "b"], release=kind)) for kind in ("label", "resample", "label")]
     for report in reports[1:]:
         assert report.summary["max_log_lift"] == pytest.approx(reports[0].summary["max_log_lift"], abs=1e-12)
@@ -174,11 +174,11 @@ def test_the_book_outlives_the_process_and_is_the_owners_alone(tmp_path):
 @pytest.mark.parametrize(
     "budget",
     [
-        sz.LiftBudget(math.inf, 0.5),
+        sz.LiftBudget(lower=math.inf, upper=0.5),
         sz.LDPBudget(0.1),
-        sz.L1LiftBudget(1.0, 0.1),
-        sz.Chi2LiftBudget(0.3, math.inf),
-        sz.AlphaLiftBudget(2.5, 1.0, 1 / 3),
+        sz.L1LiftBudget(lower=1.0, upper=0.1),
+        sz.Chi2LiftBudget(lower=0.3, upper=math.inf),
+        sz.AlphaLiftBudget(2.5, lower=1.0, upper=1 / 3),
     ],
 )
 def test_every_budget_comes_back_as_it_was(budget, tmp_path):
@@ -334,7 +334,7 @@ def test_where_the_joint_law_is_too_large_levels_of_local_privacy_add_up(tmp_pat
     for eps in epsilons:
         known = exact.record(df, respond(eps=eps))
     monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 1)
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(0.6, 0.5))
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=0.6, upper=0.5))
     for eps in epsilons:
         report = ledger.record(df, respond(eps=eps))
     # 0.3 + 0.2 nats use up the upper bound, though the exact figure is far below.
@@ -350,7 +350,7 @@ def test_where_the_joint_law_is_too_large_levels_of_local_privacy_add_up(tmp_pat
 
 def test_releases_without_a_local_level_stay_exact_beside_a_bound(tmp_path, monkeypatch):
     df = table()
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(math.inf, 1.0))
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=1.0))
     alone = ledger.record(df, merge("b", release="label")).summary["max_log_lift"]
     monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 3)  # the merged symbols pass, the response does not
     report = ledger.record(df, respond(eps=0.25))
@@ -382,8 +382,12 @@ def test_what_no_theorem_bounds_is_refused(tmp_path, monkeypatch):
     df = table()
     monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 1)
     for name, budget, sanitizer in (
-        ("averages", sz.Chi2LiftBudget(9.0, 9.0), respond()),
-        ("no level", sz.LiftBudget(math.inf, 9.0), OptimalRandomResponse(0.4, sensitive="s", public="a").fit(df)),
+        ("averages", sz.Chi2LiftBudget(lower=9.0, upper=9.0), respond()),
+        (
+            "no level",
+            sz.LiftBudget(lower=math.inf, upper=9.0),
+            OptimalRandomResponse(0.4, sensitive="s", public="a").fit(df),
+        ),
     ):
         ledger = sz.Ledger(tmp_path / name, budget)
         level = _ledger_law._Run.of(1, _ledger_law.Entry.of(sanitizer._release, None)).level
@@ -418,7 +422,7 @@ except sz.errors.LedgerExceeded:
 def test_processes_cannot_both_spend_the_same_remainder(tmp_path):
     single = respond().report_.summary["max_log_lift"]
     table().to_parquet(tmp_path / "raw.parquet")
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(9.0, 1.5 * single))
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=9.0, upper=1.5 * single))
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", f"import sanitize.parquet, sanitize.errors\n{RECORD}", tmp_path, str(number)],
@@ -439,7 +443,7 @@ def test_processes_cannot_both_spend_the_same_remainder(tmp_path):
 def test_whoever_measured_an_older_book_measures_again(tmp_path, monkeypatch):
     df = table()
     single = respond().report_.summary["max_log_lift"]
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(9.0, 1.5 * single))
+    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=9.0, upper=1.5 * single))
     together, calls = _ledger.together, []
 
     def slow(*given):
@@ -494,7 +498,7 @@ def test_file_releases_are_recorded_and_refused_before_anything_is_written(tmp_p
         table().to_parquet(source)
     book = tmp_path / "ledger"
     single = respond().report_.summary["max_log_lift"]
-    ledger = sz.Ledger(book, sz.LiftBudget(9.0, 1.5 * single))
+    ledger = sz.Ledger(book, sz.LiftBudget(lower=9.0, upper=1.5 * single))
     fresh = RandomizedResponse(0.5, sensitive="s", public="a")
     report = sz.privatize_parquet(source, tmp_path / "first", fresh, ledger=book)
     assert report.ok

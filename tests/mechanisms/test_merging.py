@@ -96,7 +96,7 @@ def test_every_released_symbol_is_within_the_budget(mechanism, joint, case):
 def test_a_budget_of_zero_leaks_nothing_and_an_infinite_one_changes_nothing(mechanism, joint):
     nothing = joint.release(mechanism(joint, 0.0))
     assert sz.max_information(nothing) <= MET
-    everything = mechanism(joint, LiftBudget(np.inf, np.inf))
+    everything = mechanism(joint, LiftBudget(lower=np.inf, upper=np.inf))
     assert partition(everything) == {frozenset({x}) for x in range(len(joint.p_x))}
     assert sz.normalized_utility(joint, everything) == 1
 

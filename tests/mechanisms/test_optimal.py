@@ -215,7 +215,7 @@ def wide_instances(n, seed):
     for i in range(n):
         n_x, n_s = int(rng.integers(12, 40)), int(rng.integers(3, 6))
         joint = uniform_law(n_x, n_s, rng, zeros=rng.choice([0, 0.3]))
-        yield joint, (LDPBudget(2.5), LiftBudget(math.inf, 0.9), LiftBudget.from_ldp(2.5))[i % 3]
+        yield joint, (LDPBudget(2.5), LiftBudget(lower=math.inf, upper=0.9), LiftBudget.from_ldp(2.5))[i % 3]
 
 
 def in_order(points):
@@ -343,8 +343,9 @@ def test_repaired_prices_bound_the_optimum_at_any_time():
 
 
 EXTREME = [
-    LiftBudget(0, 0), LiftBudget(1e-6, 1e-6), LiftBudget(50, 50), LiftBudget(50, 1e-3), LiftBudget(12, 0.5),
-    LiftBudget(math.inf, 0.1), LiftBudget(0.5, math.inf), LiftBudget(math.inf, math.inf), LiftBudget(30, math.inf),
+    LiftBudget.symmetric(0), LiftBudget.symmetric(1e-6), LiftBudget.symmetric(50), LiftBudget.symmetric(math.inf),
+    LiftBudget(lower=50, upper=1e-3), LiftBudget(lower=12, upper=0.5), LiftBudget(lower=math.inf, upper=0.1),
+    LiftBudget(lower=0.5, upper=math.inf), LiftBudget(lower=30, upper=math.inf),
     LDPBudget(0), LDPBudget(1e-6), LDPBudget(1), LDPBudget(20), LDPBudget(50), LDPBudget(math.inf),
 ]  # fmt: skip
 
@@ -379,7 +380,9 @@ def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind)
         else:
             cells[0] *= 1e-9
         joint = JointDistribution.from_matrix(cells / cells.sum())
-        budget = rng.choice(np.array([LiftBudget(1000, 0), LiftBudget(0, 1), LiftBudget(0.5, 1), LDPBudget(1)]))
+        bounds = [(1000, 0), (0, 1), (0.5, 1)]
+        budgets = [*(LiftBudget(lower=lower, upper=upper) for lower, upper in bounds), LDPBudget(1)]
+        budget = rng.choice(np.array(budgets))
         response = solve_optimal_random_response(joint, budget)
         assert budget.excess(joint.release(response.channel)).max() <= 1e-9
         assert response.utility <= response.bound <= entr(joint.p_x).sum() + 1e-12
@@ -500,7 +503,7 @@ def test_gap_and_time_limit_must_be_positive_numbers(mechanism, name, value):
 
 
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, solve_optimal_random_response])
-@pytest.mark.parametrize("budget", [None, -1, math.nan, "1", Chi2LiftBudget(1, 1)])
+@pytest.mark.parametrize("budget", [None, -1, math.nan, "1", Chi2LiftBudget(lower=1, upper=1)])
 def test_budgets_of_other_kinds_are_refused(mechanism, budget):
     joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
     with pytest.raises(InvalidBudget):

@@ -21,8 +21,9 @@ from sanitize.mechanisms._merging import partition_search as _partition_search
 from sanitize.mechanisms._merging.best_partition import best_subset_merging
 
 BUDGETS = [
-    LiftBudget(0, 0), LiftBudget.symmetric(0.4), LiftBudget(math.inf, 0.2), LiftBudget(50, 1e-6), LDPBudget(0.8),
-    LDPBudget(math.inf), L1LiftBudget(0.5, 0.3), Chi2LiftBudget(0.5, 0.3), AlphaLiftBudget(2, 0.4, 0.2),
+    LiftBudget.symmetric(0), LiftBudget.symmetric(0.4), LiftBudget(lower=math.inf, upper=0.2),
+    LiftBudget(lower=50, upper=1e-6), LDPBudget(0.8), LDPBudget(math.inf), L1LiftBudget(lower=0.5, upper=0.3),
+    Chi2LiftBudget(lower=0.5, upper=0.3), AlphaLiftBudget(2, lower=0.4, upper=0.2),
 ]  # fmt: skip
 
 

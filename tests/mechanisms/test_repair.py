@@ -38,7 +38,9 @@ def pairs(over, share_over, n_pairs=N_PAIRS):
     return joint, columns, mass
 
 
-@pytest.mark.parametrize("budget", [LiftBudget(-math.log(0.8), math.log(1.2)), LDPBudget(math.log(1.5))], ids=str)
+@pytest.mark.parametrize(
+    "budget", [LiftBudget(lower=-math.log(0.8), upper=math.log(1.2)), LDPBudget(math.log(1.5))], ids=str
+)
 @pytest.mark.parametrize(("share_over", "over"), [(0.01, 1e-11), (0.01, 1e-8), (0.3, 1e-8), (1.0, 1e-11)])
 def test_columns_over_their_budget_are_repaired_and_stay_sparse(budget, share_over, over):
     joint, columns, weights = pairs(over, share_over)
@@ -65,7 +67,7 @@ def test_columns_over_their_budget_are_repaired_and_stay_sparse(budget, share_ov
 
 def test_without_repair_the_columns_would_be_over(monkeypatch):
     joint, columns, weights = pairs(1e-11, 0.3, n_pairs=40)
-    budget = LiftBudget(-math.log(0.8), math.log(1.2))
+    budget = LiftBudget(lower=-math.log(0.8), upper=math.log(1.2))
     assert budget.excess(joint.release(_response_channel._build(joint, sparse.csc_array(columns * weights)))).max() > 0
     monkeypatch.setattr(_response_channel, "_LARGEST_SHARE", 1e-14)
     assert response_channel(joint, budget, columns, weights).n_outputs < len(weights), "hopeless symbols are merged"
@@ -77,7 +79,7 @@ def test_a_thousand_symbols_beside_a_bound_that_rounding_reaches(mechanism):
     rng = np.random.default_rng(2)
     cells = rng.random((3, 1001)) * (rng.random((3, 1001)) > 0.02)
     joint = JointDistribution.from_matrix(cells / cells.sum())
-    budget = LiftBudget(12, 0.9)
+    budget = LiftBudget(lower=12, upper=0.9)
     channel = mechanism(joint, budget, gap=1e-4, time_limit=3)
     assert budget.excess(joint.release(channel)).max() <= WITHIN
     assert sum(len(stage.indices) for stage in channel.stages) < 10_000

@@ -17,7 +17,8 @@ from sanitize.mechanisms._random_response.optimal import solve_optimal_random_re
 from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 
 BUDGETS = [
-    LiftBudget(0, 0), LiftBudget(1e-3, 1e-3), LiftBudget(0.3, 0.6), LiftBudget(math.inf, 0.2),
+    LiftBudget.symmetric(0), LiftBudget.symmetric(1e-3),
+    LiftBudget(lower=0.3, upper=0.6), LiftBudget(lower=math.inf, upper=0.2),
     LDPBudget(0), LDPBudget(0.1), LDPBudget(2),
 ]  # fmt: skip
 

@@ -1080,7 +1080,7 @@ if step == "make":
             columns = [s, names.take(pa.array(x)), pa.array(x % 5), names.take(pa.array(x[::-1]))]
             writer.write_table(pa.table(columns, schema=schema))
 else:
-    sanitizer = SubsetMerging(sz.LiftBudget(2.0, 0.4), sensitive="s", public=["x", "floor"])
+    sanitizer = SubsetMerging(sz.LiftBudget(lower=2.0, upper=0.4), sensitive="s", public=["x", "floor"])
     privatize_parquet(source, target, sanitizer, rows=rows)
     assert pq.read_metadata(target).num_rows == 8 << 18
     with open("/proc/self/status") as status:

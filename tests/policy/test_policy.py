@@ -31,8 +31,8 @@ sensitive = ["illness"]
 public = ["town", "floor"]
 drop = ["name", "age"]
 [budget]
-upper = 0.5
 lower = 1.5
+upper = 0.5
 """
 
 FULL = """
@@ -69,8 +69,8 @@ keep = ["year"]
 [budget]
 notion = "alpha"
 alpha = 2
-upper = 0.5
 lower = inf
+upper = 0.5
 [[channel]]
 name = "home"
 public = ["town", "floor"]
@@ -144,7 +144,7 @@ INVALID = {
         edited(SMALL, "drop", "dorp"),
         "columns.dorp is not a key of a policy; did you mean 'drop'",
     ),
-    "unknown key far off": (edited(SMALL, "lower = 1.5", "lower = 1\nzzz = 3"), "known keys are notion, upper, lower"),
+    "unknown key far off": (edited(SMALL, "lower = 1.5", "lower = 1\nzzz = 3"), "known keys are notion, lower, upper"),
     "no sensitive": (edited(SMALL, '["illness"]', "[]"), "columns.sensitive is empty; name at least one column"),
     "no public": (edited(SMALL, 'public = ["town", "floor"]', ""), "columns.public is missing"),
     "column as text": (edited(SMALL, '["illness"]', '"illness"'), "must be an array of column names, got text"),
@@ -159,7 +159,7 @@ INVALID = {
     "boolean": (edited(SMALL, "0.5", "true"), "budget.upper must be a number >= 0, got a boolean"),
     "notion unknown": (edited(SMALL, "upper", 'notion = "lifts"\nupper'), "did you mean 'lift'?"),
     "ldp with upper": (edited(SMALL, "upper", 'notion = "ldp"\nupper'), "budget.epsilon is missing"),
-    "ldp with both": (edited(SMALL, "upper", 'notion = "ldp"\nepsilon = 1\nupper'), "budget.upper is not a key"),
+    "ldp with both": (edited(SMALL, "upper", 'notion = "ldp"\nepsilon = 1\nupper'), "budget.lower is not a key"),
     "alpha of one": (edited(SEVERAL, "alpha = 2", "alpha = 1"), "budget.alpha must be a number > 1, got 1"),
     "capacity of zero": (edited(EXPONENTIAL, "0.5", "0"), "budget.nats must be a number > 0, got 0"),
     "mechanism unknown": (

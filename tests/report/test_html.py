@@ -23,7 +23,9 @@ INK = {0: "on-pale", 1: "on-pale", 2: "on-pale", 3: "on-mid", 4: "on-full"}
 
 
 def with_curve(report: Any) -> Any:
-    return report.with_curve(sz.curve.tradeoff_curve(report._before, sz.watchdog, [0, 0.5, 1, sz.LiftBudget(2, 1)]))
+    return report.with_curve(
+        sz.curve.tradeoff_curve(report._before, sz.watchdog, [0, 0.5, 1, sz.LiftBudget(lower=2, upper=1)])
+    )
 
 
 def palettes() -> dict[str, dict[str, str]]:
@@ -216,6 +218,6 @@ def test_figures_beyond_what_is_allowed_stand_out():
 
 
 def test_a_law_that_tells_nothing_has_a_page_too():
-    page = measured(np.full((2, 2), 0.25), budget=sz.LiftBudget(0, 0)).to_html()
+    page = measured(np.full((2, 2), 0.25), budget=sz.LiftBudget(lower=0, upper=0)).to_html()
     assert "±0 nats" in page
     assert "nan" not in page

@@ -150,10 +150,10 @@ def test_plain_words_translate_the_extremes_of_the_log_lift() -> None:
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_verdict_is_the_first_thing_said(audience: str) -> None:
     cases = {
-        "WITHIN BUDGET": measured(budget=sz.LiftBudget(1, 0.5)),
-        "OVER BUDGET: nothing may be released": measured(budget=sz.LiftBudget(0.9, 0.5)),
+        "WITHIN BUDGET": measured(budget=sz.LiftBudget(lower=1, upper=0.5)),
+        "OVER BUDGET: nothing may be released": measured(budget=sz.LiftBudget(lower=0.9, upper=0.5)),
         "AUDIT: no budget given": measured(),
-        "REFUSED: a sensitive column is kept": measured(budget=sz.LiftBudget(1, 0.5), kept=("s",)),
+        "REFUSED: a sensitive column is kept": measured(budget=sz.LiftBudget(lower=1, upper=0.5), kept=("s",)),
     }
     for words, report in cases.items():
         assert report.to_text(audience=audience).splitlines()[0] == f"{words} | none, resample"
@@ -199,7 +199,7 @@ def test_witness_of_a_refusal_is_the_pair_that_is_most_over(budget: Any, witness
         assert over.max() == pytest.approx(caught.value.excess)
 
 
-@pytest.mark.parametrize("budget", [sz.LiftBudget(0.01, 0.01), sz.L1LiftBudget(0.01, 0.01)])
+@pytest.mark.parametrize("budget", [sz.LiftBudget(lower=0.01, upper=0.01), sz.L1LiftBudget(lower=0.01, upper=0.01)])
 def test_refusal_carries_the_witness_but_does_not_print_it(budget: Any) -> None:
     report = dataclasses.replace(secretive(), budget=budget)
     with pytest.raises(BudgetExceeded) as caught:
@@ -210,7 +210,7 @@ def test_refusal_carries_the_witness_but_does_not_print_it(budget: Any) -> None:
     assert SENSITIVE_CANARY not in repr(report)
 
 
-@pytest.mark.parametrize("budget", [None, sz.LiftBudget(9, 9)])
+@pytest.mark.parametrize("budget", [None, sz.LiftBudget(lower=9, upper=9)])
 def test_kept_sensitive_column_is_refused_whatever_the_figures_are(budget: Any) -> None:
     report = measured(budget=budget, kept=("age", "s"))
     assert not report.ok
@@ -222,12 +222,12 @@ def test_kept_sensitive_column_is_refused_whatever_the_figures_are(budget: Any) 
 
 
 def test_a_report_that_is_ok_passes_itself_on() -> None:
-    report = measured(budget=sz.LiftBudget(1, 0.5))
+    report = measured(budget=sz.LiftBudget(lower=1, upper=0.5))
     assert report.require() is report
 
 
 def test_report_is_frozen_and_so_is_the_array_its_verdict_is_read_from() -> None:
-    report = measured(budget=sz.LiftBudget(0.1, 0.1))
+    report = measured(budget=sz.LiftBudget(lower=0.1, upper=0.1))
     with pytest.raises(dataclasses.FrozenInstanceError):
         report.budget = None
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -343,7 +343,9 @@ def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str
     )
     facts = ReleaseFacts(kept=tuple(groups[2]), warnings=(HOSTILE[kind],))
     channel = sz.Channel.identity(2, joint.public)
-    report = LeakageReport.measure(joint, channel, sz.AlphaLiftBudget(1.2345, 0.123456, 0.654321), facts=facts)
+    report = LeakageReport.measure(
+        joint, channel, sz.AlphaLiftBudget(1.2345, lower=0.123456, upper=0.654321), facts=facts
+    )
     text = report.to_text(audience=audience)
     assert len(text.split("\n")) <= {"public": 24, "internal": 40}[audience]
     assert max(map(text_view.cells, text.split("\n"))) <= 80
@@ -456,7 +458,7 @@ def test_a_side_without_a_bound_is_left_out_of_the_words(kind: str) -> None:
             assert "no limit" not in words
     assert "e+" not in budget_words(sz.LiftBudget(lower=1, upper=2))
     assert budget_words(sz.LiftBudget(lower=1, upper=1e6)).endswith("more than inf times as likely")
-    assert "between 0 and 0 nats" in budget_words(sz.LiftBudget(0, 0))
+    assert "between 0 and 0 nats" in budget_words(sz.LiftBudget(lower=0, upper=0))
 
 
 def test_without_a_budget_the_report_only_measures() -> None:

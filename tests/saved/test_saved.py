@@ -93,9 +93,9 @@ EVERY = [
     SubsetMerging(BUDGET, sensitive="s", public=["x"], release="label"),
     SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": 3}),
     Watchdog(sz.LDPBudget(2.0), sensitive=["s"], public="x"),
-    Watchdog(sz.L1LiftBudget(3.0, 1.0), sensitive="s", public="x"),
-    Watchdog(sz.Chi2LiftBudget(math.inf, 1.0), sensitive="s", public="x"),
-    Watchdog(sz.AlphaLiftBudget(2.0, math.inf, 1.0), sensitive="s", public="x"),
+    Watchdog(sz.L1LiftBudget(lower=3.0, upper=1.0), sensitive="s", public="x"),
+    Watchdog(sz.Chi2LiftBudget(lower=math.inf, upper=1.0), sensitive="s", public="x"),
+    Watchdog(sz.AlphaLiftBudget(2.0, lower=math.inf, upper=1.0), sensitive="s", public="x"),
     RandomizedResponse(1.0, public=["x"]),
     RandomizedResponse(1.0, sensitive="s", public=["x"], min_count=400),
     OptimalRandomResponse(1.0, sensitive="s", public=["x"]),
@@ -192,7 +192,7 @@ def with_bins_of_its_own() -> SubsetMerging:
         (SubsetMerging(1.0, sensitive="s", public="x"), InvalidParameter, "not fitted yet"),
         (fitted(keep_sensitive=True), InvalidParameter, "keep_sensitive=True"),
         (
-            SubsetMerging(OwnBudget(math.inf, 1.5), sensitive="s", public="x").fit(table()),
+            SubsetMerging(OwnBudget(lower=math.inf, upper=1.5), sensitive="s", public="x").fit(table()),
             InvalidParameter,
             "OwnBudget",
         ),
@@ -246,7 +246,7 @@ def joint() -> JointRelease:
         ("x", SubsetMerging(BUDGET, public="x", release="label")),
         ("age", GaussianChannel(0.2, public="age", bounds=(0, 100), points=4)),
     ]
-    return JointRelease(parts, sz.LiftBudget(math.inf, 2.0), sensitive="s").fit(table())
+    return JointRelease(parts, sz.LiftBudget(lower=math.inf, upper=2.0), sensitive="s").fit(table())
 
 
 @pytest.mark.parametrize("sanitizer", [fitted, joint])
@@ -394,7 +394,9 @@ def test_unseen_symbols_are_refused_by_columns_and_number_of_rows(saved, tmp_pat
 def test_order_that_tells_is_not_kept(saved, tmp_path):
     frame = table(5000, seed=4).to_pandas().sort_values("s")
     frame.to_parquet(tmp_path / "new.parquet")
-    tight = SavedRelease.of(SubsetMerging(sz.LiftBudget(math.inf, 0.5), sensitive="s", public="x").fit(table()))
+    tight = SavedRelease.of(
+        SubsetMerging(sz.LiftBudget(lower=math.inf, upper=0.5), sensitive="s", public="x").fit(table())
+    )
     with pytest.raises(RowOrderLeak):
         privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", tight, rows="keep")
     assert os.listdir(tmp_path) == ["new.parquet"]

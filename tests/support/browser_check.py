@@ -94,7 +94,9 @@ def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
         1000,
     )
     facts = ReleaseFacts(mechanism=name, release=name, seeded=True, n_unseen=3, warnings=(name,), kept=(name,))
-    report = sz.LeakageReport.measure(joint, sz.Channel.identity(n_x, joint.public), sz.LiftBudget(9, 9), facts=facts)
+    report = sz.LeakageReport.measure(
+        joint, sz.Channel.identity(n_x, joint.public), sz.LiftBudget.symmetric(9), facts=facts
+    )
     section = Section(name, name, name, (name, name), ((name, name), (name, 1 / 3)), public=True)
     return report.with_section(section).with_curve(sz.curve.tradeoff_curve(joint, sz.watchdog, [0, 1]))
 

@@ -30,7 +30,7 @@ REPEATS = (10, 1, 13)  # 24 in all, in files of unequal size: more rows than one
 def merging(upper: float = 0.5, **settings: Any) -> SubsetMerging:
     """A sanitizer whose output has text columns and a number drawn inside its bin."""
     settings = {"public": ["education", "occupation", "age"], "bins": {"age": [0, 25, 40, 60, 100]}, **settings}
-    return SubsetMerging(sz.LiftBudget(math.inf, upper), sensitive="income", **settings)
+    return SubsetMerging(sz.LiftBudget(lower=math.inf, upper=upper), sensitive="income", **settings)
 
 
 def make_source(folder: Path) -> Path:
@@ -76,13 +76,15 @@ def assert_same(target: Path, sanitizer: SubsetMerging, single: Single) -> None:
     assert rows_of(target).equals(single.rows)
 
 
-WIDE = sz.LiftBudget(math.inf, math.inf)
+WIDE = sz.LiftBudget(lower=math.inf, upper=math.inf)
 
 
 def two_ledgers(folder: Path, source: Path) -> tuple[Path, Path]:
     """A ledger with one release of the source, and a copy of it: their digests have the same salt."""
     ledger, copy = folder / "alone.ledger", folder / "engine.ledger"
-    first = SubsetMerging(sz.LiftBudget(math.inf, 0.3), sensitive="income", public="education", release="label")
+    first = SubsetMerging(
+        sz.LiftBudget(lower=math.inf, upper=0.3), sensitive="income", public="education", release="label"
+    )
     sz.parquet.plan_parquet(source, first)
     sz.Ledger(ledger, WIDE).record(source, first)
     shutil.copy(ledger, copy)

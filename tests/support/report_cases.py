@@ -72,7 +72,7 @@ def secretive() -> LeakageReport:
         warnings=(f"{n} of 40 cells are empty", f"{PUBLIC_CANARY} is rare"),
         kept=("age",),
     )
-    return LeakageReport.measure(joint, sz.Channel.identity(2, joint.public), sz.LiftBudget(9, 9), facts=facts)
+    return LeakageReport.measure(joint, sz.Channel.identity(2, joint.public), sz.LiftBudget.symmetric(9), facts=facts)
 
 
 class Page(HTMLParser):

@@ -70,7 +70,7 @@ def table(n: int = 1500, seed: int = 0) -> pd.DataFrame:
 
 
 def joint_release(parts, budget=None, **settings) -> JointRelease:
-    budget = sz.LiftBudget(1.2, 0.8) if budget is None else budget
+    budget = sz.LiftBudget(lower=1.2, upper=0.8) if budget is None else budget
     settings = {"sensitive": ["ill", "rich"], "keep": ["k", "day"], "random_state": 0, **settings}
     return JointRelease(parts, budget, **settings)
 
@@ -148,7 +148,7 @@ def figures_of(law: dict[tuple, Fraction]) -> dict[str, float]:
 @pytest.mark.parametrize("case", PARTS)
 def test_report_is_the_brute_force_contraction_of_the_table_with_every_channel(case):
     df, parts = table(), PARTS[case]
-    sanitizer = joint_release(parts, sz.LiftBudget(math.inf, 0.8)).fit(df)
+    sanitizer = joint_release(parts, sz.LiftBudget(lower=math.inf, upper=0.8)).fit(df)
     expected = figures_of(exact_law(df, ["ill", "rich"], ["k", "day"], parts, sanitizer.channels_))
     found = sanitizer.report_.summary
     for name in ("max_log_lift", "min_log_lift", "mutual_information"):
@@ -160,7 +160,7 @@ def test_report_is_the_brute_force_contraction_of_the_table_with_every_channel(c
 def test_report_agrees_with_joint_release_of_separate_channels():
     df = table()
     parts = [("p", SubsetMerging(0.7, public="a")), ("q", OptimalRandomResponse(0.4, public="c"))]
-    sanitizer = joint_release(parts, sz.LiftBudget(3.0, 3.0), keep="k").fit(df)
+    sanitizer = joint_release(parts, sz.LiftBudget(lower=3.0, upper=3.0), keep="k").fit(df)
     law = sz.JointDistribution.from_frame(df, ["ill", "rich"], ["a", "c", "k"])
     after = sz.accounting.joint_release(law, [*sanitizer.channels_.values(), np.eye(2)])
     found = sanitizer.report_.summary
@@ -179,7 +179,7 @@ def test_report_agrees_with_joint_release_of_separate_channels():
 
 @pytest.mark.parametrize("case", ["response", "optimal", "capacity", "pooled"])
 def test_the_information_kept_is_the_same_without_a_dense_matrix(case, monkeypatch):
-    sanitizer = joint_release(PARTS[case], sz.LiftBudget(math.inf, 0.8)).fit(table())
+    sanitizer = joint_release(PARTS[case], sz.LiftBudget(lower=math.inf, upper=0.8)).fit(table())
     known = sanitizer.report_.summary["utility"]
     monkeypatch.setattr("sanitize.channel._reduced._DENSE_CELLS", 0)
     assert sz.measures.utility(sanitizer._joint, sanitizer.channel_) == pytest.approx(known, abs=1e-11)
@@ -250,7 +250,7 @@ def test_fitted_joint_releases_never_exceed_their_budget(df, parts, chosen, keep
         # Only what nobody may alter can be too much: kept columns and parts with budgets of their own.
         if not fixed and keep is None:
             raise
-        settled = JointRelease(fixed, sz.LiftBudget(math.inf, math.inf), sensitive="s", keep=keep).fit(df)
+        settled = JointRelease(fixed, sz.LiftBudget(lower=math.inf, upper=math.inf), sensitive="s", keep=keep).fit(df)
         assert budget.excess(settled.report_._after).max() > 1e-13
         return
     law = exact_law(df, ["s"], keep or [], parts, sanitizer.channels_) if keep else _without_keep(df, parts, sanitizer)
@@ -308,7 +308,9 @@ def test_a_part_without_a_budget_is_designed_given_the_others_whatever_the_order
 
 def test_the_sequential_design_leaves_symbols_that_meet_the_joint_budget_alone():
     df = table()
-    sanitizer = joint_release([("p", SubsetMerging(public="a")), ("q", Watchdog(public="c"))], sz.LiftBudget(9.0, 9.0))
+    sanitizer = joint_release(
+        [("p", SubsetMerging(public="a")), ("q", Watchdog(public="c"))], sz.LiftBudget(lower=9.0, upper=9.0)
+    )
     sanitizer.fit(df)
     assert [part.normalized_utility for part in sanitizer.report_.facts.parts] == pytest.approx([1.0] * 4)
     assert sanitizer.fit_transform(df).equals(df[["a", "c", "k", "day"]])
@@ -364,7 +366,7 @@ def test_the_place_of_a_drawn_symbol_is_found_by_table_and_by_search(monkeypatch
 
 def test_tuples_are_drawn_by_the_law_that_is_reported():
     df = table(400)
-    sanitizer = joint_release(PARTS["optimal"], sz.LiftBudget(math.inf, 1.0)).fit(df)
+    sanitizer = joint_release(PARTS["optimal"], sz.LiftBudget(lower=math.inf, upper=1.0)).fit(df)
     rows, n = sanitizer.channel_.matrix, 4000
     rng = np.random.default_rng(5)
     p_values = []
@@ -470,7 +472,7 @@ SAVED = {
             ("q", SubsetMerging(9.0, public="b")),
             ("r", SubsetMerging(9.0, public="c")),
         ],
-        {"budget": sz.LiftBudget(math.inf, 9.0)},
+        {"budget": sz.LiftBudget(lower=math.inf, upper=9.0)},
     ),
     "labels only": ([("p", SubsetMerging(0.4, public=["a", "b"], release="label"))], {"keep": None}),
 }
@@ -593,7 +595,7 @@ def test_bins_are_drawn_or_released_as_labels_part_by_part():
             ("p", SubsetMerging(public="age", bins={"age": [0, 50, 100]})),
             ("q", SubsetMerging(public="pay", bins={"pay": [1, 5, 9]}, release="label")),
         ],
-        sz.LiftBudget(9.0, 9.0),
+        sz.LiftBudget(lower=9.0, upper=9.0),
         keep="k",
     )
     released = sanitizer.fit_transform(df)
@@ -605,7 +607,7 @@ def test_bins_are_drawn_or_released_as_labels_part_by_part():
 def test_smoothing_of_a_part_is_its_own_and_the_verdict_is_about_the_raw_frequencies():
     df = table()
     parts = [("p", SubsetMerging(0.4, public=["a", "b"], smoothing=50.0)), ("q", Watchdog(public="c"))]
-    sanitizer = joint_release(parts, sz.LiftBudget(math.inf, 2.0)).fit(df)
+    sanitizer = joint_release(parts, sz.LiftBudget(lower=math.inf, upper=2.0)).fit(df)
     alone = SubsetMerging(0.4, sensitive=["ill", "rich"], public=["a", "b"], smoothing=50.0).fit(df)
     assert sanitizer.channels_["p"] == alone.channel_
     assert any("'p' was designed with smoothing 50" in note for note in sanitizer.report_.facts.warnings)
@@ -617,8 +619,8 @@ def test_weights_count_like_repeated_rows():
     df = table(300)
     weights = np.random.default_rng(0).integers(0, 3, len(df))
     repeated = df.loc[df.index.repeat(weights)].reset_index(drop=True)
-    one = joint_release(PARTS["merged"], sz.LiftBudget(math.inf, 1.5)).fit(df, sample_weight=weights)
-    other = joint_release(PARTS["merged"], sz.LiftBudget(math.inf, 1.5)).fit(repeated)
+    one = joint_release(PARTS["merged"], sz.LiftBudget(lower=math.inf, upper=1.5)).fit(df, sample_weight=weights)
+    other = joint_release(PARTS["merged"], sz.LiftBudget(lower=math.inf, upper=1.5)).fit(repeated)
     assert one.channel_.outputs == other.channel_.outputs
     assert one.report_.summary["max_log_lift"] == pytest.approx(other.report_.summary["max_log_lift"], abs=1e-9)
 
@@ -681,7 +683,7 @@ def test_rows_with_tuples_not_seen_at_fit_are_released_like_the_riskiest_one():
 
 
 def test_measure_judges_other_rows_under_the_joint_channel():
-    sanitizer = joint_release(PARTS["merged"], sz.LiftBudget(math.inf, 0.8)).fit(table())
+    sanitizer = joint_release(PARTS["merged"], sz.LiftBudget(lower=math.inf, upper=0.8)).fit(table())
     other = table(seed=1)
     assert sanitizer.measure(table()).summary == sanitizer.report_.summary
     assert sanitizer.measure(other).summary["max_log_lift"] != sanitizer.report_.summary["max_log_lift"]
@@ -733,7 +735,7 @@ def test_a_part_over_the_budget_of_its_own_is_refused_whatever_the_joint_one(mon
     monkeypatch.setattr(_estimators, "subset_merging", lambda joint, budget: sz.Channel.identity(len(joint.public)))
     df = table()
     with pytest.raises(BudgetExceeded) as caught:
-        joint_release([("p", SubsetMerging(0.01, public="a"))], sz.LiftBudget(math.inf, math.inf)).fit(df)
+        joint_release([("p", SubsetMerging(0.01, public="a"))], sz.LiftBudget(lower=math.inf, upper=math.inf)).fit(df)
     assert caught.value.report.public == ("a",)
 
 

@@ -136,7 +136,9 @@ HONEST = [
     ExponentialChannel(0.5, sensitive="illness", public=["town"]),
     merging(min_count=300),
     RandomizedResponse(3.0, sensitive="illness", public=["age"]),
-    SubsetMerging(sz.LiftBudget(math.inf, 0.5), sensitive=["illness", "floor"], public=["town", "age"], min_count=40),
+    SubsetMerging(
+        sz.LiftBudget(lower=math.inf, upper=0.5), sensitive=["illness", "floor"], public=["town", "age"], min_count=40
+    ),
 ]
 
 
