@@ -42,6 +42,15 @@ def bins(text: str) -> tuple[str, list[float]]:
     return column, numbers
 
 
+def nats(text: str) -> float:
+    """A number of nats; two of them are told where they belong."""
+    try:
+        return float(text)
+    except ValueError:
+        more = "; two different ones are --lower and --upper" if ":" in text else ""
+        raise argparse.ArgumentTypeError(f"takes one number of nats, got {text!r}{more}") from None
+
+
 def parser_of() -> OneLineParser:
     """The parser of the whole command."""
     parser = OneLineParser(
@@ -154,12 +163,9 @@ def _columns() -> OneLineParser:
 def _design() -> OneLineParser:
     """Settings of a design; None where they are not given, so that they can be told from a policy's."""
     group = OneLineParser(add_help=False)
-    group.add_argument(
-        "-e",
-        "--budget",
-        metavar="UPPER[:LOWER]",
-        help="largest log-lift and, after the colon, largest minus log-lift, in nats; one number sets both",
-    )
+    group.add_argument("--lower", metavar="L", type=nats, help="log-lifts of at least -L, in nats; inf for no bound")
+    group.add_argument("--upper", metavar="U", type=nats, help="log-lifts of at most U, in nats; inf for no bound")
+    group.add_argument("-e", "--eps", metavar="EPS", type=nats, help="both at once, or the level of -m, in nats")
     group.add_argument("-m", "--mechanism", choices=sorted(MECHANISMS), help="default: subset-merging")
     group.add_argument("--bins", metavar="COL=EDGES", type=bins, action="append", help="edges of a numeric column")
     group.add_argument("--min-count", metavar="N", type=int, help="pool public values in fewer rows")

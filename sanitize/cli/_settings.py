@@ -24,7 +24,9 @@ _SETTINGS = {
     "sensitive": "-s",
     "public": "-x",
     "keep": "-k",
-    "budget": "-e",
+    "eps": "-e",
+    "lower": "--lower",
+    "upper": "--upper",
     "mechanism": "-m",
     "bins": "--bins",
     "min_count": "--min-count",
@@ -41,9 +43,13 @@ def check_settings(given: argparse.Namespace) -> None:
             given.parser.error(f"{', '.join(beside)} cannot be given beside -p: the policy says it")
         return
     needed = ["sensitive", "public"] if not given.keep else ["sensitive"]
-    absent = [_SETTINGS[name] for name in (*needed, "budget") if name in given and not getattr(given, name)]
+    absent = [_SETTINGS[name] for name in needed if not getattr(given, name)]
+    if "eps" in given and (given.eps, given.lower, given.upper) == (None, None, None):
+        absent.append("--lower and --upper (or -e for both)")
     if absent:
         given.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
+    if "eps" in given:
+        _check_budget(given, given.mechanism or DEFAULT_MECHANISM)
 
 
 def policy_of(given: argparse.Namespace) -> Policy:
@@ -63,26 +69,29 @@ def policy_of(given: argparse.Namespace) -> Policy:
     return Policy(
         tuple(given.sensitive),
         (channel,) if public else (),
-        _budget(given.budget, mechanism) if "budget" in given else PolicyBudget("lift", {}),
+        _budget(given, mechanism) if "eps" in given else PolicyBudget("lift", {}),
         keep,
         rows=getattr(given, "rows", None) or "shuffle",
     )
 
 
-def _budget(text: str, mechanism: str) -> PolicyBudget:
-    """UPPER or UPPER:LOWER in nats."""
-    upper, colon, lower = text.partition(":")
-    try:
-        numbers = (float(upper), float(lower) if colon else float(upper))
-    except ValueError:
-        raise InvalidParameter(f"-e takes UPPER or UPPER:LOWER in nats, for example 0.5:1.5, got {text!r}") from None
+def _check_budget(given: argparse.Namespace, mechanism: str) -> None:
+    """Refuse a budget that is said twice, or by half, or with two sides where there is one."""
+    sides = [option for option, value in (("--lower", given.lower), ("--upper", given.upper)) if value is not None]
+    if sides and given.eps is not None:
+        given.parser.error(f"{', '.join(sides)} cannot be given beside -e, which sets both sides")
+    if len(sides) == 1:
+        given.parser.error("--lower and --upper go together: inf for no bound, or -e for the same number twice")
+    if sides and "lift" not in ALL[mechanism][1]:
+        given.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of --lower and --upper")
+
+
+def _budget(given: argparse.Namespace, mechanism: str) -> PolicyBudget:
     notions = ALL[mechanism][1]
-    if "lift" in notions:
-        return PolicyBudget("lift", {"lower": numbers[1], "upper": numbers[0]})
-    what = "its local DP" if notions == ("ldp",) else "its capacity"
-    if colon:
-        raise InvalidParameter(f"-e takes one number with {mechanism}: {what} in nats")
-    return PolicyBudget(notions[0], {"epsilon" if notions == ("ldp",) else "nats": numbers[0]})
+    if "lift" not in notions:
+        return PolicyBudget(notions[0], {"epsilon" if notions == ("ldp",) else "nats": given.eps})
+    lower, upper = (given.lower, given.upper) if given.eps is None else (given.eps, given.eps)
+    return PolicyBudget("lift", {"lower": lower, "upper": upper})
 
 
 @contextlib.contextmanager

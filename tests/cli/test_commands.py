@@ -36,7 +36,7 @@ drop = ["age", "name"]
 lower = 1.5
 upper = 0.5
 """
-SETTINGS = ["-s", "illness", "-x", "town", "-x", "floor", "-e", "0.5:1.5"]
+SETTINGS = ["-s", "illness", "-x", "town", "-x", "floor", "--lower", "1.5", "--upper", "0.5"]
 
 
 def table(n: int = 400) -> pa.Table:
@@ -134,6 +134,26 @@ def test_usage_errors_are_one_line_that_says_where_help_is(argv, said, helped, r
     assert err.startswith(helped.replace(" --help", ": error: "))
     assert err.endswith(f"; see {helped}\n")
     assert err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("-e half", "-e/--eps: takes one number of nats, got 'half'; see"),
+        ("-e 0.5:1", "got '0.5:1'; two different ones are --lower and --upper"),
+        ("-e 0.5:", "two different ones are --lower and --upper"),
+        ("--upper 0.5", "--lower and --upper go together"),
+        ("--lower 0", "--lower and --upper go together"),
+        ("-e 0 --lower 0", "--lower cannot be given beside -e"),
+        ("--lower 2 --upper 1 -m randomized-response", "randomized-response takes one number of nats, -e EPS"),
+        ("", "required: --lower and --upper (or -e for both)"),
+    ],
+)
+def test_2_a_budget_is_one_number_or_two_that_are_named(budget, said, place, run):
+    code, out, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", *budget.split())
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("sanitize plan: error: ")
     assert said in err
 
 
@@ -302,9 +322,10 @@ def test_a_mechanism_with_a_capacity(place, run):
     assert (code, err) == (0, "")
     same = plan_parquet("raw.parquet", ExponentialChannel(0.5, sensitive=["illness"], public=["town"]))
     assert out == same.to_text() + "\n"
-    code, _, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", "-e", "1:2", "-m", "exponential-channel")
+    sides = ["--lower", "2", "--upper", "1"]
+    code, _, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", *sides, "-m", "exponential-channel")
     assert code == 2
-    assert_line(err, "its capacity in nats")
+    assert "exponential-channel takes one number of nats, -e EPS, instead of" in err
 
 
 def test_a_ledger_of_the_policy_remembers_releases(place, run):

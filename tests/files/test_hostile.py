@@ -333,7 +333,9 @@ def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_function(name,
 @pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_command(name, s, x, outcome, tmp_path, capsys):
     source, target = HOSTILE / name, tmp_path / "out.parquet"
-    code, out, err = run_main(["release", str(source), "-o", str(target), "-s", s, "-x", x, "-e", "2:inf"], capsys)
+    code, out, err = run_main(
+        ["release", str(source), "-o", str(target), "-s", s, "-x", x, "--lower", "inf", "--upper", "2"], capsys
+    )
     assert code == outcome[0], err
     assert_hides(err.encode(), [b"SECRET"], "stderr")
     assert_hides(out.encode(), [b"SECRET"], "stdout")
@@ -440,7 +442,9 @@ def limited(script: str, argv: list[str], folder: Path) -> subprocess.CompletedP
 def test_an_input_that_crashes_other_readers_leaves_the_command_standing(name, tmp_path):
     s, x, outcome = EXPECTED[name][-1]
     done = limited(
-        LIMITED, ["release", str(HOSTILE / name), "-o", "out.parquet", "-s", s, "-x", x, "-e", "2:inf"], tmp_path
+        LIMITED,
+        ["release", str(HOSTILE / name), "-o", "out.parquet", "-s", s, "-x", x, "--lower", "inf", "--upper", "2"],
+        tmp_path,
     )
     assert done.returncode == outcome[0], done.stderr
     if outcome == RELEASED:
@@ -497,7 +501,11 @@ def varint(value: int) -> bytes:
 
 
 def release_limited(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
-    return limited(LIMITED, ["release", source, "-o", "out.parquet", "-s", "s", "-x", "x", "-e", "2:inf"], folder)
+    return limited(
+        LIMITED,
+        ["release", source, "-o", "out.parquet", "-s", "s", "-x", "x", "--lower", "inf", "--upper", "2"],
+        folder,
+    )
 
 
 @on_linux
