@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from sanitize._release.design import channels_of
 from sanitize._release.layout import Layout
-from sanitize.budgets import given
+from sanitize.budgets import conditional_budget
 from sanitize.channel import Channel, Tuples, tuple_channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
@@ -115,7 +115,7 @@ class JointPlan:
             own = part.budget is not None
             if not own:
                 _check_sequential(name, part)
-                pairs, conditional = given(given_law.cells(number), table.public, budget)
+                pairs, conditional = conditional_budget(given_law.cells(number), table.public, budget)
                 part = clone(part).set_params(budget=conditional)
                 recipe = part._recipe()
                 joint = table.to_joint()

@@ -17,7 +17,7 @@ from sanitize.budgets._coerce import as_budget as as_budget
 from sanitize.budgets._coerce import as_capacity_budget as as_capacity_budget
 from sanitize.budgets._coerce import check_kind as check_kind
 from sanitize.budgets._coerce import nats_of as nats_of
-from sanitize.budgets._conditional import given as given
+from sanitize.budgets._conditional import conditional_budget as conditional_budget
 from sanitize.budgets._plain import BUDGETS as BUDGETS
 from sanitize.budgets._plain import SYMBOL_BUDGETS as SYMBOL_BUDGETS
 from sanitize.budgets._plain import budget_from_dict as budget_from_dict

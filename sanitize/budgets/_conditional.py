@@ -23,7 +23,7 @@ _STEP_CELLS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class GivenBudget:
+class ConditionalBudget:
     """An inner budget on (b, y) for every b that is released already, whatever b was, as a budget on y alone.
 
     It drives any mechanism that asks a `Budget`: the mechanism is given the law of ((s, b), X), takes the pairs for
@@ -79,10 +79,12 @@ class GivenBudget:
         return worst
 
 
-def given(cells: NDArray[np.float64], public: Alphabet, budget: Budget) -> tuple[JointDistribution, GivenBudget]:
+def conditional_budget(
+    cells: NDArray[np.float64], public: Alphabet, budget: Budget
+) -> tuple[JointDistribution, ConditionalBudget]:
     """Law of ((s, b), X) and the budget for it, from P(s, b, x), shape (n_s, n_b, n_x)."""
     n_s, n_b, n_x = cells.shape
     rows = cells.reshape(-1, n_x)
     occur = np.flatnonzero(rows.any(axis=1))
     law = JointDistribution(rows[occur], Alphabet.of_size("sensitive and released before", len(occur)), public)
-    return law, GivenBudget(budget, occur, (n_s, n_b))
+    return law, ConditionalBudget(budget, occur, (n_s, n_b))

@@ -85,7 +85,7 @@ def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> C
     Parameters
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
-        A Channel keeps its sparse stages: randomized response on 100,000 letters is no trouble.
+        A Channel keeps its sparse stages: randomized response on 100,000 symbols is no trouble.
     tol : float
         Wanted gap in nats, > 0. Rounding stops progress near 1e-13. A chain of stages too large for second-order
         steps may end wider; ``gap`` says what was reached.

@@ -1,8 +1,8 @@
-"""The best channel among those that take one law for each letter from a set of its own.
+"""The best channel among those that take one law for each symbol from a set of its own.
 
 Capacity depends on the set of laws taken alone and grows with it. So the capacity of the union of what all
-letters may still take bounds every choice, and a choice attains it when different letters can supply the laws that
-carry mass: a matching of laws to letters. Otherwise one letter's set is split in two and both halves are searched.
+symbols may still take bounds every choice, and a choice attains it when different symbols can supply the laws that
+carry mass: a matching of laws to symbols. Otherwise one symbol's set is split in two and both halves are searched.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Selection:
     """The best choice found and the bracket of the best possible one.
 
-    ``laws`` and ``weights`` hold the law of each letter and the letter's probability. They are empty when
+    ``laws`` and ``weights`` hold the law of each symbol and the symbol's probability. They are empty when
     nothing above the incumbent was found.
     """
 
@@ -42,13 +42,13 @@ class _Node:
     offers: Offers
     upper: float
     choice: Selection
-    split: tuple[int, int, int] | None  # a letter, its law, and a heavier law that it would have to supply too
+    split: tuple[int, int, int] | None  # a symbol, its law, and a heavier law that it would have to supply too
 
 
 def best_selection(
     rows: NDArray[np.float64], offers: list[NDArray[np.intp]], tol: float, max_nodes: int, incumbent: float
 ) -> Selection:
-    """Largest capacity over choices of ``rows[offers[letter]]``, to ``tol`` above the incumbent or the best found."""
+    """Largest capacity over choices of ``rows[offers[symbol]]``, to ``tol`` above the incumbent or the best found."""
     best = Selection(incumbent, 0.0, np.zeros(0, np.intp), np.zeros(0))
     heap: list[tuple[float, int, _Node]] = []
     seen: set[tuple[bytes, ...]] = set()
@@ -86,33 +86,33 @@ def _examine(rows: NDArray[np.float64], offers: Offers, tol: float) -> _Node:
     weight = dict(zip(laws.tolist(), relaxed.law.tolist(), strict=True))
     by_weight = sorted(weight, key=lambda law: -weight[law])
     supplied, missing = _match(by_weight, offers)
-    # A letter without a law of its own takes any it may; a law taken twice adds nothing and costs nothing.
-    taken = np.array([supplied.get(letter, int(offers[letter][0])) for letter in range(len(offers))], np.intp)
+    # A symbol without a law of its own takes any it may; a law taken twice adds nothing and costs nothing.
+    taken = np.array([supplied.get(symbol, int(offers[symbol][0])) for symbol in range(len(offers))], np.intp)
     if missing is None:
-        weights = np.array([weight[law] if letter in supplied else 0.0 for letter, law in enumerate(taken.tolist())])
+        weights = np.array([weight[law] if symbol in supplied else 0.0 for symbol, law in enumerate(taken.tolist())])
         return _Node(offers, relaxed.upper, Selection(relaxed.lower, relaxed.upper, taken, weights), None)
     distinct, first = np.unique(taken, return_index=True)
     found = solve(DenseKernel(rows[distinct]), tol)
     weights = np.zeros(len(offers))
     weights[first] = found.law
-    able = [letter for letter, allowed in enumerate(offers) if missing in allowed]
-    letter = max(able, key=lambda a: weight[supplied[a]])
+    able = [symbol for symbol, allowed in enumerate(offers) if missing in allowed]
+    symbol = max(able, key=lambda a: weight[supplied[a]])
     choice = Selection(found.lower, found.upper, taken, weights)
-    return _Node(offers, relaxed.upper, choice, (letter, supplied[letter], missing))
+    return _Node(offers, relaxed.upper, choice, (symbol, supplied[symbol], missing))
 
 
 def _match(by_weight: list[int], offers: Offers) -> tuple[dict[int, int], int | None]:
-    """Law of each letter in a matching that favours heavy laws, and the heaviest law it cannot place."""
+    """Law of each symbol in a matching that favours heavy laws, and the heaviest law it cannot place."""
     sets = [frozenset(allowed.tolist()) for allowed in offers]
-    able = {law: [letter for letter, allowed in enumerate(sets) if law in allowed] for law in by_weight}
+    able = {law: [symbol for symbol, allowed in enumerate(sets) if law in allowed] for law in by_weight}
     supplied: dict[int, int] = {}
 
     def place(law: int, tried: set[int]) -> bool:
-        for letter in able[law]:
-            if letter not in tried:
-                tried.add(letter)
-                if letter not in supplied or place(supplied[letter], tried):
-                    supplied[letter] = law
+        for symbol in able[law]:
+            if symbol not in tried:
+                tried.add(symbol)
+                if symbol not in supplied or place(supplied[symbol], tried):
+                    supplied[symbol] = law
                     return True
         return False
 
@@ -120,13 +120,13 @@ def _match(by_weight: list[int], offers: Offers) -> tuple[dict[int, int], int | 
     return supplied, left_out[0] if left_out else None
 
 
-def _halves(rows: NDArray[np.float64], offers: Offers, letter: int, law: int, other: int) -> list[Offers]:
-    """The sets with one letter's split into the laws nearer to one law and those nearer to another."""
-    allowed = offers[letter]
+def _halves(rows: NDArray[np.float64], offers: Offers, symbol: int, law: int, other: int) -> list[Offers]:
+    """The sets with one symbol's split into the laws nearer to one law and those nearer to another."""
+    allowed = offers[symbol]
     roots = np.sqrt(rows)
     to_law = np.square(roots[allowed] - roots[law]).sum(axis=1)
     to_other = np.square(roots[allowed] - roots[other]).sum(axis=1)
     near = to_law < to_other
     near[allowed == law] = True
     near[allowed == other] = False
-    return [(*offers[:letter], half, *offers[letter + 1 :]) for half in (allowed[near], allowed[~near])]
+    return [(*offers[:symbol], half, *offers[symbol + 1 :]) for half in (allowed[near], allowed[~near])]

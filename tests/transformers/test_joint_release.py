@@ -30,7 +30,7 @@ from sanitize._sampling.sampler import draw_all
 from sanitize._tables import keys as _keys
 from sanitize._tables.keys import distinct_rows
 from sanitize.alphabet import Alphabet
-from sanitize.budgets._conditional import given as given_law
+from sanitize.budgets._conditional import conditional_budget
 from sanitize.channel import Channel
 from sanitize.channel._stage import SCALE, Stage
 from sanitize.channel._tuple_channel import tuple_channel
@@ -264,7 +264,7 @@ def _without_keep(df, parts, sanitizer):
 
 
 def excess_given(inner, cells: np.ndarray) -> np.ndarray:
-    """Slow twin of `GivenBudget`: the inner budget's excess of each (b, x), and the largest over b, in loops."""
+    """Slow twin of `ConditionalBudget`: the inner budget's excess of each (b, x), and the largest over b, in loops."""
     _, n_b, n_x = cells.shape
     p_s = cells.sum(axis=(1, 2))
     worst = np.full(n_x, -math.inf)
@@ -284,7 +284,7 @@ def test_a_budget_given_what_is_released_is_the_worst_of_the_inner_one_over_it(c
     cells = rng.random((3, 4, 5)) * (rng.random((3, 4, 5)) < 0.7)
     cells[:, :, 0] += 1e-3
     cells /= cells.sum()
-    law, budget = given_law(cells, sz.alphabet.Alphabet.of_size("x", 5), inner)
+    law, budget = conditional_budget(cells, sz.alphabet.Alphabet.of_size("x", 5), inner)
     assert isinstance(budget, sz.budgets.Budget)
     assert budget.excess(law) == pytest.approx(excess_given(inner, cells), abs=1e-9)
     # Everything merged is what is released already; so is the first symbol alone, drawn again.
