@@ -267,8 +267,8 @@ def test_1_a_policy_whose_budget_a_release_exceeds(place, run, monkeypatch):
         "sanitize.transformers._merging.subset_merging",
         lambda joint, budget: Channel.identity(len(joint.public), joint.public),
     )
-    for command in (["plan"], ["release", "-o", "out.parquet"], ["release", "-o", "-"]):
-        code, out, err = run(command[0], "raw.parquet", "-p", "policy.toml", *command[1:])
+    for asked in (["plan"], ["release", "-o", "out.parquet"], ["release", "-o", "-"]):
+        code, out, err = run(asked[0], "raw.parquet", "-p", "policy.toml", *asked[1:])
         assert (code, out) == (1, "")
         assert_line(err, "exceeds its budget")
     assert left_in(place) == START
