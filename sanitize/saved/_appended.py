@@ -38,7 +38,7 @@ class AppendedReport:
     >>> import sanitize as sz
     >>> from sanitize.transformers import SubsetMerging
     >>> folder, df = pathlib.Path(tempfile.mkdtemp()), sz.datasets.load_titanic()
-    >>> sanitizer = SubsetMerging(sz.LiftBudget(1.0, 0.7), sensitive="survived", public=["class", "sex"])
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
     >>> saved = sz.SavedRelease.of(sanitizer.fit(df))
     >>> df.iloc[::5].to_parquet(folder / "march.parquet")
     >>> report = sz.privatize_parquet(folder / "march.parquet", folder / "released.parquet", saved)

@@ -21,7 +21,7 @@ from sanitize.mechanisms._merging.matching import matched_groups
 from sanitize.mechanisms._merging.windows import partition_windows
 
 BUDGETS = [
-    sz.LiftBudget.symmetric(0.4), sz.LiftBudget(math.inf, 0.2), sz.LiftBudget(50, 0.2), sz.LDPBudget(0.8),
+    sz.LiftBudget.symmetric(0.4), sz.LiftBudget(lower=math.inf, upper=0.2), sz.LiftBudget(lower=50, upper=0.2), sz.LDPBudget(0.8),
     sz.L1LiftBudget(0.5, 0.3), sz.Chi2LiftBudget(0.5, 0.3), sz.AlphaLiftBudget(2, 0.4, 0.2), sz.LiftBudget(0, 0),
 ]  # fmt: skip
 
@@ -126,7 +126,8 @@ def test_no_bound_on_the_min_lift_keeps_at_least_what_a_bound_keeps(kind):
     for n_x, slack in ((9, 1e-12), (40, 0.02)):
         joint = awkward(kind, n_x, 3, rng)
         kept = [
-            sz.normalized_utility(joint, sz.subset_merging(joint, sz.LiftBudget(a, 0.3))) for a in (1, 50, math.inf)
+            sz.normalized_utility(joint, sz.subset_merging(joint, sz.LiftBudget(lower=a, upper=0.3)))
+            for a in (1, 50, math.inf)
         ]
         assert kept[1] >= kept[0] - slack
         assert kept[2] >= kept[1] - slack

@@ -118,7 +118,13 @@ def test_words_of_a_gap_are_rounded_up():
 
 
 @pytest.mark.parametrize(
-    "budget", [sz.LiftBudget(0.5, 0.2), sz.LiftBudget(math.inf, 0.2), sz.LiftBudget(0, 1), sz.LDPBudget(math.inf)]
+    "budget",
+    [
+        sz.LiftBudget(lower=0.5, upper=0.2),
+        sz.LiftBudget(lower=math.inf, upper=0.2),
+        sz.LiftBudget(lower=0, upper=1),
+        sz.LDPBudget(math.inf),
+    ],
 )
 def test_nearby_budgets_are_ordered(budget):
     law = probabilities(np.random.default_rng(5).random((3, 6)))
