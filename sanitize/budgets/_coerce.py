@@ -51,7 +51,7 @@ def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | L
     """
     if not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidBudget(
-            f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}; without confidence, "
-            "subset_merging and watchdog take any budget"
+            f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}: bounds on lifts "
+            "and their ratio only; subset_merging and watchdog without confidence take any budget"
         )
     return budget
