@@ -12,11 +12,26 @@ from sanitize.errors import PolicyError
 from sanitize.policy import _reader as keys
 
 if TYPE_CHECKING:
-    from sanitize.policy._reader import Read, Section
+    from sanitize.policy._reader import Form, Section
     from sanitize.transformers import Sanitizer
 
+# Keys with a few words to choose from, the first of which is the default.
+CHOICES = {
+    "rows": keys.choice("shuffle", "keep").said("Order of released rows; a kept order is audited."),
+    "audience": keys.choice("internal", "public").said("Who reads the report."),
+    "missing": keys.choice("category", "error").said("Missing values are one symbol, or refused."),
+    "handle_unknown": keys.choice("high_risk", "error").said("Symbols that were not there at fit."),
+}
+LEDGER = keys.text.said("File that records releases of the same rows; relative to this file.")
+COLUMNS = {
+    "sensitive": keys.some_names.said("Columns to protect."),
+    "public": keys.some_names.said("Columns released together through one channel; omitted with [[channel]]."),
+    "keep": keys.names.said("Columns released as they are; the budget covers what they tell."),
+    "drop": keys.names.said("Columns left out."),
+}
+
 MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
-NOTIONS = (*MERGING, "capacity")
+DEFAULT_NOTION = "lift"
 
 # Mechanism in a policy -> its estimator, and the notions of budget it can be designed for.
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -34,23 +49,65 @@ SEQUENTIAL = ("watchdog", "subset-merging")
 # Names that a channel cannot have: a joint release has parameters of these names.
 RESERVED = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
 LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
-_GRID = "gaussian-channel"
-_NOT_GRID = tuple(name for name in MECHANISMS if name != _GRID)
+GRID = "gaussian-channel"
+_NOT_GRID = tuple(name for name in MECHANISMS if name != GRID)
 
 # Setting of a channel -> how it is read, and the mechanisms that have it.
-SETTINGS: dict[str, tuple[Read, tuple[str, ...]]] = {
-    "min_count": (keys.whole(0), _NOT_GRID),
-    "smoothing": (keys.number(0, finite=True), _NOT_GRID),
-    "release": (keys.choice("resample", "label"), _NOT_GRID),
-    "confidence": (keys.number(0, 1, open_ends=True), LIFT_FAMILY),
-    "gap": (keys.number(0, open_ends=True, finite=True), ("optimal-random-response", "subset-random-response")),
-    "time_limit": (keys.number(0, open_ends=True, finite=True), ("optimal-random-response", "subset-random-response")),
-    "distance": (keys.choice("line", "circle", "hamming"), ("exponential-channel",)),
-    "bounds": (keys.by_column(keys.pair), (_GRID,)),
-    "step": (keys.by_column(keys.number(0, open_ends=True, finite=True)), (_GRID,)),
-    "points": (keys.whole(2), (_GRID,)),
-    "reach": (keys.number(0, finite=True), (_GRID,)),
-    "method": (keys.choice("exact", "closed_form"), (_GRID,)),
+SETTINGS: dict[str, tuple[Form[Any], tuple[str, ...]]] = {
+    "min_count": (keys.whole(0).said("Public values in fewer rows are pooled."), _NOT_GRID),
+    "smoothing": (keys.number(0, finite=True).said("Added to every cell of the counts: a prior, not data."), _NOT_GRID),
+    "release": (
+        keys.choice("resample", "label").said("Print a released symbol as a public value, or as a label."),
+        _NOT_GRID,
+    ),
+    "confidence": (
+        keys.number(0, 1, open_ends=True).said("Hold the budget for every law in a confidence set of this level."),
+        LIFT_FAMILY,
+    ),
+    "gap": (
+        keys.number(0, open_ends=True, finite=True).said("Distance from the optimum that is good enough, in nats."),
+        ("optimal-random-response", "subset-random-response"),
+    ),
+    "time_limit": (
+        keys.number(0, open_ends=True, finite=True).said(
+            "Seconds; a release with a time limit cannot be verified by designing it again."
+        ),
+        ("optimal-random-response", "subset-random-response"),
+    ),
+    "distance": (
+        keys.choice("line", "circle", "hamming").said("Which public symbols are near one another."),
+        ("exponential-channel",),
+    ),
+    "bounds": (
+        keys.by_column(keys.pair).said("[low, high] of each public column, from knowledge and not from the rows."),
+        (GRID,),
+    ),
+    "step": (
+        keys.by_column(keys.number(0, open_ends=True, finite=True)).said("Distance of grid points of a column."),
+        (GRID,),
+    ),
+    "points": (keys.whole(2).said("Most grid points within the bounds, where no step is given."), (GRID,)),
+    "reach": (
+        keys.number(0, finite=True).said("Standard deviations that the grid runs on beyond the bounds."),
+        (GRID,),
+    ),
+    "method": (keys.choice("exact", "closed_form").said("How noise is calibrated to the capacity."), (GRID,)),
+}
+BINS = keys.by_column(keys.edges).said("Edges of numeric columns, in ascending order.")
+MECHANISM = keys.choice(*MECHANISMS).said("The rule that designs the channel.")
+
+# Notion of a budget -> its bounds: how each is read, and an example.
+_BOTH = {
+    "upper": (keys.number(0), "upper = 0.5 (nats)"),
+    "lower": (keys.number(0), "lower = 1.5 (nats; inf for no bound)"),
+}
+BOUNDS: dict[str, dict[str, tuple[Form[float], str]]] = {
+    "lift": _BOTH,
+    "ldp": {"epsilon": (keys.number(0), "epsilon = 1.0 (nats)")},
+    "l1": _BOTH,
+    "chi2": _BOTH,
+    "alpha": {"alpha": (keys.number(1, open_ends=True), "alpha = 2"), **_BOTH},
+    "capacity": {"nats": (keys.number(0, open_ends=True), "nats = 0.5")},
 }
 
 
@@ -87,17 +144,8 @@ class PolicyBudget:
 def read_budget(value: Any, where: str) -> PolicyBudget:
     """A table with a notion and its bounds."""
     section = keys.table(value, where)
-    notion = section.take("notion", keys.choice(*NOTIONS), "lift") or "lift"
-    bounds: dict[str, float] = {}
-    if notion == "ldp":
-        bounds["epsilon"] = section.need("epsilon", keys.number(0), "epsilon = 1.0 (nats)")
-    elif notion == "capacity":
-        bounds["nats"] = section.need("nats", keys.number(0, open_ends=True), "nats = 0.5")
-    else:
-        if notion == "alpha":
-            bounds["alpha"] = section.need("alpha", keys.number(1, open_ends=True), "alpha = 2")
-        bounds["lower"] = section.need("lower", keys.number(0), "lower = 1.5 (nats; inf for no bound)")
-        bounds["upper"] = section.need("upper", keys.number(0), "upper = 0.5 (nats)")
+    notion = section.take("notion", keys.choice(*BOUNDS), DEFAULT_NOTION) or DEFAULT_NOTION
+    bounds = {key: section.need(key, form, example) for key, (form, example) in BOUNDS[notion].items()}
     section.done()
     return PolicyBudget(notion, bounds)
 
@@ -154,7 +202,7 @@ class PolicyChannel:
 
 def read_channel(section: Section, name: str, public: tuple[str, ...], budget: PolicyBudget | None) -> PolicyChannel:
     """The rest of a channel's table, once its name, columns and budget are known."""
-    mechanism = section.take("mechanism", keys.choice(*MECHANISMS), DEFAULT_MECHANISM) or DEFAULT_MECHANISM
+    mechanism = section.take("mechanism", MECHANISM, DEFAULT_MECHANISM) or DEFAULT_MECHANISM
     settings = {}
     for key, (read, owners) in SETTINGS.items():
         if mechanism not in owners:
@@ -162,19 +210,19 @@ def read_channel(section: Section, name: str, public: tuple[str, ...], budget: P
         value = section.take(key, read)
         if value is not None:
             settings[key] = value
-    bins = section.take("bins", keys.by_column(keys.edges)) or {}
+    bins = section.take("bins", BINS) or {}
     section.done()
     for key in ("bounds", "step"):
         for column in settings.get(key, {}):
             if column not in public:
                 where = f"{section.path(key)}.{column}"
                 raise PolicyError(f"{where}: {column!r} is not a public column of this channel", where)
-    if mechanism == _GRID:
+    if mechanism == GRID:
         absent = next((column for column in public if column not in settings.get("bounds", {})), None)
         if absent is not None:
             where = section.path("bounds")
             raise PolicyError(
-                f"{where} lacks the column {absent!r}, and {_GRID} needs bounds of every public column, from "
+                f"{where} lacks the column {absent!r}, and {GRID} needs bounds of every public column, from "
                 f"knowledge and not from the rows; write for example bounds = {{ {absent} = [0, 100] }}",
                 where,
             )

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize.errors import ColumnError, PolicyError
+from sanitize.policy import _channels as tables
 from sanitize.policy import _reader as keys
-from sanitize.policy._channels import MECHANISMS, MERGING, RESERVED, SEQUENTIAL, PolicyBudget, PolicyChannel
-from sanitize.policy._channels import read_budget as _read_budget
-from sanitize.policy._channels import read_channel as _read_channel
+from sanitize.policy._channels import PolicyBudget, PolicyChannel, read_budget, read_channel
 
 if TYPE_CHECKING:
     import os
@@ -131,9 +130,12 @@ class Policy:
         if version != VERSION:
             raise PolicyError(f"version is {version}, and this sanitize reads version {VERSION}", "version")
         columns = top.need("columns", keys.table, '[columns] with sensitive = ["..."] and public = ["..."]')
-        sensitive = columns.need("sensitive", keys.some_names, 'sensitive = ["income"]')
-        keep, drop = columns.take("keep", keys.names) or (), columns.take("drop", keys.names) or ()
-        budget = top.need("budget", _read_budget, "[budget] with lower = 1.5 and upper = 0.5 (nats)")
+        sensitive = columns.need("sensitive", tables.COLUMNS["sensitive"], 'sensitive = ["income"]')
+        keep, drop = (
+            columns.take("keep", tables.COLUMNS["keep"]) or (),
+            columns.take("drop", tables.COLUMNS["drop"]) or (),
+        )
+        budget = top.need("budget", read_budget, "[budget] with lower = 1.5 and upper = 0.5 (nats)")
         channels = _channels(top, columns, budget, keep)
         columns.done()
         keys.exactly_once(
@@ -148,14 +150,13 @@ class Policy:
             for column in channel.bins:
                 if column not in (*sensitive, *channel.public):
                     raise PolicyError(f"bins names {column!r}, which is no column of its channel", f"bins.{column}")
-        rows: Any = top.take("rows", keys.choice("shuffle", "keep"), "shuffle")
-        audience: Any = top.take("audience", keys.choice("internal", "public"), "internal")
-        missing: Any = top.take("missing", keys.choice("category", "error"), "category")
-        unknown: Any = top.take("handle_unknown", keys.choice("high_risk", "error"), "high_risk")
-        ledger = top.take("ledger", keys.text)
+        chosen: dict[str, Any] = {
+            key: top.take(key, form, form.schema["enum"][0]) for key, form in tables.CHOICES.items()
+        }
+        ledger = top.take("ledger", tables.LEDGER)
         top.done()
         place = None if ledger is None else Path(folder) / ledger
-        return cls(sensitive, channels, budget, keep, drop, rows, audience, missing, unknown, place)
+        return cls(sensitive, channels, budget, keep, drop, ledger=place, **chosen)
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -228,13 +229,13 @@ def _channels(top: Section, columns: Section, budget: PolicyBudget, keep: tuple[
         columns.refuse("public", "each [[channel]] names its own public columns; move them there")
         channels = top.need("channel", _several, "[[channel]]")
     else:
-        public = columns.need("public", keys.some_names, 'public = ["age", "town"]')
+        public = columns.need("public", tables.COLUMNS["public"], 'public = ["age", "town"]')
         section = top.take("channel", keys.table) or keys.Section({}, "channel")
         for key in ("name", "public", "budget"):
             section.refuse(key, "it belongs to [[channel]] tables; with one [channel] use columns.public and [budget]")
-        channels = (_read_channel(section, "release", public, None),)
+        channels = (read_channel(section, "release", public, None),)
     if several or keep:
-        if budget.notion not in MERGING:
+        if budget.notion not in tables.MERGING:
             raise PolicyError(
                 "budget.notion must limit what is told about the sensitive columns (lift, ldp, l1, chi2 or alpha) "
                 "where several channels or kept columns are released together; give the channel a budget of its own",
@@ -251,10 +252,10 @@ def _check_sequential(channel: PolicyChannel) -> None:
     """Refuse a channel without a budget of its own that cannot be designed given the other columns."""
     if channel.budget is not None:
         return
-    if channel.mechanism not in SEQUENTIAL:
+    if channel.mechanism not in tables.SEQUENTIAL:
         raise PolicyError(
             f"{channel.mechanism} needs a budget of its own beside kept columns or other channels; write [[channel]] "
-            f'with budget = {{ notion = "{MECHANISMS[channel.mechanism][1][0]}", ... }}, or take subset-merging',
+            f'with budget = {{ notion = "{tables.MECHANISMS[channel.mechanism][1][0]}", ... }}, or take subset-merging',
             "channel.budget",
         )
     if channel.settings.get("smoothing"):
@@ -272,11 +273,11 @@ def _several(value: Any, where: str) -> tuple[PolicyChannel, ...]:
     for i, entry in enumerate(value):
         section = keys.table(entry, f"{where}[{i}]")
         name = section.need("name", keys.text, 'name = "home"')
-        if name in RESERVED or "__" in name:
+        if name in tables.RESERVED or "__" in name:
             raise PolicyError(f"{where}[{i}].name must not be {name!r}; choose another name", f"{where}[{i}].name")
         public = section.need("public", keys.some_names, 'public = ["age", "town"]')
-        own = section.take("budget", _read_budget)
-        channel = _read_channel(section, name, public, own)
+        own = section.take("budget", read_budget)
+        channel = read_channel(section, name, public, own)
         if name in {other.name for other in found}:
             raise PolicyError(f"{where}[{i}].name {name!r} is taken; give each channel its own name", where)
         if own is not None:
@@ -286,7 +287,7 @@ def _several(value: Any, where: str) -> tuple[PolicyChannel, ...]:
 
 
 def _check_notion(channel: PolicyChannel, budget: PolicyBudget, where: str) -> None:
-    allowed = MECHANISMS[channel.mechanism][1]
+    allowed = tables.MECHANISMS[channel.mechanism][1]
     if budget.notion not in allowed:
         raise PolicyError(
             f"{where}.notion must be {' or '.join(map(repr, allowed))} with {channel.mechanism}, got {budget.notion!r}",

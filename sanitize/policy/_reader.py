@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sanitize._checks import double, is_number, shown
 from sanitize.errors import PolicyError
@@ -15,8 +15,30 @@ from sanitize.errors import PolicyError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Read = Callable[[Any, str], Any]
 Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Form(Generic[Value]):
+    """What may stand under a key: how it is read, and the same as a JSON schema for editors.
+
+    Attributes
+    ----------
+    read : callable
+        Value read, from what the policy says and the path of the key.
+    schema : mapping
+    """
+
+    read: Callable[[Any, str], Value]
+    schema: Mapping[str, Any]
+
+    def __call__(self, value: Any, where: str) -> Value:
+        """Value of a key, read."""
+        return self.read(value, where)
+
+    def said(self, description: str) -> Form[Value]:
+        """The same with words for people."""
+        return replace(self, schema={**self.schema, "description": description})
 
 
 def kind_of(value: object) -> str:
@@ -87,14 +109,13 @@ def table(value: Any, where: str) -> Section:
     return Section(value, where)
 
 
-def text(value: Any, where: str) -> str:
-    """Text that is not empty."""
+def _text(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value:
         raise refuse(where, "text", value, "put it in quotes")
     return value
 
 
-def choice(*allowed: str) -> Callable[[Any, str], str]:
+def choice(*allowed: str) -> Form[str]:
     """One of some words."""
 
     def read(value: Any, where: str) -> str:
@@ -107,11 +128,10 @@ def choice(*allowed: str) -> Callable[[Any, str], str]:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise PolicyError(f"{where} must be one of {listed}, got {value!r}{hint}", where)
 
-    return read
+    return Form(read, {"enum": list(allowed)})
 
 
-def names(value: Any, where: str) -> tuple[str, ...]:
-    """Names of columns, each once."""
+def _names(value: Any, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise refuse(where, "an array of column names", value, 'write for example ["age", "town"]')
     twice = next((name for name in value if value.count(name) > 1), None)
@@ -120,9 +140,8 @@ def names(value: Any, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def some_names(value: Any, where: str) -> tuple[str, ...]:
-    """Names of columns, at least one."""
-    found = names(value, where)
+def _some_names(value: Any, where: str) -> tuple[str, ...]:
+    found = _names(value, where)
     if not found:
         raise PolicyError(f"{where} is empty; name at least one column", where)
     return found
@@ -130,7 +149,7 @@ def some_names(value: Any, where: str) -> tuple[str, ...]:
 
 def number(
     low: float = -math.inf, high: float = math.inf, *, open_ends: bool = False, finite: bool = False
-) -> Callable[[Any, str], float]:
+) -> Form[float]:
     """A number within limits, which belong to it unless the ends are open."""
     if high < math.inf:
         expected = f"a number {'strictly ' if open_ends else ''}between {low:g} and {high:g}"
@@ -150,10 +169,11 @@ def number(
             raise refuse(where, expected, value, advice)
         return given
 
-    return read
+    limits = {"exclusiveMinimum" if open_ends else "minimum": low, "exclusiveMaximum" if open_ends else "maximum": high}
+    return Form(read, {"type": "number", **{name: limit for name, limit in limits.items() if math.isfinite(limit)}})
 
 
-def whole(low: int) -> Callable[[Any, str], int]:
+def whole(low: int) -> Form[int]:
     """A whole number that is large enough."""
 
     def read(value: Any, where: str) -> int:
@@ -162,36 +182,33 @@ def whole(low: int) -> Callable[[Any, str], int]:
             raise refuse(where, f"a whole number >= {low}", value)
         return int(value)
 
-    return read
+    return Form(read, {"type": "integer", "minimum": low})
 
 
-def by_column(read: Callable[[Any, str], Value]) -> Callable[[Any, str], dict[str, Value]]:
+def by_column(form: Form[Value]) -> Form[dict[str, Value]]:
     """A table of columns, each with a value of its own."""
 
     def read_all(value: Any, where: str) -> dict[str, Value]:
-        return {name: read(entry, f"{where}.{name}") for name, entry in table(value, where).values.items()}
+        return {name: form(entry, f"{where}.{name}") for name, entry in table(value, where).values.items()}
 
-    return read_all
+    return Form(read_all, {"type": "object", "additionalProperties": form.schema})
 
 
-def edges(value: Any, where: str) -> list[float]:
-    """Edges of bins: two or more finite numbers in ascending order."""
-    found = numbers(value, where)
+def _edges(value: Any, where: str) -> list[float]:
+    found = _numbers(value, where)
     if len(found) < 2 or any(a >= b for a, b in pairwise(found)):
         raise PolicyError(f"{where} must be two or more edges in ascending order, for example [18, 30, 45, 65]", where)
     return found
 
 
-def pair(value: Any, where: str) -> list[float]:
-    """Lower and upper bound of a column."""
-    found = numbers(value, where)
+def _pair(value: Any, where: str) -> list[float]:
+    found = _numbers(value, where)
     if len(found) != 2 or found[0] >= found[1]:
         raise PolicyError(f"{where} must be [low, high] with low < high, for example [0, 100]", where)
     return found
 
 
-def numbers(value: Any, where: str) -> list[float]:
-    """Finite numbers."""
+def _numbers(value: Any, where: str) -> list[float]:
     if not isinstance(value, list):
         raise refuse(where, "an array of numbers", value, "write for example [18, 30, 45, 65]")
     return [number(finite=True)(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
@@ -208,3 +225,15 @@ def exactly_once(groups: Sequence[tuple[str, tuple[str, ...]]]) -> None:
                     where,
                 )
             place[name] = where
+
+
+_NAMES = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+_NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "uniqueItems": True}
+
+# Text that is not empty; names of columns, each once; at least one of them.
+text = Form(_text, {"type": "string", "minLength": 1})
+names = Form(_names, _NAMES)
+some_names = Form(_some_names, {**_NAMES, "minItems": 1})
+# Edges of bins, in ascending order; lower and upper bound of a column.
+edges = Form(_edges, _NUMBERS)
+pair = Form(_pair, {**_NUMBERS, "maxItems": 2})

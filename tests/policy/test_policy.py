@@ -20,6 +20,7 @@ import sanitize.transformers
 from sanitize.errors import ColumnError, PolicyError
 from sanitize.mechanisms import CapacityBudget
 from sanitize.policy._channels import MECHANISMS, SETTINGS
+from sanitize.policy._schema import schema_text
 
 SCHEMA = json.loads((files("sanitize") / "policy" / "policy.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -273,6 +274,11 @@ def test_rules_between_keys_are_the_parsers(text, words):
     with pytest.raises(PolicyError) as caught:
         sz.Policy.from_toml(text)
     assert words in str(caught.value)
+
+
+def test_the_schema_on_disk_is_made_from_the_tables_of_the_parser():
+    """Write the file again with ``python -c "from sanitize.policy._schema import *; print(schema_text(), end='')"``."""
+    assert (files("sanitize") / "policy" / "policy.schema.json").read_text(encoding="utf-8") == schema_text()
 
 
 def test_the_schema_is_a_schema():
