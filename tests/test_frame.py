@@ -695,3 +695,13 @@ def test_equal_numbers_of_another_type_are_the_same_symbols():
     fitted = SubsetMerging(LOOSE, sensitive="s", public="y", handle_unknown="error", random_state=0).fit(PANDAS_DF)
     as_float = PANDAS_DF.astype({"y": float})
     assert fitted.transform(as_float)["y"].tolist() == PANDAS_DF["y"].tolist()
+
+
+def test_a_frame_wrapped_by_narwhals_is_taken_as_what_it_wraps():
+    from sanitize._tables.frame import Table
+
+    class Wrapped:
+        def to_native(self):
+            return pl.DataFrame({"x": ["a"]})
+
+    assert (Table.of(Wrapped()).kind, Table.of(Wrapped()).names) == ("polars", ("x",))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -49,7 +49,7 @@ class Table(Mapping[str, Any]):
                 raise ColumnError(f"expected a table, got an array of {native.ndim} dimension(s)")
             names = tuple(f"x{j}" for j in range(native.shape[1]))
             return cls(native, "array", names, names)
-        if isinstance(native, nw.DataFrame):
+        if hasattr(native, "to_native"):  # a frame of narwhals, around one of these kinds
             native = native.to_native()
         kind = _kind(native)
         labels = tuple(native.column_names if kind == "pyarrow" else native.columns)
@@ -173,19 +173,13 @@ class Table(Mapping[str, Any]):
 
 
 def _kind(native: Any) -> str:
+    """Library of a table; a table of pandas or polars is only there where that library was imported."""
     if isinstance(native, pa.Table):
         return "pyarrow"
-    try:
-        implementation = nw.from_native(native, eager_only=True).implementation
-    except nw.exceptions.DuplicateError:
-        return "pandas"  # the only kind that allows it; `Table.of` names the column
-    except TypeError:
-        raise ColumnError(
-            f"expected a pandas or polars DataFrame, a pyarrow Table or a two-dimensional array, got "
-            f"{type(native).__name__}; collect lazy frames first"
-        ) from None
-    if implementation.is_pandas():
-        return "pandas"
-    if implementation.is_polars():
-        return "polars"
-    raise ColumnError(f"frames of {implementation} are not supported; convert to pandas, polars or pyarrow")
+    for library in ("pandas", "polars"):
+        if isinstance(native, getattr(sys.modules.get(library), "DataFrame", ())):
+            return library
+    raise ColumnError(
+        f"expected a pandas or polars DataFrame, a pyarrow Table or a two-dimensional array, got "
+        f"{type(native).__name__}; collect lazy frames first, and convert others"
+    )

@@ -34,7 +34,6 @@ LOOSE = {"_version", "_checks", "_formatting", "_progress"}
 # Where a library comes in; a name that ends in / is a folder.
 TABLES = ("sanitize/_tables/", "sanitize/_files/", "sanitize/_release/", "sanitize/alphabet.py", "sanitize/binning.py")
 DOORS = {
-    "narwhals": ("sanitize/_tables/",),
     "cryptography": ("sanitize/_sampling/noise.py",),
     "numba": ("sanitize/mechanisms/_random_response/",),
     "jinja2": ("sanitize/report/",),
@@ -255,7 +254,6 @@ def test_importing_the_library_brings_no_heavy_dependency():
         "matplotlib",
         "scipy",
         "polars",
-        "narwhals",
         "jinja2",
         "cryptography",
         "numba",
