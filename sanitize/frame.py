@@ -1,8 +1,9 @@
-"""Plain functions on DataFrames, for code that is type-checked; `df.sanitize` offers the same as methods."""
+"""Releases of DataFrames as one plain function, and as the methods of `df.sanitize`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import inspect
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from sanitize._release.layout import Layout
 from sanitize._tables.frame import Table
@@ -20,39 +21,25 @@ from sanitize.transformers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from sanitize.budgets import Budget, LDPBudget
-    from sanitize.mechanisms import CapacityBudget
     from sanitize.transformers import Sanitizer
 
-__all__ = [
-    "FrameMethods",
-    "audit",
-    "exponential_channel",
-    "gaussian_channel",
-    "joint_release",
-    "last_report",
-    "optimal_random_response",
-    "randomized_response",
-    "subset_merging",
-    "subset_random_response",
-    "watchdog",
-]
+__all__ = ["FrameMethods", "audit", "last_report", "release"]
 
 Frame = TypeVar("Frame")
+Parameters = ParamSpec("Parameters")
 
 
-def watchdog(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
-    """Release a frame with all high-risk public symbols merged into one.
+def release(df: Frame, sanitizer: Sanitizer) -> Frame:
+    """Release a frame: learn from its rows, design a channel within the budget, draw every row.
 
     Parameters
     ----------
     df : pandas or polars DataFrame, or pyarrow Table
-    budget : Budget or float
-        A number is symmetric local information privacy in nats.
-    **settings
-        ``sensitive``, ``public``, ``bins`` and the other parameters of `sanitize.transformers.Watchdog`.
+    sanitizer : Sanitizer
+        An estimator with its parameters. It is fitted on this frame; to release other rows through the same channel,
+        call its ``transform``.
 
     Returns
     -------
@@ -68,125 +55,13 @@ def watchdog(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frame.watchdog(df, 1.0, sensitive="survived", public=["class", "sex"])
-    >>> sz.last_report(released).ok
-    True
+    >>> sanitizer = sz.Watchdog(1.0, sensitive="survived", public=["class", "sex"])
+    >>> released = sz.frame.release(df, sanitizer)
+    >>> list(released.columns), sz.last_report(released).ok
+    (['class', 'sex'], True)
     """
-    return released_through(Watchdog(budget, **settings), df)
-
-
-def subset_merging(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
-    """Release a frame with high-risk public symbols merged in small safe groups.
-
-    Parameters
-    ----------
-    df : pandas or polars DataFrame, or pyarrow Table
-    budget : Budget or float
-        A number is symmetric local information privacy in nats.
-    **settings
-        ``sensitive``, ``public``, ``bins`` and the other parameters of `sanitize.transformers.SubsetMerging`.
-
-    Returns
-    -------
-    Frame of the same kind
-        The sanitized public columns, rows in the same order; `last_report` gives its report.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the designed channel leaks more than the budget.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> df = sz.datasets.load_titanic()
-    >>> budget = sz.LiftBudget(lower=1.0, upper=0.7)
-    >>> released = sz.frame.subset_merging(df, budget, sensitive="survived", public=["class", "sex"])
-    >>> list(released.columns)
-    ['class', 'sex']
-    """
-    return released_through(SubsetMerging(budget, **settings), df)
-
-
-def optimal_random_response(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
-    """Release a frame through the most useful channel within a lift or LDP budget.
-
-    Parameters
-    ----------
-    df : pandas or polars DataFrame, or pyarrow Table
-    budget : LiftBudget, LDPBudget or float
-        A number is symmetric local information privacy in nats.
-    **settings
-        ``sensitive``, ``public`` and the other parameters of `sanitize.transformers.OptimalRandomResponse`.
-
-    Returns
-    -------
-    Frame of the same kind
-        The randomized public columns, rows in the same order; `last_report` gives its report.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frame.optimal_random_response(df, 0.5, sensitive="survived", public=["class", "sex"])
-    >>> sz.last_report(released).ok
-    True
-    """
-    return released_through(OptimalRandomResponse(budget, **settings), df)
-
-
-def subset_random_response(df: Frame, budget: Budget | float, **settings: Any) -> Frame:
-    """Release a frame through optimal random response inside blocks of public symbols.
-
-    Parameters
-    ----------
-    df : pandas or polars DataFrame, or pyarrow Table
-    budget : LiftBudget, LDPBudget or float
-        A number is symmetric local information privacy in nats.
-    **settings
-        ``sensitive``, ``public`` and the other parameters of `sanitize.transformers.SubsetRandomResponse`.
-
-    Returns
-    -------
-    Frame of the same kind
-        The randomized public columns, rows in the same order; `last_report` gives its report.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frame.subset_random_response(df, 0.5, sensitive="survived", public=["class", "sex"])
-    >>> sz.last_report(released).ok
-    True
-    """
-    return released_through(SubsetRandomResponse(budget, **settings), df)
-
-
-def randomized_response(df: Frame, budget: LDPBudget | float, **settings: Any) -> Frame:
-    """Release a frame through k-ary randomized response on the public tuple.
-
-    Parameters
-    ----------
-    df : pandas or polars DataFrame, or pyarrow Table
-    budget : LDPBudget or float
-        Local differential privacy of the public columns in nats.
-    **settings
-        ``public``, ``sensitive`` and the other parameters of `sanitize.transformers.RandomizedResponse`.
-
-    Returns
-    -------
-    Frame of the same kind
-        The randomized public columns, rows in the same order; `last_report` gives its report.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frame.randomized_response(df, 2.0, sensitive="survived", public="class")
-    >>> round(sz.last_report(released).summary["ldp_public"], 6)
-    2.0
-    """
-    return released_through(RandomizedResponse(budget, **settings), df)
+    released: Frame = sanitizer.fit(df).transform(df)
+    return released
 
 
 def audit(df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
@@ -235,7 +110,7 @@ def last_report(df: Any) -> LeakageReport:
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frame.watchdog(df, 1.0, sensitive="survived", public="sex")
+    >>> released = sz.frame.release(df, sz.Watchdog(1.0, sensitive="survived", public="sex"))
     >>> sz.last_report(released)
     LeakageReport(watchdog, within budget)
     """
@@ -245,45 +120,46 @@ def last_report(df: Any) -> LeakageReport:
     return report
 
 
-class FrameMethods:
-    """Methods of ``df.sanitize``, the same on pandas and polars frames."""
+def _releasing(
+    estimator: Callable[Parameters, Sanitizer],
+) -> Callable[Concatenate[FrameMethods[Frame], Parameters], Frame]:
+    """Method that takes the parameters of an estimator, by name and type, and releases the frame through it."""
 
-    def __init__(self, df: Any) -> None:
+    def method(self: FrameMethods[Frame], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Frame:
+        return release(self._df, estimator(*args, **kwargs))
+
+    made = inspect.signature(estimator)
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    vars(method)["__signature__"] = made.replace(parameters=[me, *made.parameters.values()])
+    method.__doc__ = f"`release` of this frame through `sanitize.{estimator.__name__}`, whose parameters it takes."
+    return method
+
+
+class FrameMethods(Generic[Frame]):
+    """Methods of ``df.sanitize``, the same on pandas and polars frames.
+
+    Those named after an estimator take its parameters and give `release` of the frame through it.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frame.FrameMethods(df).watchdog(1.0, sensitive="survived", public=["class", "sex"])
+    >>> sz.last_report(released).ok
+    True
+    """
+
+    def __init__(self, df: Frame) -> None:
         self._df = df
 
-    def watchdog(self, budget: Budget | float, **settings: Any) -> Any:
-        """`sanitize.frame.watchdog` of this frame."""
-        return watchdog(self._df, budget, **settings)
-
-    def subset_merging(self, budget: Budget | float, **settings: Any) -> Any:
-        """`sanitize.frame.subset_merging` of this frame."""
-        return subset_merging(self._df, budget, **settings)
-
-    def optimal_random_response(self, budget: Budget | float, **settings: Any) -> Any:
-        """`sanitize.frame.optimal_random_response` of this frame."""
-        return optimal_random_response(self._df, budget, **settings)
-
-    def subset_random_response(self, budget: Budget | float, **settings: Any) -> Any:
-        """`sanitize.frame.subset_random_response` of this frame."""
-        return subset_random_response(self._df, budget, **settings)
-
-    def randomized_response(self, budget: LDPBudget | float, **settings: Any) -> Any:
-        """`sanitize.frame.randomized_response` of this frame."""
-        return randomized_response(self._df, budget, **settings)
-
-    def exponential_channel(self, budget: CapacityBudget | float, **settings: Any) -> Any:
-        """`sanitize.frame.exponential_channel` of this frame."""
-        return exponential_channel(self._df, budget, **settings)
-
-    def gaussian_channel(self, budget: CapacityBudget | float, **settings: Any) -> Any:
-        """`sanitize.frame.gaussian_channel` of this frame."""
-        return gaussian_channel(self._df, budget, **settings)
-
-    def joint_release(
-        self, sanitizers: Sequence[tuple[str, Sanitizer]], budget: Budget | float | None = None, **settings: Any
-    ) -> Any:
-        """`sanitize.frame.joint_release` of this frame."""
-        return joint_release(self._df, sanitizers, budget, **settings)
+    watchdog = _releasing(Watchdog)
+    subset_merging = _releasing(SubsetMerging)
+    optimal_random_response = _releasing(OptimalRandomResponse)
+    subset_random_response = _releasing(SubsetRandomResponse)
+    randomized_response = _releasing(RandomizedResponse)
+    exponential_channel = _releasing(ExponentialChannel)
+    gaussian_channel = _releasing(GaussianChannel)
+    joint_release = _releasing(JointRelease)
 
     def audit(self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
         """`sanitize.audit` of this frame."""
@@ -293,97 +169,3 @@ class FrameMethods:
     def report(self) -> LeakageReport:
         """`sanitize.last_report` of this frame."""
         return last_report(self._df)
-
-
-def released_through(sanitizer: Sanitizer | GaussianChannel, df: Frame) -> Frame:
-    """The frame after one pass to learn and one to release."""
-    released: Frame = sanitizer.fit(df).transform(df)
-    return released
-
-
-def exponential_channel(df: Frame, budget: CapacityBudget | float, **settings: Any) -> Frame:
-    """Release a frame through the exponential channel: near symbols are drawn more often than far ones [WXH §4.2].
-
-    Parameters
-    ----------
-    df : pandas or polars DataFrame, or pyarrow Table
-    budget : CapacityBudget or float
-        Individual channel capacity in nats.
-    **settings
-        ``public``, ``sensitive`` and the other parameters of `sanitize.transformers.ExponentialChannel`.
-
-    Returns
-    -------
-    Frame of the same kind
-        The randomized public columns, rows in the same order; `last_report` gives its report.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frame.exponential_channel(df, 0.5, sensitive="survived", public="class")
-    >>> sz.last_report(released).ok
-    True
-    """
-    return released_through(ExponentialChannel(budget, **settings), df)
-
-
-def gaussian_channel(df: Frame, budget: CapacityBudget | float, **settings: Any) -> Frame:
-    """Release numbers of a frame with Gaussian noise on a grid [WXH §4.3].
-
-    Parameters
-    ----------
-    df : pandas or polars DataFrame, or pyarrow Table
-    budget : CapacityBudget or float
-        Individual channel capacity in nats.
-    **settings
-        ``public``, ``bounds`` and the other parameters of `sanitize.transformers.GaussianChannel`.
-
-    Returns
-    -------
-    Frame of the same kind
-        The public columns with noise, rows in the same order; `last_report` gives its report.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> import pandas as pd
-    >>> df = pd.DataFrame({"age": [34.0, 51.0, 47.0, 29.0, 62.0]})
-    >>> released = sz.frame.gaussian_channel(df, 0.5, public="age", bounds=(18, 80))
-    >>> sz.last_report(released).ok
-    True
-    """
-    return released_through(GaussianChannel(budget, **settings), df)
-
-
-def joint_release(
-    df: Frame, sanitizers: Sequence[tuple[str, Sanitizer]], budget: Budget | float | None = None, **settings: Any
-) -> Frame:
-    """Release several groups of columns, each through a channel of its own, under one budget for all together.
-
-    Parameters
-    ----------
-    df : pandas or polars DataFrame, or pyarrow Table
-    sanitizers : sequence of (str, Sanitizer)
-        Name and sanitizer of each part.
-    budget : Budget or float, optional
-        For everything that is released together; a number is symmetric local information privacy in nats.
-    **settings
-        ``sensitive``, ``keep`` and the other parameters of `sanitize.transformers.JointRelease`.
-
-    Returns
-    -------
-    Frame of the same kind
-        The released and the kept columns, rows in the same order; `last_report` gives its report.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> from sanitize.transformers import Watchdog
-    >>> df = sz.datasets.load_titanic()
-    >>> parts = [("class", Watchdog(public="class")), ("sex", Watchdog(public="sex"))]
-    >>> released = sz.frame.joint_release(df, parts, 2.0, sensitive="survived")
-    >>> sz.last_report(released).ok
-    True
-    """
-    return released_through(JointRelease(sanitizers, budget, **settings), df)

@@ -7,6 +7,7 @@ import copy
 import datetime as dt
 import decimal
 import gc
+import inspect
 import json
 import math
 import pickle
@@ -26,19 +27,22 @@ import sanitize.polars
 from sanitize.errors import BudgetExceeded, ColumnError, SanitizeError
 from sanitize.frame import FrameMethods
 from sanitize.report import _attached
-from sanitize.transformers import (
-    ExponentialChannel,
-    GaussianChannel,
-    JointRelease,
-    RandomizedResponse,
-    SubsetMerging,
-    Watchdog,
-)
+from sanitize.transformers import GaussianChannel, SubsetMerging, Watchdog
 
 N = 60
 LOOSE = sz.LiftBudget(lower=math.inf, upper=math.inf)  # every symbol is safe, so every row keeps its own
 TIGHT = sz.LiftBudget(lower=math.inf, upper=0.05)  # everything is merged and drawn anew
 SECRET = ["p", "n", "n"] * (N // 3)
+ESTIMATORS = {
+    "watchdog": sz.Watchdog,
+    "subset_merging": sz.SubsetMerging,
+    "optimal_random_response": sz.OptimalRandomResponse,
+    "subset_random_response": sz.SubsetRandomResponse,
+    "randomized_response": sz.RandomizedResponse,
+    "exponential_channel": sz.ExponentialChannel,
+    "gaussian_channel": sz.GaussianChannel,
+    "joint_release": sz.JointRelease,
+}
 
 
 def cycle(values: list) -> list:
@@ -98,7 +102,7 @@ MULTI_INDEX = pd.MultiIndex.from_arrays([np.arange(N)[::-1], ["a", "b"] * (N // 
 @pytest.mark.parametrize("budget", [LOOSE, TIGHT], ids=["loose", "tight"])
 def test_a_pandas_column_keeps_its_dtype_values_order_and_index(kind, budget):
     df = pd.DataFrame({"x": PANDAS[kind], "s": SECRET}).set_index(MULTI_INDEX)
-    released = sz.frame.subset_merging(df, budget, sensitive="s", public="x", random_state=0)
+    released = sz.frame.release(df, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
     assert isinstance(released, pd.DataFrame)
     assert released["x"].dtype == df["x"].dtype
     assert released.index.identical(df.index)
@@ -121,7 +125,7 @@ def test_a_pandas_column_keeps_its_dtype_values_order_and_index(kind, budget):
 def test_a_pandas_column_without_one_flat_type_is_refused_without_quoting_values(values):
     df = pd.DataFrame({"x": pd.Series(cycle(values), dtype=object), "s": SECRET})
     with pytest.raises(ColumnError, match="column 'x'") as caught:
-        sz.frame.subset_merging(df, LOOSE, sensitive="s", public="x")
+        sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     assert "2.5" not in str(caught.value)
     assert caught.value.column == "x"
 
@@ -130,7 +134,7 @@ def test_unused_categories_never_survive():
     column = pd.Categorical(cycle(["a", "b"]), categories=["SECRET_1", "b", "a", "SECRET_2"], ordered=True)
     df = pd.DataFrame({"x": column, "s": SECRET})
     for budget in (LOOSE, TIGHT):
-        released = sz.frame.subset_merging(df, budget, sensitive="s", public="x")
+        released = sz.frame.release(df, sz.SubsetMerging(budget, sensitive="s", public="x"))
         assert set(released["x"].cat.categories) <= {"a", "b"}
         assert released["x"].cat.ordered
         assert b"SECRET" not in pickle.dumps(released)
@@ -151,30 +155,32 @@ def test_a_fitted_sanitizer_and_its_channel_hold_no_unused_category():
 
 def test_a_category_that_was_not_drawn_does_not_survive_either():
     df = pd.DataFrame({"x": pd.Categorical(["rare"] + ["a", "b"] * 30), "s": ["p", *(["p", "n"] * 30)]})
-    released = sz.frame.randomized_response(df, 0.01, sensitive="s", public="x", random_state=0)
+    released = sz.frame.release(df, sz.RandomizedResponse(0.01, sensitive="s", public="x", random_state=0))
     for _ in range(20):
-        one = sz.frame.subset_merging(df.iloc[:], TIGHT, sensitive="s", public="x")
+        one = sz.frame.release(df.iloc[:], sz.SubsetMerging(TIGHT, sensitive="s", public="x"))
         assert set(one["x"].cat.categories) == set(one["x"])
     assert set(released["x"].cat.categories) == set(released["x"])
 
 
 def test_integer_and_odd_column_labels_are_kept():
     df = pd.DataFrame({0: cycle(["a", "b"]), 1: SECRET, ("t", 2): cycle([1, 2, 3])})
-    released = sz.frame.subset_merging(df, LOOSE, sensitive="1", public=["0", "('t', 2)"])
+    released = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="1", public=["0", "('t', 2)"]))
     assert list(released.columns) == [0, ("t", 2)]
-    by_position = sz.frame.subset_merging(df, LOOSE, sensitive=1, public=[0, 2])
+    by_position = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive=1, public=[0, 2]))
     pd.testing.assert_frame_equal(by_position, released)
 
 
 def test_integer_labels_out_of_order_are_positions_as_everywhere_in_the_library():
     df = pd.DataFrame({1: cycle(["a", "b"]), 0: SECRET})
-    released = sz.frame.subset_merging(df, LOOSE, sensitive=1, public=0)
+    released = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive=1, public=0))
     assert list(released.columns) == [1]
 
 
 def test_labels_are_text_whatever_the_column_was():
     df = pd.DataFrame({"x": pd.array(cycle([1, 2, 3, 40]), dtype="int8"), "s": SECRET})
-    released = sz.frame.subset_merging(df, LOOSE, sensitive="s", public="x", release="label", bins={"x": [0, 2, 50]})
+    released = sz.frame.release(
+        df, sz.SubsetMerging(LOOSE, sensitive="s", public="x", release="label", bins={"x": [0, 2, 50]})
+    )
     assert set(released.iloc[:, 0]) == {"[0, 2)", "[2, 50]"}
 
 
@@ -206,7 +212,7 @@ POLARS = {
 @pytest.mark.parametrize("budget", [LOOSE, TIGHT], ids=["loose", "tight"])
 def test_a_polars_column_keeps_its_dtype_values_and_order(kind, budget):
     df = pl.DataFrame({"x": POLARS[kind], "s": SECRET})
-    released = sz.frame.subset_merging(df, budget, sensitive="s", public="x", random_state=0)
+    released = sz.frame.release(df, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
     assert isinstance(released, pl.DataFrame)
     if budget is LOOSE:
         assert released.equals(df.select("x"))
@@ -223,14 +229,14 @@ def test_unused_values_of_an_enum_never_survive():
         {"x": pl.Series(cycle(["b", "a"]), dtype=pl.Enum(["SECRET_1", "b", "a", "SECRET_2"])), "s": SECRET}
     )
     for budget in (LOOSE, TIGHT):
-        released = sz.frame.subset_merging(df, budget, sensitive="s", public="x")
+        released = sz.frame.release(df, sz.SubsetMerging(budget, sensitive="s", public="x"))
         assert "SECRET" not in str(released.schema)
         assert set(released.schema["x"].categories) <= {"a", "b"}
 
 
 def test_other_values_of_a_polars_categorical_do_not_reach_a_written_file(tmp_path):
     whole = pl.DataFrame({"x": pl.Series(["SECRET_1", *cycle(["b", "a"])], dtype=pl.Categorical), "s": ["p", *SECRET]})
-    released = sz.frame.subset_merging(whole[1:], LOOSE, sensitive="s", public="x")
+    released = sz.frame.release(whole[1:], sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     released.write_parquet(tmp_path / "out.parquet")
     released.write_ipc(tmp_path / "out.arrow")
     assert b"SECRET" not in (tmp_path / "out.parquet").read_bytes() + (tmp_path / "out.arrow").read_bytes()
@@ -240,17 +246,17 @@ def test_other_values_of_a_polars_categorical_do_not_reach_a_written_file(tmp_pa
 def test_nested_polars_columns_are_refused(values):
     df = pl.DataFrame({"x": cycle(values), "s": SECRET})
     with pytest.raises(ColumnError, match=r"column 'x' has the type .* cannot be sanitized"):
-        sz.frame.subset_merging(df, LOOSE, sensitive="s", public="x")
+        sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     # A nested column that nobody asked for does no harm.
-    released = sz.frame.subset_merging(df.with_columns(y=pl.col("s")), LOOSE, sensitive="s", public="y")
+    released = sz.frame.release(df.with_columns(y=pl.col("s")), sz.SubsetMerging(LOOSE, sensitive="s", public="y"))
     assert released.columns == ["y"]
 
 
 def test_a_sliced_and_rechunked_polars_frame_is_read_right():
     df = pl.DataFrame({"x": cycle(["a", "b", "c"]), "s": SECRET})
     pieces = pl.concat([df[:7], df[7:20], df[20:]], rechunk=False)
-    a = sz.frame.subset_merging(df, TIGHT, sensitive="s", public="x", random_state=0)
-    b = sz.frame.subset_merging(pieces, TIGHT, sensitive="s", public="x", random_state=0)
+    a = sz.frame.release(df, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
+    b = sz.frame.release(pieces, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
     assert a.equals(b)
 
 
@@ -287,7 +293,7 @@ ARROW = {
 @pytest.mark.parametrize("budget", [LOOSE, TIGHT], ids=["loose", "tight"])
 def test_an_arrow_column_keeps_its_type_values_and_order(kind, budget):
     table = pa.table({"x": ARROW[kind], "s": SECRET})
-    released = sz.frame.subset_merging(table, budget, sensitive="s", public="x", random_state=0)
+    released = sz.frame.release(table, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
     assert isinstance(released, pa.Table)
     assert released.schema.field("x").type == table.schema.field("x").type
     released.validate(full=True)
@@ -300,7 +306,7 @@ def test_an_arrow_column_keeps_its_type_values_and_order(kind, budget):
 def test_an_ordered_arrow_dictionary_keeps_its_order():
     values = pa.DictionaryArray.from_arrays(pa.array(cycle([2, 0, 1]), pa.int8()), ["low", "mid", "high"], ordered=True)
     table = pa.table({"x": values, "s": SECRET})
-    released = sz.frame.subset_merging(table, LOOSE, sensitive="s", public="x")
+    released = sz.frame.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     assert released.schema.field("x").type == table.schema.field("x").type
     assert released["x"].chunk(0).dictionary.to_pylist() == ["low", "mid", "high"]
 
@@ -310,7 +316,7 @@ def test_unused_dictionary_values_and_metadata_of_an_arrow_table_never_survive()
     field = pa.field("x", values.type, metadata={"note": "SECRET_2"})
     schema = pa.schema([field, pa.field("s", pa.string())], metadata={"origin": "SECRET_3"})
     table = pa.table([values, SECRET], schema=schema)
-    released = sz.frame.subset_merging(table, LOOSE, sensitive="s", public="x")
+    released = sz.frame.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     assert released.schema.metadata is None
     assert released.schema.field("x").metadata is None
     sink = pa.BufferOutputStream()
@@ -322,8 +328,8 @@ def test_unused_dictionary_values_and_metadata_of_an_arrow_table_never_survive()
 def test_chunked_and_sliced_arrow_tables_are_read_right():
     table = pa.table({"x": cycle(["a", "b", None]), "s": SECRET})
     chunked = pa.concat_tables([table.slice(0, 7), table.slice(7, 0), table.slice(7, 40), table.slice(47)])
-    a = sz.frame.subset_merging(table, TIGHT, sensitive="s", public="x", random_state=0)
-    b = sz.frame.subset_merging(chunked, TIGHT, sensitive="s", public="x", random_state=0)
+    a = sz.frame.release(table, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
+    b = sz.frame.release(chunked, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
     assert a["x"].to_pylist() == b["x"].to_pylist()
 
 
@@ -349,10 +355,10 @@ def test_a_seed_gives_the_same_rows_in_pandas_polars_and_pyarrow(method, release
         "random_state": 5,
         "release": release,
     }
-    function = getattr(sz.frame, method)
-    a = function(df, 0.4, **settings)
-    b = function(pl.from_pandas(df), 0.4, **settings)
-    c = function(pa.Table.from_pandas(df, preserve_index=False), 0.4, **settings)
+    sanitizer = ESTIMATORS[method](0.4, **settings)
+    a = sz.frame.release(df, sanitizer)
+    b = sz.frame.release(pl.from_pandas(df), sanitizer)
+    c = sz.frame.release(pa.Table.from_pandas(df, preserve_index=False), sanitizer)
     rows = [tuple(None if pd.isna(v) else v for v in row) for row in a.itertuples(index=False, name=None)]
     assert rows == b.rows()
     assert rows == list(zip(*c.to_pydict().values(), strict=True))
@@ -477,20 +483,28 @@ def test_refused_arrays_are_not_quoted(rows):
 
 # ------------------------------------------------------------------------------------------- accessors
 
+
+def test_a_method_shows_the_parameters_of_its_estimator_and_refuses_others():
+    assert {name for name in vars(FrameMethods) if not name.startswith("_")} == {*ESTIMATORS, "audit", "report"}
+    for method, estimator in ESTIMATORS.items():
+        of_method = inspect.signature(getattr(PANDAS_DF.sanitize, method))
+        assert of_method == inspect.signature(estimator)
+        assert f"`sanitize.{estimator.__name__}`" in getattr(FrameMethods, method).__doc__
+        with pytest.raises(TypeError, match="publik"):
+            getattr(PANDAS_DF.sanitize, method)(1.0, publik="x")
+
+
 PANDAS_DF = pd.DataFrame({"x": cycle(["a", "b", "c"]), "y": cycle([1, 2]), "s": cycle(["p", "n", "p", "p"])})
 
 
 @pytest.mark.parametrize("make", [lambda df: df, pl.from_pandas], ids=["pandas", "polars"])
 @pytest.mark.parametrize("method", ["watchdog", "subset_merging", "randomized_response"])
-def test_the_accessor_does_what_the_function_does(make, method):
+def test_the_accessor_does_what_the_function_and_the_estimator_do(make, method):
     df = make(PANDAS_DF)
     settings = {"sensitive": "s", "public": ["x", "y"], "random_state": 1}
     released = getattr(df.sanitize, method)(1.0, **settings)
-    assert released.equals(getattr(sz.frame, method)(df, 1.0, **settings))
-    estimator = {"watchdog": Watchdog, "subset_merging": SubsetMerging, "randomized_response": RandomizedResponse}[
-        method
-    ]
-    assert released.equals(estimator(1.0, **settings).fit_transform(df))
+    assert released.equals(sz.frame.release(df, ESTIMATORS[method](1.0, **settings)))
+    assert released.equals(ESTIMATORS[method](1.0, **settings).fit_transform(df))
     assert type(released) is type(df)
     assert released.sanitize.report.ok
     assert repr(released.sanitize.report) == repr(sz.last_report(released))
@@ -498,19 +512,20 @@ def test_the_accessor_does_what_the_function_does(make, method):
 
 
 @pytest.mark.parametrize("make", [lambda df: df, pl.from_pandas], ids=["pandas", "polars"])
-def test_the_other_channels_have_functions_and_methods_too(make):
+def test_the_other_channels_have_methods_too(make):
     df = make(PANDAS_DF)
     parts = [("x", Watchdog(public="x")), ("y", Watchdog(public="y"))]
     cases = {
-        "exponential_channel": ((0.5,), {"public": "x"}, ExponentialChannel),
-        "gaussian_channel": ((0.5,), {"public": "y", "bounds": (0, 3)}, GaussianChannel),
-        "joint_release": ((parts, 2.0), {"sensitive": "s"}, JointRelease),
+        "exponential_channel": ((0.5,), {"public": "x"}),
+        "gaussian_channel": ((0.5,), {"public": "y", "bounds": (0, 3)}),
+        "joint_release": ((parts, 2.0), {"sensitive": "s"}),
     }
-    for method, (given, settings, estimator) in cases.items():
+    for method, (given, settings) in cases.items():
         released = getattr(df.sanitize, method)(*given, **settings, random_state=1)
         assert type(released) is type(df)
-        assert released.equals(getattr(sz.frame, method)(df, *given, **settings, random_state=1))
-        assert released.equals(estimator(*given, **settings, random_state=1).fit(df).transform(df))
+        sanitizer = ESTIMATORS[method](*given, **settings, random_state=1)
+        assert released.equals(sz.frame.release(df, sanitizer))
+        assert released.equals(sanitizer.transform(df))
         assert released.sanitize.report.ok
 
 
@@ -561,7 +576,7 @@ three_kinds = pytest.mark.parametrize(
     ids=["pandas", "polars", "pyarrow"],
 )
 def test_the_report_belongs_to_the_very_frame_and_copies_have_none(make, copies):
-    released = sz.frame.subset_merging(make(PANDAS_DF), LOOSE, sensitive="s", public="x")
+    released = sz.frame.release(make(PANDAS_DF), sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     assert sz.last_report(released).ok
     for duplicate in copies:
         with pytest.raises(SanitizeError, match="no report"):
@@ -584,7 +599,7 @@ def test_a_report_is_freed_with_its_frame(make):
     df = make(PANDAS_DF)
     gc.collect()
     before = len(_attached._KEPT)
-    released = [sz.frame.subset_merging(df, LOOSE, sensitive="s", public="x") for _ in range(5)]
+    released = [sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x")) for _ in range(5)]
     assert len(_attached._KEPT) == before + 5
     watched = weakref.ref(sz.last_report(released[0]))
     assert watched() is not None
@@ -597,7 +612,7 @@ def test_a_report_is_freed_with_its_frame(make):
 def test_attrs_hold_a_json_summary_without_symbols_or_counts():
     df = pd.DataFrame({"x": cycle(["symbol_a", "symbol_b"]), "s": cycle(["SECRET_P", "SECRET_N", "SECRET_N"])})
     df.attrs["owner"] = "SECRET_OWNER"
-    released = sz.frame.subset_merging(df, sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public="x")
+    released = sz.frame.release(df, sz.SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public="x"))
     assert set(released.attrs) == {"sanitize"}
     assert json.loads(released.attrs["sanitize"]) == {
         "version": sz.__version__,
@@ -610,7 +625,7 @@ def test_attrs_hold_a_json_summary_without_symbols_or_counts():
 
 
 def test_attrs_survive_parquet_without_a_report_object(tmp_path):
-    released = sz.frame.subset_merging(PANDAS_DF, LOOSE, sensitive="s", public="x")
+    released = sz.frame.release(PANDAS_DF, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     released.to_parquet(tmp_path / "out.parquet")
     back = pd.read_parquet(tmp_path / "out.parquet")
     assert json.loads(back.attrs["sanitize"])["within_budget"] is True
@@ -630,7 +645,7 @@ def test_attrs_survive_parquet_without_a_report_object(tmp_path):
 )
 def test_duplicate_column_names_are_refused(table):
     with pytest.raises(ColumnError, match=r"more than one column '[x1]'; rename or drop one"):
-        sz.frame.subset_merging(table, LOOSE, sensitive="s", public="x")
+        sz.frame.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
 
 
 @pytest.mark.parametrize(
@@ -650,7 +665,7 @@ def test_duplicate_column_names_are_refused(table):
 def test_what_is_not_a_table_is_refused_with_a_clear_message(table, message):
     for call in (
         lambda: Watchdog(1.0, sensitive="s", public="x").fit(table),
-        lambda: sz.frame.watchdog(table, 1.0, sensitive="s", public="x"),
+        lambda: sz.frame.release(table, sz.Watchdog(1.0, sensitive="s", public="x")),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             call()
@@ -662,7 +677,7 @@ def test_what_is_not_a_table_is_refused_with_a_clear_message(table, message):
 def test_an_empty_frame_cannot_be_fitted_but_can_be_transformed(make):
     empty = make(PANDAS_DF.iloc[:0])
     with pytest.raises(ColumnError, match="no rows"):
-        sz.frame.watchdog(empty, 1.0, sensitive="s", public="x")
+        sz.frame.release(empty, sz.Watchdog(1.0, sensitive="s", public="x"))
     fitted = SubsetMerging(LOOSE, sensitive="s", public=["x", "y"]).fit(make(PANDAS_DF))
     released = fitted.transform(empty)
     assert type(released) is type(empty)
@@ -673,12 +688,12 @@ def test_an_empty_frame_cannot_be_fitted_but_can_be_transformed(make):
 
 def test_a_frame_without_columns_is_refused():
     with pytest.raises((ColumnError, ValueError)):
-        sz.frame.watchdog(pd.DataFrame(index=range(3)), 1.0, sensitive="s")
+        sz.frame.release(pd.DataFrame(index=range(3)), sz.Watchdog(1.0, sensitive="s"))
 
 
 def test_one_row_is_released_as_the_only_symbol_there_is():
     df = pd.DataFrame({"x": ["a"], "s": ["p"]})
-    assert sz.frame.subset_merging(df, 0.0, sensitive="s", public="x")["x"].tolist() == ["a"]
+    assert sz.frame.release(df, sz.SubsetMerging(0.0, sensitive="s", public="x"))["x"].tolist() == ["a"]
 
 
 def test_fitting_on_one_kind_and_transforming_another_gives_the_kind_that_is_transformed():

@@ -107,7 +107,8 @@ def anonymity_profile(
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> released = sz.frame.release(df, sanitizer)
     >>> raw = sz.anonymity.anonymity_profile(df, ["class", "sex"], "survived")
     >>> after = sz.anonymity.anonymity_profile(released.assign(survived=df["survived"]), ["class", "sex"], "survived")
     >>> raw.k, round(raw.delta, 2), after.delta < raw.delta

@@ -134,7 +134,8 @@ def check(
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> released = sz.frame.release(df, sanitizer)
     >>> report = sz.last_report(released)
     >>> sz.attack.check(report, released, df["survived"]).verdict
     'consistent'

@@ -89,7 +89,8 @@ def infer(
     >>> raw = sz.attack.infer(df[["class", "sex"]], df["survived"])
     >>> raw.learns, round(raw.accuracy, 2), round(raw.prior_accuracy, 2)
     (True, 0.78, 0.68)
-    >>> released = sz.frame.subset_merging(df, 0.2, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> sanitizer = sz.SubsetMerging(0.2, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> released = sz.frame.release(df, sanitizer)
     >>> after = sz.attack.infer(released, df["survived"])
     >>> after.interval[1] < raw.interval[0]
     True

@@ -98,8 +98,8 @@ MECHANISM = keys.choice(*MECHANISMS).said("The rule that designs the channel.")
 
 # Notion of a budget -> its bounds: how each is read, and an example.
 _BOTH = {
-    "upper": (keys.number(0), "upper = 0.5 (nats)"),
     "lower": (keys.number(0), "lower = 1.5 (nats; inf for no bound)"),
+    "upper": (keys.number(0), "upper = 0.5 (nats)"),
 }
 BOUNDS: dict[str, dict[str, tuple[Form[float], str]]] = {
     "lift": _BOTH,

@@ -150,7 +150,8 @@ class LeakageReport(Verdict, ReportViews):
         --------
         >>> import sanitize as sz
         >>> df = sz.datasets.load_titanic()
-        >>> released = sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+        >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+        >>> released = sz.frame.release(df, sanitizer)
         >>> report = sz.last_report(released)
         >>> report = report.with_findings(sz.attack.check(report, released, df["survived"]))
         >>> "are consistent with their report" in " ".join(report.to_html().split())

@@ -360,7 +360,7 @@ def test_honest_releases_pass_fifty_times_out_of_fifty():
 def test_order_of_rows_inside_a_merged_group_is_caught():
     """All symbols are merged, so the report says 0; but the table was sorted by S and the rows keep their order."""
     df = table(0).sort_values("s", kind="stable", ignore_index=True)
-    merged = sz.frame.watchdog(df, 0.0, sensitive="s", public=["x"], random_state=0)
+    merged = sz.frame.release(df, sz.Watchdog(0.0, sensitive="s", public=["x"], random_state=0))
     report = sz.last_report(merged)
     assert report.summary["mutual_information"] == pytest.approx(0, abs=1e-12)
     assert attack.check(report, merged, df["s"], rows="shuffle").ok
@@ -428,7 +428,7 @@ def test_symbols_drawn_inside_bins_are_not_taken_for_strangers():
     """The report speaks of intervals, the rows hold numbers: the law cannot be compared, the attack can."""
     rng = np.random.default_rng(0)
     df = pd.DataFrame({"age": rng.normal(40, 10, 1500), "ill": rng.integers(0, 2, 1500)})
-    released = sz.frame.watchdog(df, 1.0, sensitive="ill", public="age", bins={"age": 5}, random_state=0)
+    released = sz.frame.release(df, sz.Watchdog(1.0, sensitive="ill", public="age", bins={"age": 5}, random_state=0))
     found = attack.check(sz.last_report(released), released, df["ill"])
     assert (found.verdict, found.law_excess) == ("consistent", None)
 

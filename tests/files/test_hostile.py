@@ -584,12 +584,12 @@ def test_a_hostile_frame_that_pandas_reads_is_released_or_refused_in_one_line(na
             wanted = "no column"
         if wanted:
             with pytest.raises(ColumnError if wanted != NO_ROWS[1] else SanitizeError) as caught:
-                sz.frame.subset_merging(df, BUDGET, sensitive=[s], public=[x])
+                sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x]))
             if outcome == NESTED and "holds objects" in str(caught.value):
                 wanted = "holds objects"
             check_error(str(caught.value), wanted, HOSTILE / name)
             continue
-        released = sz.frame.subset_merging(df, BUDGET, sensitive=[s], public=[x])
+        released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x]))
         assert list(released.columns) == [x]
         assert released.index.equals(df.index)
         assert symbols(released[x].tolist()) <= symbols(df[x].tolist())
@@ -618,10 +618,10 @@ def test_a_hostile_table_that_pandas_reads_from_text_keeps_its_values(name):
     df = pd.read_csv(HOSTILE / "csv" / f"{name}.csv")
     if CSV_OUTCOMES[name] is None:
         with pytest.raises(ColumnError, match="no column 's' in the table"):
-            sz.frame.subset_merging(df, BUDGET, sensitive="s", public="x")
+            sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x"))
         return
     s, x = CSV_OUTCOMES[name]
-    released = sz.frame.subset_merging(df, BUDGET, sensitive=s, public=x)
+    released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=s, public=x))
     assert len(released) == len(df)
     assert released[x].dtype == df[x].dtype
     assert symbols(released[x].tolist()) <= symbols(df[x].tolist())
@@ -631,7 +631,7 @@ def test_a_hostile_table_that_pandas_reads_from_text_keeps_its_values(name):
 def test_a_table_with_a_header_and_no_rows_is_refused():
     df = pd.read_csv(HOSTILE / "csv" / "header_only.csv")
     with pytest.raises(ColumnError, match="no rows"):
-        sz.frame.subset_merging(df, BUDGET, sensitive="s", public="x")
+        sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x"))
 
 
 @needs_data
@@ -640,7 +640,7 @@ def test_a_dictionary_with_a_null_among_its_values_is_released_from_memory():
         table = reader.read_all()
     x = table.column_names[0]
     with_s = table.append_column("s", pa.array(["p", "n"] * (table.num_rows // 2)))
-    released = sz.frame.subset_merging(with_s, BUDGET, sensitive="s", public=x)
+    released = sz.frame.release(with_s, sz.SubsetMerging(BUDGET, sensitive="s", public=x))
     assert released.num_rows == table.num_rows
     assert symbols(released.column(x).to_pylist()) <= symbols(table.column(x).to_pylist())
     assert released.schema.field(x).type == table.schema.field(x).type

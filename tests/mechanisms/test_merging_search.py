@@ -21,9 +21,15 @@ from sanitize.mechanisms._merging.matching import matched_groups
 from sanitize.mechanisms._merging.windows import partition_windows
 
 BUDGETS = [
-    sz.LiftBudget.symmetric(0.4), sz.LiftBudget(lower=math.inf, upper=0.2), sz.LiftBudget(lower=50, upper=0.2), sz.LDPBudget(0.8),
-    sz.L1LiftBudget(0.5, 0.3), sz.Chi2LiftBudget(0.5, 0.3), sz.AlphaLiftBudget(2, 0.4, 0.2), sz.LiftBudget(0, 0),
-]  # fmt: skip
+    sz.LiftBudget.symmetric(0.4),
+    sz.LiftBudget(lower=math.inf, upper=0.2),
+    sz.LiftBudget(lower=50, upper=0.2),
+    sz.LDPBudget(0.8),
+    sz.L1LiftBudget(lower=0.5, upper=0.3),
+    sz.Chi2LiftBudget(lower=0.5, upper=0.3),
+    sz.AlphaLiftBudget(2, lower=0.4, upper=0.2),
+    sz.LiftBudget(lower=0, upper=0),
+]
 
 
 def probabilities(cells) -> JointDistribution:

@@ -181,9 +181,9 @@ def test_the_drawn_rows_of_adult_leak_what_was_designed_within_sampling_error(ad
         return np.sqrt(2 * mean * 25) + 25 / 3
 
     assert (abs(counts - expected) <= slack(expected)).all()
-    # The leakage of the drawn rows, where the bound says something: at least 1000 rows a symbol.
+    # The leakage of the drawn rows, where the bound says something: at least 2000 rows a symbol.
     p_s = counts.sum(axis=1, keepdims=True) / counts.sum()
-    large = expected.sum(axis=0) >= 1000
+    large = expected.sum(axis=0) >= 2000
     counts, expected = counts[:, large], expected[:, large]
     log_lift = np.log(counts / p_s / counts.sum(axis=0))
     top = np.log((expected + slack(expected)) / p_s / (expected.sum(axis=0) - slack(expected.sum(axis=0))))
