@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+from sanitize._files.parquet import ParquetSource
 from sanitize.channel import Channel
 from sanitize.cli import main
 from sanitize.parquet import plan_parquet, privatize_parquet
@@ -272,6 +273,17 @@ def test_1_a_policy_whose_budget_a_release_exceeds(place, run, monkeypatch):
         assert (code, out) == (1, "")
         assert_line(err, "exceeds its budget")
     assert left_in(place) == START
+
+
+@pytest.mark.parametrize("settings", [["-p", "policy.toml"], SETTINGS])
+@pytest.mark.parametrize("command", ["audit", "plan", "release -o out.parquet", "release -o out.csv --dry-run"])
+def test_the_input_is_opened_once_also_for_the_check_of_a_policy(command, settings, place, run, monkeypatch):
+    opened, open_ = [], ParquetSource.open
+    monkeypatch.setattr(ParquetSource, "open", lambda path: opened.append(path) or open_(path))
+    if command == "audit" and settings is SETTINGS:
+        settings = SETTINGS[:-2]
+    assert run(*command.split(), "raw.parquet", *settings)[0] == 0
+    assert opened == [Path("raw.parquet")]
 
 
 def test_kept_columns_and_several_channels_are_released_together(place, run):

@@ -24,7 +24,7 @@ from sanitize.errors import ColumnError, InvalidParameter, SourceChanged, Source
 from sanitize.parquet import _csv_writer as _csv_target
 from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
 from sanitize.parquet._csv_writer import CsvWriter, formula_note, quoted
-from sanitize.transformers import SubsetMerging
+from sanitize.transformers import Sanitizer, SubsetMerging
 
 LOOSE = sz.LiftBudget(lower=float("inf"), upper=3.0)
 KEY = bytes(range(32))
@@ -296,14 +296,14 @@ def test_compressed_text_is_not_written(titanic, tmp_path):
 
 
 def test_a_csv_file_that_changes_between_the_passes_is_noticed(titanic, tmp_path, monkeypatch):
-    fit = sz.parquet.fit
+    prepare = Sanitizer.prepare
 
-    def then_touch(*args, **kwargs):
-        fitted = fit(*args, **kwargs)
+    def then_touch(*args, **settings):
+        prepared = prepare(*args, **settings)
         titanic.write_text(titanic.read_text().replace("Male", "Female"))
-        return fitted
+        return prepared
 
-    monkeypatch.setattr("sanitize.parquet._privatize.fit", then_touch)
+    monkeypatch.setattr(Sanitizer, "prepare", then_touch)
     with pytest.raises(SourceChanged):
         privatize_parquet(titanic, tmp_path / "out.csv", sailors())
     assert os.listdir(tmp_path) == ["raw.csv"]

@@ -1,0 +1,134 @@
+"""Fitted and saved sanitizers prepare a release to files alike, and one flow writes it."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sanitize as sz
+from sanitize._files.open import opened
+from sanitize._files.target import Target
+from sanitize._release.first_pass import FirstPass
+from sanitize.errors import InvalidParameter, SourceChanged
+from sanitize.parquet import plan_parquet, privatize_parquet
+from sanitize.parquet._second_pass import SecondPass
+from sanitize.transformers import RandomizedResponse, SubsetMerging
+
+KEY = bytes(range(32))
+BUDGET = sz.LiftBudget(1.0, 0.7)
+
+
+@pytest.fixture
+def source(tmp_path):
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 2, 500)
+    x = np.where(rng.random(500) < 0.3, s, rng.integers(0, 4, 500))
+    path = tmp_path / "raw.parquet"
+    pq.write_table(pa.table({"s": s, "x": [f"@{i}" for i in x], "other": rng.random(500)}), path)
+    return path
+
+
+def sanitizer(**settings) -> SubsetMerging:
+    return SubsetMerging(BUDGET, sensitive="s", public="x", **settings)
+
+
+def both(source) -> list:
+    """A sanitizer, and the same saved after a fit."""
+    return [sanitizer(), sz.SavedRelease.of(sanitizer().fit(pq.read_table(source)))]
+
+
+@pytest.mark.parametrize("order", ["shuffle", "keep"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
+    made = both(source)[which]
+    report = privatize_parquet(source, tmp_path / "whole.parquet", made, rows=order, key=KEY)
+    with opened(source, made.numeric_columns) as table:
+        prepared = made.prepare(FirstPass(table, 7), order, key=KEY)
+        place = Target.check(tmp_path / "steps.parquet", source, force=False)
+        SecondPass(table, prepared.release, prepared.words).write(place, order, prepared.expected, prepared.footer)
+    assert (tmp_path / "steps.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert type(prepared.report) is type(report)
+    assert prepared.report.summary == report.summary
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_rows_that_are_expected_are_those_of_each_symbol(which, source):
+    made = both(source)[which]
+    with opened(source) as table:
+        prepared = made.prepare(FirstPass(table, 64), "shuffle")
+    symbols = [
+        symbol[0] if isinstance(symbol, tuple) else symbol for symbol in prepared.release.design.channel.inputs.symbols
+    ]
+    assert dict(zip(symbols, prepared.expected.tolist(), strict=True)) == Counter(
+        pq.read_table(source).column("x").to_pylist()
+    )
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_no_law_and_no_key_is_in_what_is_prepared(which, source):
+    made = both(source)[which]
+    with opened(source) as table:
+        prepared = made.prepare(FirstPass(table, 64), "shuffle", key=KEY)
+    assert prepared.release.design.joint.pmf.shape == (1, 1)
+    with pytest.raises(AssertionError):
+        prepared.release.recipe.mechanism(prepared.release.design.joint)
+    assert KEY.hex() not in repr(prepared)
+    assert repr(KEY) not in repr(prepared)
+
+
+@pytest.mark.parametrize("order", ["shuffle", "keep"])
+def test_the_report_of_a_plan_is_that_of_the_sanitizer_and_of_its_release(order, source, tmp_path):
+    plan, made = sanitizer(), sanitizer()
+    planned = plan_parquet(source, plan, rows=order)
+    report = privatize_parquet(source, tmp_path / "out.parquet", made, rows=order)
+    assert planned.to_dict() == plan.report_.to_dict() == made.report_.to_dict() == report.to_dict()
+    assert ("position_information" in report.summary) == (order == "keep")
+
+
+def test_a_new_symbol_in_the_second_pass_is_a_changed_source_whatever_the_sanitizer_does_with_it(
+    source, tmp_path, monkeypatch
+):
+    raw = pq.read_table(source)
+    prepare = SubsetMerging.prepare
+
+    def prepare_and_edit(self, table, order, *, key):
+        made = prepare(self, table, order, key=key)
+        # The same file as far as the first pass knows, so that the second one meets the symbol.
+        monkeypatch.setattr(type(table.source), "unchanged", lambda _: None)
+        pq.write_table(raw.set_column(1, "x", pa.array(["SECRET_new"] * 500)), source)
+        return made
+
+    monkeypatch.setattr(SubsetMerging, "prepare", prepare_and_edit)
+    with pytest.raises(SourceChanged, match=r"raw\.parquet changed"):
+        privatize_parquet(source, tmp_path / "out.parquet", sanitizer(handle_unknown="error"))
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_both_reports_warn_of_spreadsheets_where_text_is_written(source, tmp_path):
+    first, saved = both(source)
+    for name in ("text.csv", "table.parquet"):
+        notes = [
+            privatize_parquet(source, tmp_path / name, first, force=True).facts.warnings,
+            privatize_parquet(source, tmp_path / name, saved, force=True).warnings,
+        ]
+        assert [any("spreadsheets" in note for note in told) for told in notes] == [name == "text.csv"] * 2
+    assert any("spreadsheets" in note for note in privatize_parquet(source, io.BytesIO(), saved).warnings)
+
+
+def test_an_open_source_is_read_as_it_is_and_never_replaced(source, tmp_path):
+    with opened(source) as table:
+        privatize_parquet(table, tmp_path / "out.parquet", sanitizer(), key=KEY)
+        with pytest.raises(sz.errors.TargetError, match="is the source"):
+            privatize_parquet(table, source, sanitizer(), force=True)
+    privatize_parquet(source, tmp_path / "again.parquet", sanitizer(), key=KEY)
+    assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
+
+
+def test_a_sanitizer_that_was_never_fitted_has_no_release():
+    with pytest.raises(InvalidParameter, match="RandomizedResponse is not fitted yet; call fit first"):
+        RandomizedResponse(1.0, sensitive="s", public="x").fitted_release()
