@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterator
 
-    From: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source"
-    To: TypeAlias = "str | os.PathLike[str] | BinaryIO"
+    SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source"
+    TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
 
 @contextlib.contextmanager
-def opened(source: From, numeric: Collection[str] = ()) -> Iterator[Source]:
+def open_source(source: SourceLike, numeric: Collection[str] = ()) -> Iterator[Source]:
     """Table of a path, by its suffix (a folder's by what it holds), or of a stream of CSV.
 
     Parameters
@@ -52,14 +52,14 @@ def _is_csv(path: Path) -> bool:
     return not any(name.endswith(".parquet") for name in names) and any(name.endswith(CSV_SUFFIXES) for name in names)
 
 
-def place_of(target: To, source: From, *, force: bool) -> Target | BinaryIO:
+def open_target(target: TargetLike, source: SourceLike, *, force: bool) -> Target | BinaryIO:
     """A target that may be written to, or a stream."""
     if hasattr(target, "write"):
         return cast(BinaryIO, target)
     return Target.check(target, _root(source), force=force)
 
 
-def _root(source: From) -> Path | None:
+def _root(source: SourceLike) -> Path | None:
     """File or folder of a source; None for a stream."""
     if isinstance(source, Source):
         return None if isinstance(source, CsvSource) and source.spool is not None else source.root

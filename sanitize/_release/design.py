@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.joint import ContingencyTable, JointDistribution
 
-Release = Literal["resample", "label"]
+ReleaseMode = Literal["resample", "label"]
 
 # Times the rows at which a robust design is tried again, to say what more rows would buy.
 _MORE_ROWS = (10, 100)
@@ -58,7 +58,7 @@ class Recipe:
     mechanism: Callable[..., Channel]
     budget: Budget
     keeps_symbols: bool = False
-    release: Release = "resample"
+    release: ReleaseMode = "resample"
     smoothing: float = 0.0
     min_count: int = 0
     confidence: float | None = None

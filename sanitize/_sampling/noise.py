@@ -93,7 +93,7 @@ class NoiseKey:
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A 64-bit word for each of some positions: half of the lane's block with that number."""
-        return words_by_position(self, lane)(positions)
+        return random_access_words(self, lane)(positions)
 
     def generator(self) -> np.random.Generator:
         """NumPy generator for choices that carry no information about rows, such as output order."""
@@ -121,7 +121,7 @@ class _KeyStream:
         return words.astype(self._dtype, copy=False)
 
 
-def words_in_turn(source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> WordStream:
+def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> WordStream:
     """Function that gives the next words, or half-words, of a lane from number ``start`` on.
 
     What it returns may be overwritten by the next call.
@@ -139,7 +139,7 @@ def words_in_turn(source: RandomWords, lane: int, start: int, dtype: np.dtype[An
     return following
 
 
-def words_by_position(source: RandomWords, lane: int) -> WordsAt:
+def random_access_words(source: RandomWords, lane: int) -> WordsAt:
     """Function that gives a 64-bit word of a lane for each of some positions, to be called many times."""
     if not isinstance(source, NoiseKey):
         return partial(source.words_at, lane)
@@ -167,8 +167,8 @@ class RowWords:
     """
 
     def __init__(self, source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> None:
-        self._in_turn = words_in_turn(source, 2 * lane, start, dtype)
-        self._at = words_by_position(source, 2 * lane + 1)
+        self._in_turn = sequential_words(source, 2 * lane, start, dtype)
+        self._at = random_access_words(source, 2 * lane + 1)
         self._first = self._next = start
 
     def following(self, count: int) -> NDArray[Any]:

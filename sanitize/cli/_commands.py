@@ -25,98 +25,98 @@ _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _MOST_SYMBOLS = 50
 
 
-def audit(given: argparse.Namespace) -> None:
+def audit(args: argparse.Namespace) -> None:
     """Measure what the raw columns leak."""
     from sanitize.parquet import audit_parquet
 
-    policy = policy_of(given)
-    _check_report(given)
-    with table_of(given, policy) as table, shown():
+    policy = policy_of(args)
+    _check_report(args)
+    with table_of(args, policy) as table, shown():
         report = audit_parquet(table, policy.sensitive, (*policy.public, *policy.keep))
-    _give(report, given, policy)
+    _give(report, args, policy)
 
 
-def plan(given: argparse.Namespace) -> None:
+def plan(args: argparse.Namespace) -> None:
     """Design a release, and print its verdict and its privacy-utility curve."""
     from sanitize.parquet import plan_parquet
 
-    policy = policy_of(given)
-    _check_report(given)
+    policy = policy_of(args)
+    _check_report(args)
     sanitizer = policy.sanitizer()
-    with table_of(given, policy, sanitizer.numeric_columns) as table, shown():
+    with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
         report = plan_parquet(table, sanitizer, rows=policy.rows)
     curve = _curve(policy, sanitizer)
-    _give(report if curve is None else report.with_curve(curve), given, policy)
-    if curve is not None and not given.json:
+    _give(report if curve is None else report.with_curve(curve), args, policy)
+    if curve is not None and not args.json:
         print()
         print(curve.to_text())
 
 
-def release(given: argparse.Namespace) -> None:
+def release(args: argparse.Namespace) -> None:
     """Write the public columns through a channel."""
     from sanitize.parquet import plan_parquet, privatize_parquet
 
-    policy = policy_of(given)
-    _check_report(given)
+    policy = policy_of(args)
+    _check_report(args)
     sanitizer = policy.sanitizer()
     settings: dict[str, Any] = {"rows": policy.rows}
-    with table_of(given, policy, sanitizer.numeric_columns) as table, shown():
-        if given.dry_run:
+    with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
+        if args.dry_run:
             report = plan_parquet(table, sanitizer, **settings)
         else:
             if policy.ledger is not None:
                 settings["ledger"] = policy.ledger
-            target = sys.stdout.buffer if given.output == STREAM else Path(given.output)
-            report = privatize_parquet(table, target, sanitizer, **settings, force=given.force)
+            target = sys.stdout.buffer if args.output == STREAM else Path(args.output)
+            report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
     # The table itself is the data when it goes to standard output.
-    _give(report, given, policy, stream=sys.stderr if given.output == STREAM and not given.dry_run else sys.stdout)
+    _give(report, args, policy, stream=sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout)
 
 
-def verify(given: argparse.Namespace) -> None:
+def verify(args: argparse.Namespace) -> None:
     """Check a released file against its source and its policy."""
     from sanitize.verify import verify_parquet
 
-    policy = policy_of(given)
-    if STREAM in (given.input, given.source):
+    policy = policy_of(args)
+    if STREAM in (args.input, args.source):
         raise InvalidParameter("verify reads files, not standard input; write the release to a file first")
-    sanitizer = policy if given.policy is not None else policy.sanitizer()
+    sanitizer = policy if args.policy is not None else policy.sanitizer()
     with shown():
-        found = verify_parquet(given.input, given.source, sanitizer, rows=policy.rows, against=given.against)
-    print(found.to_json() if given.json else found.to_text(), end="" if given.json else "\n")
+        found = verify_parquet(args.input, args.source, sanitizer, rows=policy.rows, against=args.against)
+    print(found.to_json() if args.json else found.to_text(), end="" if args.json else "\n")
     found.require()
 
 
-def report(given: argparse.Namespace) -> None:
+def report(args: argparse.Namespace) -> None:
     """Print a saved report again."""
     from sanitize.report import LeakageReport
 
-    if given.output is not None:
-        check_output(given.output, given, force=given.force)
+    if args.output is not None:
+        check_output(args.output, args, force=args.force)
     try:
-        content = sys.stdin.buffer.read() if given.input == STREAM else Path(given.input).read_bytes()
+        content = sys.stdin.buffer.read() if args.input == STREAM else Path(args.input).read_bytes()
     except OSError as error:
-        raise SourceError(f"the report {Path(given.input).name} cannot be read ({error.strerror})") from None
+        raise SourceError(f"the report {Path(args.input).name} cannot be read ({error.strerror})") from None
     saved = LeakageReport.from_json(content)
-    if given.output is not None:
-        _write(saved, given.output, given.audience)
+    if args.output is not None:
+        _write(saved, args.output, args.audience)
     else:
-        print(_rendered(saved, given.audience, as_json=given.json))
+        print(_rendered(saved, args.audience, as_json=args.json))
 
 
-def init(given: argparse.Namespace) -> None:
+def init(args: argparse.Namespace) -> None:
     """Write a policy for a table to start from."""
-    if given.output is not None:
-        check_output(given.output, given, force=given.force)
-    source = sys.stdin.buffer if given.input == STREAM else Path(given.input)
+    if args.output is not None:
+        check_output(args.output, args, force=args.force)
+    source = sys.stdin.buffer if args.input == STREAM else Path(args.input)
     with shown():
         content = _skeleton.skeleton(source)
-    if given.output is None:
+    if args.output is None:
         print(content, end="")
         return
     try:
-        given.output.write_text(content, encoding="utf-8")
+        args.output.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise TargetError(f"{given.output.name} cannot be written ({error.strerror})") from None
+        raise TargetError(f"{args.output.name} cannot be written ({error.strerror})") from None
 
 
 def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
@@ -139,17 +139,17 @@ def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
     return tradeoff_curve(sanitizer._joint, getattr(mechanisms, name.replace("-", "_")), budgets)
 
 
-def _check_report(given: argparse.Namespace) -> None:
-    if given.report is not None:
-        check_output(given.report, given, force=True)
+def _check_report(args: argparse.Namespace) -> None:
+    if args.report is not None:
+        check_output(args.report, args, force=True)
 
 
-def _give(report: ReportViews, given: argparse.Namespace, policy: Policy, stream: Any = None) -> None:
+def _give(report: ReportViews, args: argparse.Namespace, policy: Policy, stream: Any = None) -> None:
     """Print a report, and write it where that was asked for."""
-    audience = given.audience or policy.audience
-    if given.report is not None:
-        _write(report, given.report, audience)
-    print(_rendered(report, audience, as_json=given.json), file=stream or sys.stdout)
+    audience = args.audience or policy.audience
+    if args.report is not None:
+        _write(report, args.report, audience)
+    print(_rendered(report, audience, as_json=args.json), file=stream or sys.stdout)
 
 
 def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:

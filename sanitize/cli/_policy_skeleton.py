@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from sanitize._files.open import opened
+from sanitize._files.open import open_source
 from sanitize._tables.columns import check_type, factorize
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError
@@ -77,7 +77,7 @@ class _Survey:
 
 def skeleton(source: Path | BinaryIO) -> str:
     """Text of a policy that lists every column of a table."""
-    with opened(source) as table:
+    with open_source(source) as table:
         surveys, n_rows = _survey(table)
     roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "keep": [], "drop": []}
     for survey in surveys:

@@ -45,29 +45,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     3
     """
     try:
-        given = parser_of().parse_args(argv)
-        given.check(given)
+        args = parser_of().parse_args(argv)
+        args.check(args)
     except SystemExit as stop:  # argparse has printed usage or help
         return int(stop.code or 0)
     with _warnings_as_lines(), _stop_on_terminate():
-        return _run(given)
+        return _run(args)
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     try:
-        given.run(given)
+        args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output went away; keep Python from complaining at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
-        return _fail("interrupted; nothing was written", INTERRUPTED, given)
+        return _fail("interrupted; nothing was written", INTERRUPTED, args)
     except SanitizeError as error:
-        return _fail(str(error), _code(error), given)
+        return _fail(str(error), _code(error), args)
     except MemoryError:
-        return _fail("not enough memory for this input", INPUT, given)
+        return _fail("not enough memory for this input", INPUT, args)
     except Exception as error:
-        return _fail(f"internal error ({type(error).__name__}); run again with -v and report it", INTERNAL, given)
+        return _fail(f"internal error ({type(error).__name__}); run again with -v and report it", INTERNAL, args)
     return DONE
 
 
@@ -81,8 +81,8 @@ def _code(error: SanitizeError) -> int:
     return USAGE
 
 
-def _fail(message: str, code: int, given: argparse.Namespace) -> int:
-    if given.verbose:
+def _fail(message: str, code: int, args: argparse.Namespace) -> int:
+    if args.verbose:
         traceback.print_exc()
     print(f"sanitize: {one_line(message)}", file=sys.stderr)
     return code

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection, Iterator
 
-    from sanitize._files.open import From
+    from sanitize._files.open import SourceLike
 
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
@@ -35,83 +35,83 @@ _SETTINGS = {
 }
 
 
-def check_settings(given: argparse.Namespace) -> None:
+def check_settings(args: argparse.Namespace) -> None:
     """Refuse a command line with too few settings, or with settings beside a policy."""
-    if given.policy is not None:
-        beside = [option for name, option in _SETTINGS.items() if getattr(given, name, None) is not None]
+    if args.policy is not None:
+        beside = [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]
         if beside:
-            given.parser.error(f"{', '.join(beside)} cannot be given beside -p: the policy says it")
+            args.parser.error(f"{', '.join(beside)} cannot be given beside -p: the policy says it")
         return
-    needed = ["sensitive", "public"] if not given.keep else ["sensitive"]
-    absent = [_SETTINGS[name] for name in needed if not getattr(given, name)]
-    if "eps" in given and (given.eps, given.lower, given.upper) == (None, None, None):
+    needed = ["sensitive", "public"] if not args.keep else ["sensitive"]
+    absent = [_SETTINGS[name] for name in needed if not getattr(args, name)]
+    if "eps" in args and (args.eps, args.lower, args.upper) == (None, None, None):
         absent.append("--lower and --upper (or -e for both)")
     if absent:
-        given.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
-    if "eps" in given:
-        _check_budget(given, given.mechanism or DEFAULT_MECHANISM)
+        args.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
+    if "eps" in args:
+        _check_budget(args, args.mechanism or DEFAULT_MECHANISM)
 
 
-def policy_of(given: argparse.Namespace) -> Policy:
+def policy_of(args: argparse.Namespace) -> Policy:
     """The policy that was named, or the one that the settings amount to, which lists no dropped columns."""
-    if given.policy is not None:
-        return Policy.read(given.policy)
-    public, keep = tuple(given.public or ()), tuple(given.keep or ())
-    roles = [("-s", given.sensitive), ("-x", public), ("-k", keep)]
+    if args.policy is not None:
+        return Policy.read(args.policy)
+    public, keep = tuple(args.public or ()), tuple(args.keep or ())
+    roles = [("-s", args.sensitive), ("-x", public), ("-k", keep)]
     for i, (option, names) in enumerate(roles):
         for other, others in roles[:i]:
             both = sorted(set(names) & set(others))
             if both:
                 raise InvalidParameter(f"column {both[0]!r} is given both with {other} and with {option}; choose one")
-    mechanism = getattr(given, "mechanism", None) or DEFAULT_MECHANISM
-    settings = {name: value for name in ("min_count", "smoothing") if (value := getattr(given, name, None)) is not None}
-    channel = PolicyChannel("release", public, mechanism, dict(getattr(given, "bins", None) or []), settings)
+    mechanism = getattr(args, "mechanism", None) or DEFAULT_MECHANISM
+    settings = {name: value for name in ("min_count", "smoothing") if (value := getattr(args, name, None)) is not None}
+    channel = PolicyChannel("release", public, mechanism, dict(getattr(args, "bins", None) or []), settings)
     return Policy(
-        tuple(given.sensitive),
+        tuple(args.sensitive),
         (channel,) if public else (),
-        _budget(given, mechanism) if "eps" in given else PolicyBudget("lift", {}),
+        _budget(args, mechanism) if "eps" in args else PolicyBudget("lift", {}),
         keep,
-        rows=getattr(given, "rows", None) or "shuffle",
+        rows=getattr(args, "rows", None) or "shuffle",
     )
 
 
 def _check_budget(given: argparse.Namespace, mechanism: str) -> None:
     """Refuse a budget that is said twice, or by half, or with two sides where there is one."""
-    sides = [option for option, value in (("--lower", given.lower), ("--upper", given.upper)) if value is not None]
-    if sides and given.eps is not None:
-        given.parser.error(f"{', '.join(sides)} cannot be given beside -e, which sets both sides")
+    sides = [option for option, value in (("--lower", args.lower), ("--upper", args.upper)) if value is not None]
+    if sides and args.eps is not None:
+        args.parser.error(f"{', '.join(sides)} cannot be given beside -e, which sets both sides")
     if len(sides) == 1:
-        given.parser.error("--lower and --upper go together: inf for no bound, or -e for the same number twice")
+        args.parser.error("--lower and --upper go together: inf for no bound, or -e for the same number twice")
     if sides and "lift" not in ALL[mechanism][1]:
-        given.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of --lower and --upper")
+        args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of --lower and --upper")
 
 
 def _budget(given: argparse.Namespace, mechanism: str) -> PolicyBudget:
     notions = ALL[mechanism][1]
     if "lift" not in notions:
-        return PolicyBudget(notions[0], {"epsilon" if notions == ("ldp",) else "nats": given.eps})
-    lower, upper = (given.lower, given.upper) if given.eps is None else (given.eps, given.eps)
+        return PolicyBudget(notions[0], {"epsilon" if notions == ("ldp",) else "nats": args.eps})
+    lower, upper = (args.lower, args.upper) if args.eps is None else (args.eps, args.eps)
     return PolicyBudget("lift", {"lower": lower, "upper": upper})
 
 
 @contextlib.contextmanager
-def table_of(given: argparse.Namespace, policy: Policy, numeric: Collection[str] = ()) -> Iterator[From]:
+def table_of(args: argparse.Namespace, policy: Policy, numeric: Collection[str] = ()) -> Iterator[SourceLike]:
     """The input; under a policy that was named it is open already, because all of its columns must be listed."""
-    from sanitize._files.open import opened
+    from sanitize._files.open import open_source
 
-    source = sys.stdin.buffer if given.input == STREAM else Path(given.input)
-    if given.policy is None:
+    source = sys.stdin.buffer if args.input == STREAM else Path(args.input)
+    if args.policy is None:
         yield source
         return
-    with opened(source, numeric) as table:
+    with open_source(source, numeric) as table:
         policy.check(table.schema.names)
         yield table
 
 
-def check_output(path: Path, given: argparse.Namespace, *, force: bool) -> None:
+def check_output(path: Path, args: argparse.Namespace, *, force: bool) -> None:
     """Refuse a place for a text that is no place, or that is one of the tables' own, before any work is done."""
     there = path.resolve()
-    named = [value for name in ("input", "output", "source") if (value := getattr(given, name, None)) is not None]
+    named = [value for name in ("input", "output", "source") if (value := getattr(args, name, None)) is not None]
     tables = [Path(value).resolve() for value in named if value not in (STREAM, path)]
     if any(there == table or table in there.parents for table in tables):
         raise TargetError(f"{path.name} would replace the input or the output; choose another name")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize import measures
-from sanitize._files.open import opened
+from sanitize._files.open import open_source
 from sanitize._files.source import Source
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
@@ -203,7 +203,7 @@ def _batches(rows: Any, names: list[str], numeric: Collection[str]) -> Iterator[
             yield from rows.batches(file, names)
         rows.unchanged()
     elif isinstance(rows, (str, os.PathLike)):
-        with opened(rows, numeric) as source:
+        with open_source(rows, numeric) as source:
             yield from _batches(source, names, numeric)
     else:
         yield Table.of(rows)

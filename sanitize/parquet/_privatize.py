@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, overload
 
-from sanitize._files.open import opened, place_of
+from sanitize._files.open import open_source, open_target
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._release.first_pass import FirstPass
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from sanitize._files.open import From, To
+    from sanitize._files.open import SourceLike, TargetLike
     from sanitize._release.row_order import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @overload
 def privatize_parquet(
-    source: From,
-    target: To,
+    source: SourceLike,
+    target: TargetLike,
     sanitizer: Sanitizer,
     *,
     rows: RowOrder = ...,
@@ -41,8 +41,8 @@ def privatize_parquet(
 ) -> LeakageReport: ...
 @overload
 def privatize_parquet(
-    source: From,
-    target: To,
+    source: SourceLike,
+    target: TargetLike,
     sanitizer: SavedRelease,
     *,
     rows: RowOrder = ...,
@@ -51,8 +51,8 @@ def privatize_parquet(
     batch_rows: int = ...,
 ) -> AppendedReport: ...
 def privatize_parquet(
-    source: From,
-    target: To,
+    source: SourceLike,
+    target: TargetLike,
     sanitizer: Sanitizer | SavedRelease,
     *,
     rows: RowOrder = "shuffle",
@@ -132,9 +132,9 @@ def privatize_parquet(
             "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave the "
             "ledger out"
         )
-    place = place_of(target, source, force=force)
+    place = open_target(target, source, force=force)
     book = as_ledger(ledger)
-    with opened(source, sanitizer.numeric_columns) as table:
+    with open_source(source, sanitizer.numeric_columns) as table:
         prepared = sanitizer.prepare(FirstPass(table, batch_rows), rows, key=key)
         written = place.path if isinstance(place, Target) else None
         # Without a book nothing is recorded, and a saved release has none.
@@ -148,7 +148,7 @@ def privatize_parquet(
 
 
 def plan_parquet(
-    source: From,
+    source: SourceLike,
     sanitizer: Sanitizer,
     *,
     rows: RowOrder = "shuffle",
@@ -184,12 +184,12 @@ def plan_parquet(
     >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, within budget)
     """
-    with opened(source, sanitizer.numeric_columns) as table:
+    with open_source(source, sanitizer.numeric_columns) as table:
         return sanitizer.prepare(FirstPass(table, batch_rows), rows).report
 
 
 def audit_parquet(
-    source: From,
+    source: SourceLike,
     sensitive: Sequence[str],
     public: Sequence[str],
     *,
@@ -217,7 +217,7 @@ def audit_parquet(
     >>> round(audit_parquet(file, ["survived"], ["class", "sex"]).summary["max_log_lift"], 3)
     1.102
     """
-    with opened(source) as table:
+    with open_source(source) as table:
         layout = Layout(tuple(sensitive), tuple(public))
         counted = FirstPass(table, batch_rows).count(layout, "shuffle")
     return layout.audit(counted.table)

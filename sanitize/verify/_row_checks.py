@@ -76,7 +76,7 @@ class RowChecks:
         figure = f"10^{log_chance / math.log(10):.1f}" if log_chance > -1e6 else "nothing"
         self.checks.append(Check(name, ok, good if ok else f"{bad} (chance at most {figure})"))
 
-    def possible(self) -> None:
+    def check_support(self) -> None:
         """Every printed symbol can come from a row of the source, and groups that no row leaves keep their rows."""
         seen = self.seen
         inputs, outputs = seen.groups
@@ -100,7 +100,7 @@ class RowChecks:
             Check("possible", not found, found or f"all symbols are possible, {groups} groups keep rows")
         )
 
-    def frequencies(self) -> None:
+    def check_frequencies(self) -> None:
         """Symbols are as frequent as the channel makes them, given the symbols of the source."""
         seen, n = self.seen, max(int(self.seen.x_counts.sum()), 1)
         mean, variance = law.expected_counts(seen.channel, seen.x_counts, seen.dense)
@@ -119,7 +119,7 @@ class RowChecks:
         log_chance = min(0.0, min(logs) + math.log(len(logs)))
         self._chance("frequencies", log_chance, f"{what} follow the channel", bad)
 
-    def tells(self) -> None:
+    def check_leakage(self) -> None:
         """Released rows tell S no more than the channel lets them; measured where rows are aligned."""
         seen = self.seen
         if seen.told is None:
@@ -138,7 +138,7 @@ class RowChecks:
         bad = f"{figures}; more than the channel lets through"
         self._chance("leakage", min(log_chance, 0.0), figures, bad)
 
-    def afresh(self, groups: Sequence[Sequence[str]]) -> None:
+    def check_noise(self, groups: Sequence[Sequence[str]]) -> None:
         """Each row's noise is its own, and each part's."""
         seen = self.seen
         if self.rows != "keep" or seen.dense is None:
@@ -151,7 +151,7 @@ class RowChecks:
         log_chance = min(0.0, min(log_chance, between) + math.log(2))
         self._chance("noise", log_chance, "each row has noise of its own", bad)
 
-    def order(self) -> None:
+    def check_order(self) -> None:
         """Shuffled rows stand in an order that tells nothing."""
         seen = self.seen
         if seen.order is None:
@@ -160,7 +160,7 @@ class RowChecks:
         log_chance, how = seen.order.log_chance()
         self._chance("order", min(0.0, log_chance), "the order of rows tells nothing", f"not shuffled: {how}")
 
-    def against(self, others: Iterable[tuple[Observed, bool]]) -> None:
+    def check_reuse(self, others: Iterable[tuple[Observed, bool]]) -> None:
         """The noise is not that of another release; ``others`` come with whether their bytes are the same."""
         logs = []
         for other, same_bytes in others:

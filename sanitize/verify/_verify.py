@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.csv import CsvSource
-from sanitize._files.open import opened
+from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.prepared import footer_of
@@ -168,22 +168,22 @@ def verify_parquet(
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     policy = sanitizer if isinstance(sanitizer, Policy) else None
     kept_order: RowOrder = rows or (policy.rows if policy else "shuffle")
-    with opened(released) as written:
+    with open_source(released) as written:
         try:
             again, counts = _design(source, sanitizer, kept_order)
         except (BudgetExceeded, RowOrderLeak) as error:
             return Verification((Check.failed("design", str(error)),), false_alarm)
-        with opened(source, again.numeric_columns) as table:
+        with open_source(source, again.numeric_columns) as table:
             checks = _contents(table, written, again, kept_order)
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
                 seen = Observed.read(table, written, again._release, counts, kept_order)
                 judged = RowChecks(seen, kept_order, false_alarm)
-                judged.possible()
-                judged.frequencies()
-                judged.tells()
-                judged.afresh(getattr(again._release.layout, "groups", ()))
-                judged.order()
-                judged.against(_others(against, written, sanitizer, kept_order))
+                judged.check_support()
+                judged.check_frequencies()
+                judged.check_leakage()
+                judged.check_noise(getattr(again._release.layout, "groups", ()))
+                judged.check_order()
+                judged.check_reuse(_others(against, written, sanitizer, kept_order))
                 checks += judged.checks
     return Verification(tuple(checks), false_alarm)
 
@@ -191,12 +191,12 @@ def verify_parquet(
 def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tuple[Sanitizer, ContingencyTable]:
     """Design the release again, from the counts of its source."""
     if isinstance(sanitizer, Policy):
-        with opened(source) as table:
+        with open_source(source) as table:
             sanitizer.check(table.schema.names)
         again = sanitizer.sanitizer()
     else:
         again = copy.deepcopy(sanitizer)
-    with opened(source, again.numeric_columns) as table:
+    with open_source(source, again.numeric_columns) as table:
         return again, again._fit_counted(FirstPass(table, BATCH_ROWS), rows).table
 
 
@@ -206,7 +206,7 @@ def _others(
     """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
     for released, source in pairs:
         again, counts = _design(source, sanitizer, rows)
-        with opened(released) as other, opened(source, again.numeric_columns) as table:
+        with open_source(released) as other, open_source(source, again.numeric_columns) as table:
             same = len(other.files) == len(written.files) and all(
                 filecmp.cmp(a, b, shallow=False) for a, b in zip(other.files, written.files, strict=True)
             )

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.open import opened
+from sanitize._files.open import open_source
 from sanitize._files.target import Target
 from sanitize._release.first_pass import FirstPass
 from sanitize.errors import InvalidParameter, SourceChanged
@@ -20,7 +20,7 @@ from sanitize.parquet._second_pass import SecondPass
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
 KEY = bytes(range(32))
-BUDGET = sz.LiftBudget(1.0, 0.7)
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def both(source) -> list:
 def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
     made = both(source)[which]
     report = privatize_parquet(source, tmp_path / "whole.parquet", made, rows=order, key=KEY)
-    with opened(source, made.numeric_columns) as table:
+    with open_source(source, made.numeric_columns) as table:
         prepared = made.prepare(FirstPass(table, 7), order, key=KEY)
         place = Target.check(tmp_path / "steps.parquet", source, force=False)
         SecondPass(table, prepared.release, prepared.words).write(place, order, prepared.expected, prepared.footer)
@@ -59,7 +59,7 @@ def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
 @pytest.mark.parametrize("which", [0, 1])
 def test_the_rows_that_are_expected_are_those_of_each_symbol(which, source):
     made = both(source)[which]
-    with opened(source) as table:
+    with open_source(source) as table:
         prepared = made.prepare(FirstPass(table, 64), "shuffle")
     symbols = [
         symbol[0] if isinstance(symbol, tuple) else symbol for symbol in prepared.release.design.channel.inputs.symbols
@@ -72,7 +72,7 @@ def test_the_rows_that_are_expected_are_those_of_each_symbol(which, source):
 @pytest.mark.parametrize("which", [0, 1])
 def test_no_law_and_no_key_is_in_what_is_prepared(which, source):
     made = both(source)[which]
-    with opened(source) as table:
+    with open_source(source) as table:
         prepared = made.prepare(FirstPass(table, 64), "shuffle", key=KEY)
     assert prepared.release.design.joint.pmf.shape == (1, 1)
     with pytest.raises(AssertionError):
@@ -121,7 +121,7 @@ def test_both_reports_warn_of_spreadsheets_where_text_is_written(source, tmp_pat
 
 
 def test_an_open_source_is_read_as_it_is_and_never_replaced(source, tmp_path):
-    with opened(source) as table:
+    with open_source(source) as table:
         privatize_parquet(table, tmp_path / "out.parquet", sanitizer(), key=KEY)
         with pytest.raises(sz.errors.TargetError, match="is the source"):
             privatize_parquet(table, source, sanitizer(), force=True)

@@ -896,10 +896,10 @@ def test_false_alarms_are_as_rare_as_stated_when_the_rate_is_large():
         y = channel.sample(x, seed)
         seen = observed(channel, 2, rng.integers(0, 2, 300).astype(np.int32), x, y, "keep")
         judged = RowChecks(seen, "keep", 0.5)
-        judged.possible()
-        judged.frequencies()
-        judged.tells()
-        judged.afresh(())
+        judged.check_support()
+        judged.check_frequencies()
+        judged.check_leakage()
+        judged.check_noise(())
         alarms += any(not check.ok for check in judged.checks)
     assert alarms < 140
 
