@@ -75,7 +75,7 @@ def policy_of(args: argparse.Namespace) -> Policy:
     )
 
 
-def _check_budget(given: argparse.Namespace, mechanism: str) -> None:
+def _check_budget(args: argparse.Namespace, mechanism: str) -> None:
     """Refuse a budget that is said twice, or by half, or with two sides where there is one."""
     sides = [option for option, value in (("--lower", args.lower), ("--upper", args.upper)) if value is not None]
     if sides and args.eps is not None:
@@ -86,7 +86,7 @@ def _check_budget(given: argparse.Namespace, mechanism: str) -> None:
         args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of --lower and --upper")
 
 
-def _budget(given: argparse.Namespace, mechanism: str) -> PolicyBudget:
+def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
     notions = ALL[mechanism][1]
     if "lift" not in notions:
         return PolicyBudget(notions[0], {"epsilon" if notions == ("ldp",) else "nats": args.eps})
