@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.stats import chi2
 
-from sanitize.errors import RowOrderLeak
+from sanitize.errors import InvalidParameter, RowOrderLeak
 from sanitize.joint import ContingencyTable
 from sanitize.measures import Measure, mutual_information
 
@@ -27,6 +27,12 @@ POSITION = "(position)"
 FALSE_ALARM = 1e-6
 _MOST_BLOCKS = 64
 _BLOCK_ROWS = 500
+
+
+def check_row_order(rows: str) -> None:
+    """Refuse what is no order of released rows."""
+    if rows not in ("shuffle", "keep"):
+        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
 
 
 @dataclass

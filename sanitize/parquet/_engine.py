@@ -16,6 +16,7 @@ from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._release.first_pass import Counted, FirstPass
+from sanitize._release.row_order import check_row_order
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.errors import InvalidParameter, TargetError, TargetExists
@@ -82,8 +83,7 @@ def release_by_tasks(
     ledger: Ledger | str | os.PathLike[str] | None,
 ) -> LeakageReport:
     """The release of `sanitize.privatize_parquet`, its two passes run by an engine, as a folder of parts."""
-    if rows not in ("shuffle", "keep"):
-        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
+    check_row_order(rows)
     if task_rows < 1:
         raise InvalidParameter(f"task_rows must be at least 1, got {task_rows}")
     keyed(sanitizer, key)  # refused before anything is read

@@ -9,6 +9,7 @@ from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.layout import Layout
+from sanitize._release.row_order import check_row_order
 from sanitize.errors import InvalidParameter
 from sanitize.ledger import as_ledger, recorded
 from sanitize.parquet._csv_writer import formula_note
@@ -123,8 +124,7 @@ def privatize_parquet(
     >>> sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
     LeakageReport(subset merging, within budget)
     """
-    if rows not in ("shuffle", "keep"):
-        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
+    check_row_order(rows)
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
     if isinstance(sanitizer, SavedRelease) and ledger is not None:
@@ -184,6 +184,7 @@ def plan_parquet(
     >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, within budget)
     """
+    check_row_order(rows)
     with open_source(source, sanitizer.numeric_columns) as table:
         return sanitizer.prepare(FirstPass(table, batch_rows), rows).report
 

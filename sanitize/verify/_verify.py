@@ -14,6 +14,7 @@ from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.prepared import footer_of
+from sanitize._release.row_order import check_row_order
 from sanitize._tables.columns import check_type
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, RowOrderLeak, VerificationFailed
 from sanitize.policy import Policy
@@ -164,10 +165,9 @@ def verify_parquet(
     """
     if not 0 < false_alarm < 1:
         raise InvalidParameter(f"false_alarm must lie between 0 and 1, got {false_alarm}")
-    if rows not in (None, "shuffle", "keep"):
-        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     policy = sanitizer if isinstance(sanitizer, Policy) else None
-    kept_order: RowOrder = rows or (policy.rows if policy else "shuffle")
+    kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
+    check_row_order(kept_order)
     with open_source(released) as written:
         try:
             again, counts = _design(source, sanitizer, kept_order)

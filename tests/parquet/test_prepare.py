@@ -129,6 +129,15 @@ def test_an_open_source_is_read_as_it_is_and_never_replaced(source, tmp_path):
     assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
 
 
+def test_an_order_that_is_none_is_refused_before_anything_is_read(tmp_path):
+    for call in (
+        lambda: plan_parquet(tmp_path / "no such.parquet", sanitizer(), rows="sorted"),
+        lambda: privatize_parquet(tmp_path / "no such.parquet", tmp_path / "out.parquet", sanitizer(), rows="sorted"),
+    ):
+        with pytest.raises(InvalidParameter, match="rows must be 'shuffle' or 'keep', got 'sorted'"):
+            call()
+
+
 def test_a_sanitizer_that_was_never_fitted_has_no_release():
     with pytest.raises(InvalidParameter, match="RandomizedResponse is not fitted yet; call fit first"):
         RandomizedResponse(1.0, sensitive="s", public="x").fitted_release()
