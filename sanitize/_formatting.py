@@ -45,7 +45,7 @@ def plain(value: Any, audience: str) -> Any:
         return None
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    return value if audience == "internal" else float(f"{value:.4g}")
+    return value if audience == "internal" else rounded(value)
 
 
 def times(log_lift: float) -> str:
@@ -68,6 +68,14 @@ def exact(value: float | None) -> Number:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return float(value) + 0.0  # -0.0 reads as 0
+
+
+def rounded(value: Number) -> Number:
+    """Four significant digits of a figure that leaves the house; infinities and None as they are.
+
+    All digits of a ratio of counts would give the counts away. Every public artefact rounds here.
+    """
+    return value if value is None or isinstance(value, str) else float(f"{value:.4g}") + 0.0
 
 
 def number(value: Number) -> str:

@@ -179,7 +179,7 @@ class BudgetExceeded(SanitizeError):
         self.witness = witness
         self.excess = excess
         super().__init__(
-            f"the release exceeds its budget {report.budget!r} by {excess:.6g} nats; nothing was released. "
+            f"the release exceeds its budget {report.budget!r} by {excess:.4g} nats; nothing was released. "
             "Loosen the budget (the lower bound first when some cells are empty), merge rare values "
             "with min_count, or release fewer columns."
         )
@@ -218,10 +218,10 @@ class LedgerExceeded(BudgetExceeded):
         self.budget = budget
         self.n_recorded = n_recorded
         self.left = left
-        room = "" if left is None else f" What is recorded leaves {max(left, 0.0):.6g} nats."
+        room = "" if left is None else f" What is recorded leaves {max(left, 0.0):.4g} nats."
         self.args = (
             f"together with the {n_recorded} release(s) recorded of these rows the release exceeds the budget "
-            f"{budget!r} by {excess:.6g} nats; nothing was released.{room} Design it within what is left, or "
+            f"{budget!r} by {excess:.4g} nats; nothing was released.{room} Design it within what is left, or "
             "hand out copies of a release that is recorded: they tell nothing more.",
         )
 

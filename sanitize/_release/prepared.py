@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from sanitize._formatting import exact, rounded
 from sanitize._version import __version__
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Report = TypeVar("Report", covariant=True)
 
 _FOOTER_BYTES = 2048
+_FIGURES = ("max_log_lift", "min_log_lift", "normalized_utility")
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,15 @@ class Prepared(Generic[Report]):
 
 def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
     """Verdict, budget and figures of a release as JSON; no symbols and no counts."""
+    figures = {name: rounded(exact(report.summary[name])) for name in _FIGURES}
     text = {
         "sanitize": __version__,
         "mechanism": report.facts.mechanism,
         "budget": repr(report.budget),
         "within_budget": report.ok,
-        "max_log_lift": report.summary["max_log_lift"],
-        "min_log_lift": str(report.summary["min_log_lift"]),
-        "normalized_utility": report.summary["normalized_utility"],
+        "max_log_lift": figures["max_log_lift"],
+        "min_log_lift": str(figures["min_log_lift"]),
+        "normalized_utility": figures["normalized_utility"],
         "rows": order,
     }
     packed = json.dumps(text).encode()

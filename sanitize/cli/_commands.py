@@ -45,7 +45,8 @@ def plan(args: argparse.Namespace) -> None:
     sanitizer = policy.sanitizer()
     with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
         report = plan_parquet(table, sanitizer, rows=policy.rows)
-    curve = _curve(policy, sanitizer)
+    # The curve is made of further figures of the same table, so the public does not see it.
+    curve = _curve(policy, sanitizer) if (args.audience or policy.audience) == "internal" else None
     _give(report if curve is None else report.with_curve(curve), args, policy)
     if curve is not None and not args.json:
         print()

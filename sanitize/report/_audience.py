@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from sanitize._formatting import rounded
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -43,11 +44,6 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
             if section["public"]
         ],
     }
-
-
-def rounded(value: Number) -> Number:
-    """Four significant digits of a figure; infinities and None as they are."""
-    return value if value is None or isinstance(value, str) else float(f"{value:.4g}") + 0.0
 
 
 def _public_cell(cell: Number) -> Number:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from sanitize._formatting import exact, rounded
 from sanitize._version import __version__
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class AppendedReport:
             "columns": {"sensitive": state["sensitive"], "released": state["public"]},
             "figures": state["figures"],
             "held_out": None if self.held_out is None else self.held_out.to_dict(audience=audience),
-            "warnings": [*self.saved.warnings, *self.warnings],
+            "warnings": self._warnings(audience),
         }
         return document if audience == "public" else document | {"n_rows": self.n_rows}
 
@@ -106,13 +107,19 @@ class AppendedReport:
         ]
         if audience == "internal":
             lines.insert(2, f"new rows: {self.n_rows}")
-        lines += [f"! {note}" for note in (*saved.warnings, *self.warnings)]
+        lines += [f"! {note}" for note in self._warnings(audience)]
         if self.held_out is None:
             lines.append("The new rows have no sensitive columns, so nothing is known of their own law.")
         else:
             lines += ["", "Held out: the same channel under the frequencies of the new rows", ""]
             lines.append(self.held_out.to_text(audience=audience))
         return "\n".join(lines)
+
+    def _warnings(self, audience: Audience) -> list[str]:
+        """Notes on the new rows hold counts, so the public learns only that there are some."""
+        if audience == "internal" or not self.warnings:
+            return [*self.saved.warnings, *self.warnings]
+        return [*self.saved.warnings, "the internal report has more warnings, with counts"]
 
     def __str__(self) -> str:
         return self.to_text()
@@ -136,7 +143,10 @@ def footer_of(saved: Any, order: RowOrder) -> bytes:
         "within_budget": True,
         "law": LAW,
         "saved_release": saved.fingerprint,
-        **{name: str(figures.get(name)) for name in ("max_log_lift", "min_log_lift", "normalized_utility")},
+        **{
+            name: str(rounded(exact(figures.get(name))))
+            for name in ("max_log_lift", "min_log_lift", "normalized_utility")
+        },
         "rows": order,
     }
     return json.dumps(text).encode()
