@@ -202,7 +202,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             counted = table.count(layout, order)
         self._fit_counts(layout, counted.table, recipe, counted.clipped)
         if counted.order is not None:
-            self.report_ = counted.order.checked(self.report_, recipe.budget)
+            self.report_ = counted.order.checked(self.report_, recipe.budget, counted.table)
         return counted
 
     def _check_for_files(self) -> None:

@@ -82,7 +82,7 @@ class FirstPass:
         # Where the public columns are their own sensitive ones, their order is what is released.
         if order == "shuffle" or layout.sensitive == layout.public:
             return None
-        return OrderAudit.of(layout.sensitive, self.source.n_rows)
+        return OrderAudit.of(layout.sensitive, self.source.n_rows, layout.public)
 
     @contextlib.contextmanager
     def naming_absent(self) -> Iterator[None]:

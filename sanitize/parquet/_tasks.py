@@ -149,8 +149,7 @@ class CountRows:
         """Contingency table of the rows of a task."""
         order = None
         if self.audits_order:
-            order = OrderAudit.of(self.layout.sensitive, self.source.n_rows)
-            order.seen = task.before
+            order = OrderAudit.of(self.layout.sensitive, self.source.n_rows, self.layout.public, task.before)
         counted = count_rows(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order)
         task.check(counted.table.n)
         return counted

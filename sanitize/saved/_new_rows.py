@@ -109,7 +109,7 @@ class NewRows:
         facts = ReleaseFacts(mechanism=f"{mechanism}, held out", release=release)
         report = LeakageReport.measure(*restrict(self.counts, self.channel, 0), budget, facts=facts)
         if self.order is not None:
-            report = self.order.checked(report, budget)
+            report = self.order.checked(report, budget, self.counts)
         if report.ok:
             return report, ()
         return report, (

@@ -68,7 +68,7 @@ def test_public_views_and_errors_have_four_digits(raw, tmp_path, capsys):
 def test_an_error_on_standard_error_has_four_digits():
     joint = sz.JointDistribution.from_matrix(np.array([[371, 101], [207, 330]]) / 1009)
     with pytest.raises(BudgetExceeded) as caught:
-        sz.LeakageReport.measure(joint, sz.Channel.identity(2), sz.LiftBudget(0.1, 0.1)).require()
+        sz.LeakageReport.measure(joint, sz.Channel.identity(2), sz.LiftBudget(lower=0.1, upper=0.1)).require()
     excess = re.search(r"by ([\d.]+) nats", str(caught.value))
     assert excess is not None
     assert significant(excess[1]) <= 4

@@ -1,0 +1,207 @@
+"""One column in the order of its rows, counted at every scale: by position, by neighbours, and between neighbours.
+
+What is counted does not depend on the batches, and counts of two runs of rows add up (pairs of rows that lie in two
+runs are left out). A symbol is known by 16 bits of a digest, so that workers agree on it: two symbols are taken for
+one with a chance of 2^-16.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._release.permutation import log_chance_of_table, log_matching
+from sanitize.alphabet import Alphabet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._tables.columns import ArrowColumn
+
+    Table = NDArray[np.int64]
+
+# Periods are the divisors of these: all up to 12, and those of binary and decimal blocks.
+_CYCLES = (2520, 1024, 1000, 143)
+_LAGS = (1, 2, 3, 4, 5, 7, 10, 16, 32, 64, 100)
+# Rows between two others are looked at beside both, by their place in periods that divide this.
+_PERIOD = 60
+_MOST_BLOCKS = 64
+_BLOCK_ROWS = 500
+# More symbols than this are put into as many classes.
+_MOST_SYMBOLS = 256
+# A table of a row and both its neighbours is looked at for so few symbols.
+_FEW_SYMBOLS = 8
+_BITS = 16
+
+
+@dataclass
+class Scales:
+    """Counts of the symbols of some columns, taken as one, by where they stand and what stands beside them.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    n_rows : int
+        Of the whole table.
+    seen : int
+        Number of the next row.
+    """
+
+    columns: tuple[str, ...]
+    n_rows: int
+    seen: int = 0
+    _counts: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
+    _last: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+
+    def count(self, table: Mapping[str, ArrowColumn], n: int) -> None:
+        """Add the next ``n`` rows."""
+        if not n:
+            return
+        alphabet = Alphabet.from_table(table, self.columns)
+        new = keys_of(alphabet.symbols)[alphabet.encode(table)]
+        keys = np.concatenate([self._last, new])
+        first = self.seen - len(self._last)
+        for name, features, symbols in _counted(keys, first, len(self._last), self.n_rows):
+            self._add(name, *_tally(features, symbols))
+        self._last = keys[-_LAGS[-1] :]
+        self.seen += n
+
+    def merged(self, other: Scales) -> Scales:
+        """Counts of both; neither is changed."""
+        both = replace(self, _counts=dict(self._counts))
+        for name, counted in other._counts.items():
+            both._add(name, *counted)
+        return both
+
+    def _add(self, name: str, codes: Table, counts: Table) -> None:
+        if name in self._counts:
+            codes, counts = (np.concatenate([a, b]) for a, b in zip(self._counts[name], (codes, counts), strict=True))
+            codes, place = np.unique(codes, return_inverse=True)
+            counts = np.bincount(place.reshape(-1), weights=counts).astype(np.int64)
+        self._counts[name] = (codes, counts)
+
+    def tables(self) -> Iterator[tuple[str, Table, Table, bool]]:
+        """What was counted: where, the table (features, symbols), the keys of its symbols, whether rows are symbols."""
+        known = self._keys()
+        for name, (codes, counts) in self._counts.items():
+            kind, _, scale = name.partition(" ")
+            if kind == "beside":
+                yield name, *_dense(class_of(codes >> _BITS, known), codes, counts, known), True
+            elif kind == "position":
+                cycle = int(scale)
+                for period in [k for k in range(2, cycle + 1) if cycle % k == 0 and k * 2 * len(known) <= self.n_rows]:
+                    yield f"period {period}", *_dense((codes >> _BITS) % period, codes, counts, known), False
+            elif kind == "blocks":
+                yield name, *_dense(codes >> _BITS, codes, counts, known), False
+            elif len(known) <= _FEW_SYMBOLS:
+                features = codes >> _BITS
+                for period in (k for k in range(1, _PERIOD + 1) if _PERIOD % k == 0):
+                    beside = features // _PERIOD * _PERIOD + features % _PERIOD % period
+                    yield f"{name}, period {period}", *_dense(beside, codes, counts, known), False
+
+    def log_chance(self) -> tuple[float, str]:
+        """How unlikely the order is, the worst of all scales and allowing for their number; and where it shows."""
+        found = [(log_chance_of_table(table), name) for name, table, _, _ in self.tables()]
+        found += [(_log_alike(table), name) for name, table, _, square in self.tables() if square]
+        if not found:
+            return 0.0, "nothing"
+        best = min(found)
+        return min(0.0, best[0] + math.log(len(found))), best[1]
+
+    def _keys(self) -> Table:
+        codes = self._counts["blocks"][0] if self._counts else np.empty(0, np.int64)
+        keys = np.unique(codes & (1 << _BITS) - 1)
+        return keys if len(keys) <= _MOST_SYMBOLS else np.arange(_MOST_SYMBOLS)
+
+
+def keys_of(symbols: Sequence[Any]) -> Table:
+    """Sixteen bits for each symbol, which do not depend on the other symbols."""
+    digests = (hashlib.blake2b(repr(symbol).encode(), digest_size=2).digest() for symbol in symbols)
+    return np.array([int.from_bytes(digest, "big") for digest in digests], np.int64)
+
+
+def n_blocks(n_rows: int) -> int:
+    """Blocks that positions are cut into: up to 64 of at least 500 rows, and at least two."""
+    return int(np.clip(n_rows // _BLOCK_ROWS, 2, _MOST_BLOCKS))
+
+
+def blocks_of(rows: Table, n_rows: int) -> Table:
+    """Block of each row."""
+    return np.minimum(rows * n_blocks(n_rows) // max(n_rows, 1), n_blocks(n_rows) - 1)
+
+
+def _counted(keys: Table, first: int, n_before: int, n_rows: int) -> Iterator[tuple[str, Table, Table]]:
+    """What is counted of rows whose first ``n_before`` were counted: name, feature of each row, and its symbol."""
+    rows = first + np.arange(len(keys))
+    new = slice(n_before, None)
+    yield "blocks", blocks_of(rows[new], n_rows), keys[new]
+    for cycle in _CYCLES:
+        yield f"position {cycle}", rows[new] % cycle, keys[new]
+    for lag in _LAGS:
+        # Rows are cut into stretches of one lag each; a stretch against the next one is a sequence against another.
+        here = np.arange(max(n_before, lag), len(keys))
+        turn = rows[here - lag] // lag % 2
+        for which in (0, 1):
+            there = here[turn == which]
+            yield f"beside {lag} {which}", keys[there - lag], keys[there]
+    if len(_places(keys)[0]) > _FEW_SYMBOLS:
+        return
+    middle = np.arange(max(n_before - 1, 1), len(keys) - 1)
+    for parity in (0, 1):
+        there = middle[rows[middle] % 2 == parity]
+        beside = (keys[there - 1] << _BITS | keys[there + 1]) * _PERIOD + rows[there] % _PERIOD
+        yield f"between {parity}", beside, keys[there]
+
+
+def _tally(features: Table, keys: Table) -> tuple[Table, Table]:
+    """Pairs that occur, and how often."""
+    rows, row = _places(features)
+    columns, column = _places(keys)
+    cells = row * len(columns) + column
+    if len(rows) * len(columns) > 4 * len(cells) + 1024:
+        codes, counts = np.unique(features << _BITS | keys, return_counts=True)
+        return codes, counts.astype(np.int64)
+    table = np.bincount(cells, minlength=len(rows) * len(columns))
+    found = np.flatnonzero(table)
+    return rows[found // len(columns)] << _BITS | columns[found % len(columns)], table[found]
+
+
+def _places(values: Table) -> tuple[Table, Table]:
+    """Distinct values, sorted, and the place of each value among them; small ones are not sorted."""
+    if not len(values) or values.max() >= 1 << _BITS:
+        distinct, places = np.unique(values, return_inverse=True)
+        return distinct, places.reshape(-1)
+    distinct = np.flatnonzero(np.bincount(values))
+    lookup = np.zeros(int(distinct[-1]) + 1, np.int64)
+    lookup[distinct] = np.arange(len(distinct))
+    return distinct, lookup[values]
+
+
+def class_of(keys: Table, known: Table) -> Table:
+    """Position of each key among the known ones, or its class where there are more symbols than are told apart."""
+    if len(known) == _MOST_SYMBOLS and known[-1] == _MOST_SYMBOLS - 1:
+        return keys % _MOST_SYMBOLS
+    return np.searchsorted(known, keys)
+
+
+def _dense(features: Table, codes: Table, counts: Table, known: Table) -> tuple[Table, Table]:
+    values, rows = np.unique(features, return_inverse=True)
+    columns = class_of(codes & (1 << _BITS) - 1, known)
+    cells = rows.reshape(-1) * len(known) + columns
+    table = np.bincount(cells, weights=counts, minlength=len(values) * len(known))
+    return table.astype(np.int64).reshape(len(values), len(known)), known
+
+
+def _log_alike(table: Table) -> float:
+    """How unlikely it is that so many neighbours are alike."""
+    if not table.size or table.shape[0] != table.shape[1]:
+        return 0.0
+    n = max(int(table.sum()), 1)
+    expected = float((table.sum(axis=1) / n * table.sum(axis=0)).sum())
+    return log_matching(float(np.trace(table)), expected)

@@ -1,0 +1,58 @@
+"""Bounds on chance for sequences in random order; they hold for any number of rows."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import xlogy
+from scipy.stats import chi2
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Rounding of expected counts, in rows.
+_ROUNDING = 1e-6
+# From this expected count in every cell on the chi-square law of G is used too; it is asymptotic.
+_ENOUGH = 25
+
+
+def log_hypergeometric(found: NDArray[Any], a: NDArray[Any], b: NDArray[Any], n: int) -> NDArray[np.float64]:
+    """Log of Hoeffding's bound on so many common elements of two subsets, one of them random, of n elements."""
+    fewer, more = np.minimum(a, b), np.maximum(a, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = np.where(fewer > 0, found / fewer, 0.0)
+        p = more / n
+        divergence = xlogy(q, q) - xlogy(q, p) + xlogy(1 - q, 1 - q) - xlogy(1 - q, 1 - p)
+    return np.minimum(0.0, math.log(2) - fewer * np.nan_to_num(divergence, nan=0.0, posinf=1e9))
+
+
+def log_matching(found: float, expected: float) -> float:
+    """Log of Chatterjee's bound on so many matches of two sequences, one of them in random order."""
+    t = max(abs(found - expected) - _ROUNDING, 0.0)
+    return min(0.0, math.log(2) - t * t / (4 * expected + 2 * t)) if t else 0.0
+
+
+def log_independent(table: NDArray[np.int64]) -> float:
+    """How unlikely the cell of a table of two sequences is, the worst of all, when one is in random order."""
+    rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+    return float(log_hypergeometric(table, rows, columns, int(table.sum())).min()) + math.log(table.size)
+
+
+def log_chance_of_table(table: NDArray[np.int64]) -> float:
+    """How unlikely a table of two sequences is when one is in random order: its worst cell, and G where counts allow.
+
+    G = 2 n I is chi-square distributed with (r - 1)(c - 1) degrees of freedom, asymptotically; it adds up the small
+    deviations of many cells, which no single cell shows.
+    """
+    table = table[np.ix_(table.sum(axis=1) > 0, table.sum(axis=0) > 0)]
+    if min(table.shape, default=0) < 2:
+        return 0.0
+    found = log_independent(table)
+    n = table.sum()
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / n
+    if expected.min() >= _ENOUGH:
+        degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
+        found = min(found, float(chi2.logsf(2 * xlogy(table, table / expected).sum(), degrees)))
+    return min(0.0, found + math.log(2))

@@ -1,0 +1,136 @@
+"""An order that tells S is refused at every scale, and an honest order is not."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sanitize as sz
+from sanitize._release.order_scales import Scales
+from sanitize._release.permutation import log_chance_of_table
+from sanitize._release.row_order import FALSE_ALARM
+from sanitize.errors import RowOrderLeak
+from sanitize.parquet import plan_parquet
+from sanitize.transformers import SubsetMerging
+
+N = 20_000
+ROWS = np.arange(N)
+
+
+def runs(length: int, shift: int = 0) -> np.ndarray:
+    coins = np.random.default_rng(length).integers(0, 2, N // length + 2)
+    return coins[(ROWS + shift) // length]
+
+
+def walk() -> np.ndarray:
+    """Each row is like the row before with a chance of 9 in 10."""
+    turns = np.random.default_rng(1).random(N) < 0.1
+    return np.cumsum(turns) % 2
+
+
+def scattered() -> np.ndarray:
+    """Copies of a secret 64 rows further on."""
+    blocks = np.random.default_rng(2).integers(0, 2, (N // 128 + 1, 1, 64))
+    return np.repeat(blocks, 2, axis=1).reshape(-1)[:N]
+
+
+ORDERS = {
+    "parity": ROWS % 2,
+    "period 3": (ROWS % 3 == 0).astype(int),
+    "period 11": (ROWS % 11 < 5).astype(int),
+    "runs of 2": runs(2),
+    "runs of 2, shifted": runs(2, 1),
+    "runs of 3": runs(3),
+    "runs of 10": runs(10),
+    "walk": walk(),
+    "64 rows later": scattered(),
+    "within blocks of 1000": (ROWS % 1000 < 500).astype(int),
+    "sorted": (ROWS < N // 2).astype(int),
+}
+
+
+def write(path, secret, x=None):
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 4, len(secret)) if x is None else x
+    pq.write_table(pa.table({"s": secret, "x": x}), path)
+    return path
+
+
+def plan(path, rows="keep", budget=None):
+    budget = budget or sz.LiftBudget(lower=1.0, upper=0.5)
+    return plan_parquet(path, SubsetMerging(budget, sensitive="s", public="x"), rows=rows)
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_an_order_that_tells_the_secret_is_refused(name, tmp_path):
+    path = write(tmp_path / "raw.parquet", ORDERS[name])
+    with pytest.raises(RowOrderLeak):
+        plan(path)
+    plan(path, rows="shuffle")
+
+
+def test_rows_sorted_by_a_released_column_are_refused_where_it_tells_the_secret(tmp_path):
+    """Few rows of a telling value hide in a block, and sorted by it they stand together."""
+    rng = np.random.default_rng(3)
+    x = np.sort(rng.choice(4, N, p=[0.03, 0.47, 0.3, 0.2]))
+    secret = np.where(x == 0, rng.random(N) < 0.95, rng.random(N) < 0.4).astype(int)
+    path = write(tmp_path / "raw.parquet", secret, x)
+    with pytest.raises(RowOrderLeak):
+        plan(path)
+
+
+def test_a_released_column_in_order_that_tells_nothing_of_the_secret_is_mentioned(tmp_path):
+    secret = np.random.default_rng(4).integers(0, 2, N)
+    report = plan(write(tmp_path / "raw.parquet", secret, ROWS * 4 // N))
+    assert any("'x'" in note for note in report.facts.warnings)
+
+
+@pytest.mark.parametrize("n", [2, 10, 200, 5000])
+def test_random_orders_pass(n, tmp_path):
+    """Two hundred tables; the rate of false alarms is 1e-6 for each."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        scales = Scales(("s",), n)
+        for part in np.array_split(rng.choice(3, n, p=[0.6, 0.3, 0.1]), 3):
+            scales.count({"s": pa.array(part)}, len(part))
+        assert scales.log_chance()[0] > math.log(FALSE_ALARM)
+
+
+def test_batches_make_no_difference_and_runs_of_rows_add_up():
+    rng = np.random.default_rng(6)
+    values = rng.integers(0, 3, 3000)
+    made = []
+    for n_parts in (1, 7, 500):
+        scales = Scales(("s",), 3000)
+        for part in np.array_split(values, n_parts):
+            scales.count({"s": pa.array(part)}, len(part))
+        made.append({name: table.tolist() for name, table, _, _ in scales.tables()})
+    assert made[0] == made[1] == made[2]
+    # Slow twin of one table: rows 3 apart whose first lies in an even stretch of 3.
+    pairs = [(values[i], values[i + 3]) for i in range(2997) if i // 3 % 2 == 0]
+    assert np.sort(np.array(made[0]["beside 3 0"]).reshape(-1)).tolist() == sorted(
+        pairs.count((a, b)) for a in range(3) for b in range(3)
+    )
+    whole, first, second = Scales(("s",), 3000), Scales(("s",), 3000), Scales(("s",), 3000, 1500)
+    whole.count({"s": pa.array(values)}, 3000)
+    first.count({"s": pa.array(values[:1500])}, 1500)
+    second.count({"s": pa.array(values[1500:])}, 1500)
+    both = {name: table for name, table, _, _ in first.merged(second).tables()}
+    for name, table, _, _ in whole.tables():
+        assert 0 <= table.sum() - both[name].sum() <= 100
+        if name.startswith(("period", "blocks")):
+            assert np.array_equal(table, both[name])
+
+
+def test_the_bound_on_a_table_holds():
+    """Of 4,000 tables of independent sequences 1 in 20 may be called unlikely at 1 in 20; 260 are over 4 sigma."""
+    rng = np.random.default_rng(7)
+    alarms = 0
+    for _ in range(4000):
+        a, b = rng.integers(0, 2, 200), rng.integers(0, 2, 200)
+        table = np.zeros((2, 2), np.int64)
+        np.add.at(table, (a, b), 1)
+        alarms += log_chance_of_table(table) < math.log(0.05)
+    assert 0 < alarms <= 260
