@@ -142,6 +142,7 @@ def test_the_size_of_tasks_does_not_matter(task_rows, rows, small, tmp_path, mon
     assert len(left_in(tmp_path / "out")) == parts[rows][task_rows]
 
 
+@pytest.mark.filterwarnings("ignore:.*seed:sanitize.errors.ReleaseWarning")
 def test_a_seed_gives_the_release_of_one_machine_and_the_report_says_so(small, tmp_path):
     single, many = merging(2.0, random_state=3), merging(2.0, random_state=3)
     sz.privatize_parquet(small, tmp_path / "single.parquet", single)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from sanitize._release.design import Recipe, design, held_out
 from sanitize._release.layout import Layout
 from sanitize._release.prepared import Prepared, footer_of
 from sanitize._release.release import Release
-from sanitize._sampling.noise import is_secure, random_words
+from sanitize._sampling.noise import NoiseKey, is_secure, random_words, warn_of_seed
 from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
@@ -188,6 +189,8 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         counted = self._fit_counted(table, order)
         if key is not None:
             self.report_ = self.report_.with_key()
+        elif self.report_.facts.seeded:
+            warn_of_seed()
         release = replace(self.fitted_release(), handle_unknown="high_risk")
         words = random_words(self.random_state if key is None else key)
         footer = footer_of(self.report_, order)
@@ -228,6 +231,9 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
+        if isinstance(self.random_state, NoiseKey):
+            codes, _ = self._release.encode(table)
+            self.random_state.bind(self.channel_, hashlib.sha256(codes.tobytes()).digest())
         columns, n_unseen = self._release.apply(table, random_words(self.random_state))
         if kept := tuple(name for name in self._kept if name in table.names):
             warnings.warn(

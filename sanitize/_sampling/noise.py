@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import warnings
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
-from sanitize.errors import InvalidParameter
+from sanitize.errors import InvalidParameter, ReleaseWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,10 +65,33 @@ class NoiseKey:
     """
 
     key: bytes = field(repr=False)
+    _use: list[object] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, bytes) or len(self.key) != KEY_BYTES:
             raise InvalidParameter(f"key must be {KEY_BYTES} bytes, for example secrets.token_bytes({KEY_BYTES})")
+
+    def __deepcopy__(self, memo: object) -> NoiseKey:
+        """The key itself: a clone of an estimator draws the same noise, so it is bound by the same use."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.key,)
+
+    def bind(self, *use: object) -> None:
+        """Use the key on something, which it must be used on ever after: equal noise on other rows tells them apart.
+
+        Raises
+        ------
+        InvalidParameter
+            If it was used on something else in this process.
+        """
+        if self._use and self._use != list(use):
+            raise InvalidParameter(
+                "this NoiseKey has drawn the noise of other rows or of another channel, and equal noise would tell "
+                "which values differ; use a new key for each release, or random_state=None"
+            )
+        self._use[:] = use
 
     @classmethod
     def from_system(cls) -> NoiseKey:
@@ -228,3 +252,13 @@ def is_secure(source: Randomness) -> bool:
     """Whether a source is fit for release: keyed from the operating system or by the caller; no other source passes."""
     random_words(source)
     return source is None or isinstance(source, (bytes, NoiseKey))
+
+
+def warn_of_seed() -> None:
+    """Say that a file is drawn from a seed; estimators say it in their reports only, because seeds are for tests."""
+    warnings.warn(
+        "the noise of this file comes from a seed, and whoever guesses it can undo the noise: not for release; leave "
+        "random_state at None, or give key=",
+        ReleaseWarning,
+        stacklevel=3,
+    )
