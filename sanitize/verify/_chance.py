@@ -73,22 +73,6 @@ def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float)
     return np.minimum(0.0, math.log(2) - v * ((1 + u) * np.log1p(u) - u))
 
 
-def log_hypergeometric(found: NDArray[Any], a: NDArray[Any], b: NDArray[Any], n: int) -> NDArray[np.float64]:
-    """Log of Hoeffding's bound on so many common elements of two subsets, one of them random, of n elements."""
-    fewer, more = np.minimum(a, b), np.maximum(a, b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        q = np.where(fewer > 0, found / fewer, 0.0)
-        p = more / n
-        divergence = xlogy(q, q) - xlogy(q, p) + xlogy(1 - q, 1 - q) - xlogy(1 - q, 1 - p)
-    return np.minimum(0.0, math.log(2) - fewer * np.nan_to_num(divergence, nan=0.0, posinf=1e9))
-
-
-def log_matching(found: float, expected: float) -> float:
-    """Log of Chatterjee's bound on so many matches of two sequences, one of them in random order."""
-    t = max(abs(found - expected) - _ROUNDING, 0.0)
-    return min(0.0, math.log(2) - t * t / (4 * expected + 2 * t)) if t else 0.0
-
-
 def expected_counts(
     channel: Channel, counts: NDArray[Any], dense: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
 from sanitize.verify._chance import closed_groups
 from sanitize.verify._order import OrderTally
 from sanitize.verify._printed import Printed, printed_types, typed
+from sanitize.verify._sorted import SortedTally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,6 +93,10 @@ class Observed:
         Public and printed symbols of the first rows, where rows keep their order; at most `MOST_ROWS`.
     order : OrderTally or None
         Tables of the order of shuffled rows.
+    sensitive : Alphabet or None
+        Symbols of the lines of ``inputs``.
+    sorted : SortedTally or None
+        Tables of shuffled rows by where they would stand if they were sorted.
     """
 
     channel: Channel
@@ -103,6 +109,8 @@ class Observed:
     outside: int = 0
     first: tuple[Codes, Codes] = (np.empty(0, np.int32), np.empty(0, np.int32))
     order: OrderTally | None = None
+    sensitive: Alphabet | None = None
+    sorted: SortedTally | None = None
 
     @classmethod
     def read(
@@ -139,7 +147,7 @@ class Observed:
         x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
         inputs = np.zeros((len(sensitive), channel.n_inputs), np.int64)
         np.add.at(inputs.T, np.where(x < 0, release.design.fallback, x), counts.counts.T)
-        return cls.of(channel, inputs, Streams(read, printed), rows, doubtful)
+        return cls.of(channel, inputs, Streams(read, printed), rows, doubtful, sensitive)
 
     @classmethod
     def of(
@@ -149,6 +157,7 @@ class Observed:
         streams: Streams,
         rows: RowOrder,
         doubtful: set[tuple[str, int]] | None = None,
+        sensitive: Alphabet | None = None,
     ) -> Observed:
         """Count rows: the release by itself, then side by side with its source.
 
@@ -159,7 +168,7 @@ class Observed:
         for y in streams.released():
             y_counts += np.bincount(y[y >= 0], minlength=len(y_counts))
             unknown += int((y < 0).sum())
-        seen = cls(channel, inputs, y_counts, unknown, streams)
+        seen = cls(channel, inputs, y_counts, unknown, streams, sensitive=sensitive)
         if doubtful:
             seen = seen._merged(doubtful)
         return seen._kept() if rows == "keep" else seen._shuffled()
@@ -210,9 +219,12 @@ class Observed:
         """With tables of the order of rows."""
         n = int(self.y_counts.sum()) + self.unknown
         order = OrderTally.of(n, self.y_counts, [self.inputs.sum(axis=1), self.x_counts])
+        alphabet = self.sensitive or Alphabet.of_size("s", len(self.inputs))
+        by_value = SortedTally.of(self.channel, alphabet, self.inputs, self.y_counts, self.dense)
         for s, x, y in self.streams.aligned():
             order.add(y, [s, x])
-        return replace(self, order=order)
+            by_value.add(y)
+        return replace(self, order=order, sorted=by_value)
 
     @cached_property
     def dense(self) -> NDArray[np.float64] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.verify._chance import log_hypergeometric, log_matching
+from sanitize._release.permutation import log_hypergeometric, log_matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -13,6 +13,7 @@ from sanitize.lifts import max_log_lift
 from sanitize.measures import mutual_information
 from sanitize.verify import _chance as law
 from sanitize.verify import _noise as noise
+from sanitize.verify._dispersion import closest
 from sanitize.verify._observed import equal_draws, printed_of
 from sanitize.verify._order import log_chance_of_same_order
 
@@ -116,6 +117,10 @@ class RowChecks:
             if copied < min(logs):
                 bad = "released symbols are exactly as frequent as in the source, as if nothing had been drawn"
             logs.append(copied)
+            close = closest(seen.channel, seen.y_counts, seen.x_counts, seen.dense)
+            if close < min(logs):
+                bad = "released symbols are closer to their expected counts than draws can be: rows were not drawn"
+            logs.append(close)
         log_chance = min(0.0, min(logs) + math.log(len(logs)))
         self._chance("frequencies", log_chance, f"{what} follow the channel", bad)
 
@@ -158,6 +163,10 @@ class RowChecks:
             self.checks.append(Check.passed("order", "rows keep their order, which the design measures"))
             return
         log_chance, how = seen.order.log_chance()
+        by_value = 0.0 if seen.sorted is None else seen.sorted.log_chance()
+        if by_value < log_chance:
+            log_chance, how = by_value, "rows stand as if they were sorted by a column of the source"
+        log_chance += math.log(2)
         self._chance("order", min(0.0, log_chance), "the order of rows tells nothing", f"not shuffled: {how}")
 
     def check_reuse(self, others: Iterable[tuple[Observed, bool]]) -> None:

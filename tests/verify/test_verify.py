@@ -18,6 +18,7 @@ import pytest
 from scipy import stats
 
 import sanitize as sz
+from sanitize._release.permutation import log_hypergeometric, log_matching
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, VerificationFailed
 from sanitize.parquet import privatize_parquet
@@ -726,7 +727,7 @@ def test_the_hypergeometric_bound_bounds():
     for a, b in ((10, 20), (30, 30), (5, 55)):
         k = np.arange(max(0, a + b - n), min(a, b) + 1)
         tails = np.minimum(stats.hypergeom.cdf(k, n, a, b), stats.hypergeom.sf(k - 1, n, a, b))
-        logs = law.log_hypergeometric(k, np.full(len(k), a), np.full(len(k), b), n)
+        logs = log_hypergeometric(k, np.full(len(k), a), np.full(len(k), b), n)
         assert (np.log(tails) <= logs + 1e-9).all()
 
 
@@ -739,7 +740,7 @@ def test_the_matching_bound_bounds():
     expected = found.mean()
     for k in range(8):
         exact = (np.abs(found - expected) >= abs(k - expected) - 1e-9).mean()
-        assert math.log(max(exact, 1e-300)) <= law.log_matching(k, expected) + 1e-9
+        assert math.log(max(exact, 1e-300)) <= log_matching(k, expected) + 1e-9
 
 
 def test_closed_groups_are_the_components_of_the_support():
@@ -831,7 +832,7 @@ def order_of_all_rows(s, x, y) -> tuple[float, str]:
 
     def independent(a, n_a, b, n_b):
         found = np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
-        logs = law.log_hypergeometric(found, found.sum(axis=1, keepdims=True), found.sum(axis=0, keepdims=True), n)
+        logs = log_hypergeometric(found, found.sum(axis=1, keepdims=True), found.sum(axis=0, keepdims=True), n)
         return float(logs.min()) + math.log(n_a * n_b)
 
     kinds = pooled(y, 70)
@@ -842,7 +843,7 @@ def order_of_all_rows(s, x, y) -> tuple[float, str]:
     expected = float((counts[0] / len(even) * counts[1]).sum())
     found = [
         (independent(blocks, n_blocks, kinds, 64), "symbols crowd in some parts of the file"),
-        (law.log_matching(float((even == odd).sum()), expected), "neighbours are too often alike or unlike"),
+        (log_matching(float((even == odd).sum()), expected), "neighbours are too often alike or unlike"),
         (independent(pooled(s, 3), 4, kinds, 64), "rows stand where their rows in the source stand"),
         (independent(pooled(x, 70), 64, kinds, 64), "rows stand where their rows in the source stand"),
     ]
@@ -868,7 +869,7 @@ def test_releases_that_go_up_and_down_together_are_compared_in_blocks(n, other):
     if m >= 2:
         one, two = (float(part.mean()) for part in high)
         alike = m * (one * two + (1 - one) * (1 - two))
-        expected = law.log_matching(float((high[0] == high[1]).sum()), alike)
+        expected = log_matching(float((high[0] == high[1]).sum()), alike)
     assert log_chance_of_same_order(pairs, (9, 30)) == pytest.approx(expected)
 
 

@@ -1,0 +1,98 @@
+"""Whether shuffled rows stand as if they had been sorted by a column of the source: S, X, or one column of them.
+
+Sorted rows of each value stand together, and how many there are is known. So the file is cut where the values would
+change, and the symbols of the pieces are compared; symbols that tell the column alike are one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._release.permutation import log_chance_of_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sanitize.alphabet import Alphabet
+    from sanitize.channel import Channel
+
+_MOST_PIECES = 64
+_KINDS = 8
+
+
+@dataclass(eq=False)
+class SortedTally:
+    """Counts of kinds of symbols by piece of the file, for every way it may have been sorted."""
+
+    _ends: list[NDArray[np.int64]]
+    _kinds: list[NDArray[np.intp]]
+    _tables: list[NDArray[np.int64]]
+    _row: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        channel: Channel,
+        sensitive: Alphabet,
+        inputs: NDArray[np.int64],
+        y_counts: NDArray[np.int64],
+        dense: NDArray[np.float64] | None,
+    ) -> SortedTally:
+        """Empty tables, from the rows of the source by sensitive and public symbol, shape (n_s, n_x)."""
+        ends, kinds = [], []
+        orders = list(_orders(sensitive, np.asarray(channel.push(inputs.astype(np.float64))), inputs.sum(axis=1)))
+        if dense is not None:
+            sizes = inputs.sum(axis=0)
+            orders += list(_orders(channel.inputs, dense * sizes[:, None], sizes))
+        for table, sizes in orders:
+            if len(sizes) < 2:
+                continue
+            rank = np.arange(len(sizes)) @ table / np.maximum(table.sum(axis=0), 1e-300)
+            for turned in (sizes, sizes[::-1]):
+                pieces = np.cumsum(turned)
+                ends.append(pieces if len(pieces) <= _MOST_PIECES else pieces[:: -(-len(pieces) // _MOST_PIECES)])
+                kinds.append(_kinds(rank, y_counts))
+        tables = [np.zeros((len(end) + 1, _KINDS), np.int64) for end in ends]
+        return cls(ends, kinds, tables)
+
+    def add(self, y: NDArray[np.int32]) -> None:
+        """The next rows; symbols that the channel does not know are left out."""
+        rows = self._row + np.flatnonzero(y >= 0)
+        self._row += len(y)
+        known = y[y >= 0]
+        for ends, kinds, table in zip(self._ends, self._kinds, self._tables, strict=True):
+            cells = np.searchsorted(ends, rows, side="right") * _KINDS + kinds[known]
+            table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+
+    def log_chance(self) -> float:
+        """How unlikely the pieces are when the rows were shuffled, the worst way of all."""
+        if not self._tables:
+            return 0.0
+        return min(0.0, min(log_chance_of_table(table) for table in self._tables) + math.log(len(self._tables)))
+
+
+def _orders(
+    alphabet: Alphabet, table: NDArray[np.float64], sizes: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    """Expected rows by value and released symbol, and rows by value: of the whole symbol, and of each column."""
+    yield table, sizes
+    for column in alphabet.codes.T if len(alphabet.columns) > 1 else ():
+        values, place = np.unique(column, return_inverse=True)
+        summed = np.zeros((len(values), table.shape[1]))
+        np.add.at(summed, place.reshape(-1), table)
+        yield summed, np.bincount(place.reshape(-1), weights=sizes).astype(np.int64)
+
+
+def _kinds(rank: NDArray[np.float64], y_counts: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Symbols of a similar rank are of one kind; kinds have about as many rows."""
+    order = np.argsort(rank, kind="stable")
+    kinds = np.empty(len(rank), np.intp)
+    before = np.cumsum(y_counts[order]) - y_counts[order]
+    kinds[order] = before * _KINDS // max(int(y_counts.sum()), 1)
+    return np.minimum(kinds, _KINDS - 1)
