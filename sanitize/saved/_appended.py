@@ -22,8 +22,9 @@ LAW = "the law of the rows that the channel was fitted on"
 class AppendedReport:
     """What is known of a release of new rows through a saved channel.
 
-    The verdict is that of the fit and holds under its law, if the new rows follow it. Whether they do is measured
-    where they hold the sensitive columns: `held_out` is the same channel under the frequencies of the new rows.
+    Figures of the fit are what the saved text says. Where the new rows hold the sensitive columns, the channel that is
+    applied is measured under their frequencies, and that is the verdict: `held_out`. Where they do not, the verdict is
+    the saved text's word; `kept` is computed from the applied channel all the same.
 
     Attributes
     ----------
@@ -31,6 +32,8 @@ class AppendedReport:
     n_rows : int
     held_out : LeakageReport or None
         Exact for the new rows; None where they have no sensitive columns. Its verdict may fail.
+    kept : float
+        I(X;Y) / H(X) of the applied channel under the frequencies of X in the new rows, between 0 and 1.
     warnings : tuple of str
 
     Examples
@@ -50,6 +53,7 @@ class AppendedReport:
     saved: Any
     n_rows: int
     held_out: LeakageReport | None
+    kept: float
     warnings: tuple[str, ...] = field(default=())
 
     def with_notes(self, notes: tuple[str, ...]) -> AppendedReport:
@@ -58,13 +62,13 @@ class AppendedReport:
 
     @property
     def ok(self) -> bool:
-        """Verdict of the fit; no other release can be saved."""
-        return True
+        """Whether the applied channel is within its budget on the new rows; of the fit where that is not known."""
+        return self.held_out is None or self.held_out.ok
 
     @property
     def summary(self) -> dict[str, Any]:
         """The figures of the fit by name, and under which law they hold."""
-        return {**self.saved.summary, "law": LAW}
+        return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "law": LAW}
 
     def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
         """The report as plain values; the public one holds no counts."""
@@ -79,6 +83,8 @@ class AppendedReport:
             "mechanism": state["mechanism"],
             "budget": state["budget"],
             "columns": {"sensitive": state["sensitive"], "released": state["public"]},
+            "ok": self.ok,
+            "kept": self.kept if audience == "internal" else rounded(self.kept),
             "figures": state["figures"],
             "held_out": None if self.held_out is None else self.held_out.to_dict(audience=audience),
             "warnings": self._warnings(audience),
@@ -97,13 +103,15 @@ class AppendedReport:
     def to_text(self, *, audience: Audience = "internal") -> str:
         """The report as text."""
         saved = self.saved
+        verdict = "WITHIN BUDGET UNDER THE LAW OF THE FIT" if self.ok else "OVER BUDGET ON THE NEW ROWS"
         lines = [
-            f"WITHIN BUDGET UNDER THE LAW OF THE FIT | saved {saved.mechanism}, {saved.release}",
+            f"{verdict} | saved {saved.mechanism}, {saved.release}",
             f"sensitive: {', '.join(saved.sensitive)}    released: {', '.join(saved.public)}",
             f"budget: {saved.budget!r}",
             f"largest log-lift {_shown(saved, 'max_log_lift')}, smallest {_shown(saved, 'min_log_lift')} nats, "
             f"share of information kept {_shown(saved, 'normalized_utility')}",
-            f"These figures hold under {LAW}.",
+            f"These figures hold under {LAW}; they are what the saved text says.",
+            f"The channel that was applied keeps {self.kept:.4g} of the information of the new rows.",
         ]
         if audience == "internal":
             lines.insert(2, f"new rows: {self.n_rows}")
@@ -133,14 +141,15 @@ def _shown(saved: Any, name: str) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def footer_of(saved: Any, order: RowOrder) -> bytes:
+def footer_of(report: AppendedReport, order: RowOrder) -> bytes:
     """Verdict, budget and figures of the fit as JSON, and which saved release it was."""
+    saved = report.saved
     figures = saved.summary
     text = {
         "sanitize": __version__,
         "mechanism": saved.mechanism,
         "budget": repr(saved.budget),
-        "within_budget": True,
+        "within_budget": report.ok,
         "law": LAW,
         "saved_release": saved.fingerprint,
         **{

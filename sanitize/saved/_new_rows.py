@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._release.design import restrict
+from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
+from sanitize.joint import JointDistribution
+from sanitize.measures import normalized_utility
 from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Layout
     from sanitize._release.row_order import OrderAudit, RowOrder
     from sanitize.budgets import Budget
-    from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
 
 
@@ -95,6 +97,14 @@ class NewRows:
         if not n:
             raise SourceError(f"{source.root.name} has no rows, so there is nothing to release")
         return cls(channel, n, seen, digest.hexdigest(), dict(clipped), counts, audit)
+
+    @property
+    def kept(self) -> float:
+        """Share of the information of these rows that the channel keeps, from how often they hold each symbol."""
+        held = np.flatnonzero(self.seen)
+        law = JointDistribution.from_matrix(self.seen[None, held] / self.seen.sum())
+        stages = (self.channel.stages[0].take(held), *self.channel.stages[1:])
+        return float(normalized_utility(law, Channel(stages, law.public, self.channel.outputs)))
 
     def held_out(self, mechanism: str, release: str, budget: Budget) -> tuple[LeakageReport | None, tuple[str, ...]]:
         """Leakage of the channel under the frequencies of these rows, if they tell S, and what is to be said of it.

@@ -223,10 +223,10 @@ class SavedRelease:
         """
         rows = NewRows.read(table, order, self._layout, self.channel)
         held_out, warnings = rows.held_out(self.mechanism, self.release, self.budget)
-        report = AppendedReport(self, rows.n, held_out, (*self._layout.notes(rows.clipped), *warnings))
+        report = AppendedReport(self, rows.n, held_out, rows.kept, (*self._layout.notes(rows.clipped), *warnings))
         whole = NoiseKey.from_system() if key is None else NoiseKey(key)
         words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
-        return Prepared(self.bound(), rows.seen, words, report, footer_of(self, order))
+        return Prepared(self.bound(), rows.seen, words, report, footer_of(report, order))
 
     def _state(self) -> dict[str, Any]:
         layout = self._layout
