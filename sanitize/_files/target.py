@@ -27,10 +27,14 @@ _NOTHING, _UNCHANGED = "nothing was released", "what was there is unchanged"
 
 @dataclass(frozen=True)
 class Target:
-    """Where a release goes: one file, or a folder of parts. Appears whole or not at all."""
+    """Where a release goes: one file, or a folder of parts. Appears whole or not at all.
+
+    Where it does not replace, whoever comes first has the name: of several releases to one target one is written.
+    """
 
     path: Path
     as_folder: bool
+    replaces: bool = True
 
     @classmethod
     def check(cls, target: str | os.PathLike[str], source: Path | None, *, force: bool) -> Target:
@@ -57,7 +61,7 @@ class Target:
             if path.is_dir() != as_folder or not (path.is_dir() or stat.S_ISREG(path.stat().st_mode)):
                 kind = "a folder" if as_folder else "a regular file"
                 raise TargetError(f"{path} exists and is not {kind}; it is left as it is")
-        return cls(path, as_folder)
+        return cls(path, as_folder, force)
 
     @property
     def is_csv(self) -> bool:
@@ -79,6 +83,7 @@ class Target:
                 hidden.chmod(0o777 & ~_umask())
                 _sync_folder(hidden)
                 if self.path.exists():
+                    self._require_free()
                     old = _hidden_name(self.path, "old")
                     os.replace(self.path, old)
                     os.replace(hidden, self.path)
@@ -91,6 +96,10 @@ class Target:
             raise
         finally:
             os.close(claim)
+
+    def _require_free(self) -> None:
+        if not self.replaces:
+            raise TargetExists(f"{self.path} was made by somebody else meanwhile; choose another name or use force")
 
     def clear_stale(self) -> None:
         """Take away what earlier releases to this target left when they were killed; running ones hold a lock."""
@@ -133,8 +142,10 @@ def held_back(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def new_file(path: Path, *, private: bool = False, left: str = _NOTHING) -> Iterator[BinaryIO]:
+def new_file(path: Path, *, private: bool = False, replaces: bool = True, left: str = _NOTHING) -> Iterator[BinaryIO]:
     """Stream for a file that gets its name only when the block ends well; a private one is its owner's only.
+
+    One that does not replace takes a free name only, however many are written to it at the same time.
 
     Where the system allows it the file has no name at all until then, so that even a killed process leaves
     nothing behind.
@@ -150,19 +161,33 @@ def new_file(path: Path, *, private: bool = False, left: str = _NOTHING) -> Iter
                 os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~_umask())
                 os.fsync(stream.fileno())
                 if name is None:
-                    name = _hidden_name(path)
+                    name = _hidden_name(path) if replaces else None
                     folder = os.open(path.parent, os.O_RDONLY)
                     try:
-                        os.link(f"/proc/self/fd/{stream.fileno()}", name.name, dst_dir_fd=folder)
+                        with _taking(path):
+                            os.link(f"/proc/self/fd/{stream.fileno()}", (name or path).name, dst_dir_fd=folder)
                     finally:
                         os.close(folder)
         with writing(path, left):
-            os.replace(name, path)
-            name = None
+            if replaces and name is not None:
+                os.replace(name, path)
+                name = None
+            elif name is not None:
+                with _taking(path):
+                    os.link(name, path)
             _sync_folder(path.parent)
     finally:
         if name is not None:
             name.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _taking(path: Path) -> Iterator[None]:
+    """A name that is taken already stays with whom it belongs to."""
+    try:
+        yield
+    except FileExistsError:
+        raise TargetExists(f"{path} exists already; choose another name or overwrite it with force") from None
 
 
 @contextlib.contextmanager

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
-from sanitize.cli._settings import STREAM, check_output, policy_of, table_of
-from sanitize.errors import InvalidParameter, SourceError, TargetError
+from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
+from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from sanitize.policy import Policy
     from sanitize.report import ReportViews, TradeoffCurve
@@ -30,7 +33,7 @@ def audit(args: argparse.Namespace) -> None:
     from sanitize.parquet import audit_parquet
 
     policy = policy_of(args)
-    _check_report(args)
+    _check_report(args, policy)
     with table_of(args, policy) as table, shown():
         report = audit_parquet(table, policy.sensitive, (*policy.public, *policy.keep))
     _give(report, args, policy)
@@ -41,7 +44,7 @@ def plan(args: argparse.Namespace) -> None:
     from sanitize.parquet import plan_parquet
 
     policy = policy_of(args)
-    _check_report(args)
+    _check_report(args, policy)
     sanitizer = policy.sanitizer()
     with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
         report = plan_parquet(table, sanitizer, rows=policy.rows)
@@ -58,7 +61,9 @@ def release(args: argparse.Namespace) -> None:
     from sanitize.parquet import plan_parquet, privatize_parquet
 
     policy = policy_of(args)
-    _check_report(args)
+    _check_report(args, policy)
+    if args.output != STREAM:
+        check_records(Path(args.output), _records(args, policy))
     sanitizer = policy.sanitizer()
     settings: dict[str, Any] = {"rows": policy.rows}
     with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
@@ -69,8 +74,10 @@ def release(args: argparse.Namespace) -> None:
                 settings["ledger"] = policy.ledger
             target = sys.stdout.buffer if args.output == STREAM else Path(args.output)
             report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
+    written = None if args.dry_run or args.output == STREAM else Path(args.output)
     # The table itself is the data when it goes to standard output.
-    _give(report, args, policy, stream=sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout)
+    with _taken_back(written):
+        _give(report, args, policy, stream=sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout)
 
 
 def verify(args: argparse.Namespace) -> None:
@@ -140,17 +147,42 @@ def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
     return tradeoff_curve(sanitizer._joint, getattr(mechanisms, name.replace("-", "_")), budgets)
 
 
-def _check_report(args: argparse.Namespace) -> None:
+def _check_report(args: argparse.Namespace, policy: Policy) -> None:
     if args.report is not None:
-        check_output(args.report, args, force=True)
+        check_output(args.report, args, force=True, records=_records(args, policy))
+
+
+def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
+    """Files of the run that no output may replace."""
+    return [Path(record) for record in (args.policy, policy.ledger) if record is not None]
+
+
+@contextlib.contextmanager
+def _taken_back(target: Path | None) -> Iterator[None]:
+    """A release whose report fails is taken back: a run that ends with an error leaves nothing."""
+    try:
+        yield
+    except BaseException:
+        if target is not None:
+            shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        raise
 
 
 def _give(report: ReportViews, args: argparse.Namespace, policy: Policy, stream: Any = None) -> None:
     """Print a report, and write it where that was asked for."""
     audience = args.audience or policy.audience
-    if args.report is not None:
-        _write(report, args.report, audience)
-    print(_rendered(report, audience, as_json=args.json), file=stream or sys.stdout)
+    try:
+        rendered = _rendered(report, audience, as_json=args.json)
+        if args.report is not None:
+            _write(report, args.report, audience)
+    except SanitizeError:
+        raise
+    except (ValueError, OverflowError, LookupError):
+        raise SourceError(
+            "the report cannot be printed: a column holds dates or times that Python has no name for (a year beyond "
+            "9999 or an unknown time zone); bin or convert them first"
+        ) from None
+    print(rendered, file=stream or sys.stdout)
 
 
 def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:

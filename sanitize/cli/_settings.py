@@ -13,7 +13,7 @@ from sanitize.policy import MECHANISMS as ALL
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from sanitize._files.open import SourceLike
 
@@ -108,14 +108,33 @@ def table_of(args: argparse.Namespace, policy: Policy, numeric: Collection[str] 
         yield table
 
 
-def check_output(path: Path, args: argparse.Namespace, *, force: bool) -> None:
-    """Refuse a place for a text that is no place, or that is one of the tables' own, before any work is done."""
-    there = path.resolve()
+def check_output(path: Path, args: argparse.Namespace, *, force: bool, records: Sequence[Path] = ()) -> None:
+    """Refuse a place for a text that is no place, or that is a file of this run, before any work is done.
+
+    ``records`` are files that the run keeps: its policy and its ledger.
+    """
+    there = _resolved(path)
     named = [value for name in ("input", "output", "source") if (value := getattr(args, name, None)) is not None]
-    tables = [Path(value).resolve() for value in named if value not in (STREAM, path)]
+    tables = [_resolved(Path(value)) for value in named if value not in (STREAM, path)]
     if any(there == table or table in there.parents for table in tables):
         raise TargetError(f"{path.name} would replace the input or the output; choose another name")
+    check_records(path, records)
     if there.is_dir() or not there.parent.is_dir():
         raise TargetError(f"{path} cannot be written: name a file in a folder that exists")
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise TargetError(f"{path} is a link or no regular file, so it is left as it is; name a regular file")
     if path.exists() and not force:
         raise TargetError(f"{path} exists already; choose another name or overwrite it with --force")
+
+
+def check_records(path: Path, records: Sequence[Path]) -> None:
+    """Refuse an output that would replace the policy or the ledger of the run."""
+    if _resolved(path) in [_resolved(record) for record in records]:
+        raise TargetError(f"{path.name} is the policy or the ledger of this run; choose another name")
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # a loop of links
+        raise TargetError(f"{path} cannot be followed: its links lead nowhere") from None

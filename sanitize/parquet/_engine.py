@@ -182,7 +182,7 @@ def _folder(target: Path, source: Path, *, force: bool) -> Target:
             raise
         if not target.is_dir():
             raise TargetError(f"{target} exists and is not a folder; it is left as it is") from None
-    return Target(target, as_folder=True)
+    return Target(target, as_folder=True, replaces=force)
 
 
 @contextlib.contextmanager

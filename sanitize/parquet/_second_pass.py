@@ -138,7 +138,7 @@ class SecondPass:
         blocks = chain.from_iterable(self.parts(rows))
         if isinstance(place, Target):
             place.clear_stale()
-            with new_file(place.path) as stream:
+            with new_file(place.path, replaces=place.replaces) as stream:
                 write_blocks(stream, place.path, blocks, self, footer, as_csv=place.is_csv)
                 check_same_rows(self._source, self.seen, expected)
         else:

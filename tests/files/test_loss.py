@@ -1,0 +1,153 @@
+"""No output replaces a file of the run, of several releases to one name one is written, and an error leaves nothing."""
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sanitize as sz
+from sanitize._files.target import Target, new_file
+from sanitize.cli import main
+from sanitize.errors import TargetExists
+from sanitize.transformers import SubsetMerging
+
+
+@pytest.fixture
+def raw(tmp_path):
+    rng = np.random.default_rng(0)
+    place = tmp_path / "raw.parquet"
+    pq.write_table(pa.table({"s": rng.integers(0, 2, 400), "x": rng.integers(0, 3, 400)}), place)
+    return place
+
+
+def release(raw, *more):
+    return main(["release", str(raw), "-s", "s", "-x", "x", "-e", "1", *map(str, more)])
+
+
+def test_a_report_may_not_replace_a_link_or_a_device(raw, tmp_path, capsys):
+    link, victim = tmp_path / "link.json", tmp_path / "victim.json"
+    victim.write_text("mine")
+    link.symlink_to(victim)
+    for place in (link, Path("/dev/null")):
+        assert release(raw, "-o", tmp_path / "out.parquet", "--report", place) == 4
+        assert "regular file" in capsys.readouterr().err
+    assert link.is_symlink()
+    assert victim.read_text() == "mine"
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_loop_of_links_is_one_line(raw, tmp_path, capsys):
+    (tmp_path / "a.json").symlink_to(tmp_path / "b.json")
+    (tmp_path / "b.json").symlink_to(tmp_path / "a.json")
+    assert release(raw, "-o", tmp_path / "out.parquet", "--report", tmp_path / "a.json") == 4
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_second_of_two_releases_to_one_name_is_refused(tmp_path):
+    """Both were checked while the name was free."""
+    path = tmp_path / "out.parquet"
+    ready = threading.Barrier(8)
+    won, lost = [], []
+
+    def write(number):
+        try:
+            with new_file(path, replaces=False) as stream:
+                stream.write(b"%d" % number)
+                ready.wait()
+            won.append(number)
+        except TargetExists:
+            lost.append(number)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert len(lost) == 7
+    assert path.read_bytes() == b"%d" % won[0]
+    assert os.listdir(tmp_path) == ["out.parquet"]
+
+
+def test_a_file_system_without_unnamed_files_is_as_careful(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE")
+    path = tmp_path / "out.parquet"
+    with new_file(path, replaces=False) as stream:
+        stream.write(b"one")
+    with pytest.raises(TargetExists), new_file(path, replaces=False):
+        pass
+    assert path.read_bytes() == b"one"
+    assert os.listdir(tmp_path) == ["out.parquet"]
+
+
+def test_a_folder_that_appeared_meanwhile_is_left_as_it_is(tmp_path):
+    target = Target(tmp_path / "out", as_folder=True, replaces=False)
+
+    def write(name):
+        with target.parts(1) as parts:
+            parts[0].write_text(name)
+            if name == "late":
+                write("first")
+
+    with pytest.raises(TargetExists):
+        write("late")
+    assert [part.read_text() for part in (tmp_path / "out").iterdir()] == ["first"]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_source_file_released_twice_without_force_stays(raw, tmp_path, monkeypatch):
+    """The target appears between the check and the end of the release."""
+    target = tmp_path / "out.parquet"
+    check = Target.check.__func__
+
+    def checked(cls, *args, **kwargs):
+        made = check(cls, *args, **kwargs)
+        target.write_text("somebody else's")
+        return made
+
+    monkeypatch.setattr(Target, "check", classmethod(checked))
+    with pytest.raises(TargetExists):
+        sz.privatize_parquet(raw, target, SubsetMerging(1.0, sensitive="s", public="x"))
+    assert target.read_text() == "somebody else's"
+
+
+@pytest.mark.parametrize("place", ["report.html", "report.json"])
+def test_a_release_whose_report_fails_is_taken_back(place, raw, tmp_path, monkeypatch, capsys):
+    def failing(*_):
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr("sanitize.report._html.to_html", failing)
+    monkeypatch.setattr("sanitize.report._document.to_json", failing)
+    assert release(raw, "-o", tmp_path / "out.parquet", "--report", tmp_path / place) == 3
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert os.listdir(tmp_path) == ["raw.parquet"]
+
+
+def test_dates_that_python_cannot_name_leave_nothing(tmp_path, capsys):
+    days = pa.array([0, 3_500_000] * 200, pa.int32()).cast(pa.date32())
+    pq.write_table(pa.table({"s": [0, 1, 1, 0] * 100, "x": days}), tmp_path / "raw.parquet")
+    assert release(tmp_path / "raw.parquet", "-o", tmp_path / "out.parquet") in (0, 3)
+    shown = capsys.readouterr()
+    assert "internal error" not in shown.err
+    if "report cannot be printed" in shown.err:
+        assert os.listdir(tmp_path) == ["raw.parquet"]
+
+
+def test_no_output_replaces_the_policy_or_the_ledger(raw, tmp_path, capsys):
+    policy, book = tmp_path / "policy.toml", tmp_path / "book.ledger"
+    sz.Ledger(book, sz.LiftBudget(5.0, 5.0))
+    policy.write_text(
+        'version = 1\nledger = "book.ledger"\n[columns]\nsensitive = ["s"]\npublic = ["x"]\n'
+        "[budget]\nupper = 1.0\nlower = 1.0\n"
+    )
+    before = policy.read_bytes(), book.read_bytes()
+    for place in (policy, book):
+        for arguments in (["-o", place, "--force"], ["-o", tmp_path / "out.parquet", "--report", place]):
+            assert main(["release", str(raw), "-p", str(policy), *map(str, arguments)]) == 4
+            assert "policy or the ledger" in capsys.readouterr().err
+    assert (policy.read_bytes(), book.read_bytes()) == before
+    assert main(["release", str(raw), "-p", str(policy), "-o", str(tmp_path / "out.parquet")]) == 0
