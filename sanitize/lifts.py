@@ -179,6 +179,12 @@ def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
 def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
     """α-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
 
+    Parameters
+    ----------
+    joint : JointDistribution
+    alpha : float
+        Order, at least 1; inf gives the largest 1/l.
+
     Examples
     --------
     >>> from sanitize.joint import JointDistribution

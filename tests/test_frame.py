@@ -166,13 +166,13 @@ def test_integer_and_odd_column_labels_are_kept():
     df = pd.DataFrame({0: cycle(["a", "b"]), 1: SECRET, ("t", 2): cycle([1, 2, 3])})
     released = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="1", public=["0", "('t', 2)"]))
     assert list(released.columns) == [0, ("t", 2)]
-    by_position = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive=1, public=[0, 2]))
+    by_position = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive=[1], public=[0, 2]))
     pd.testing.assert_frame_equal(by_position, released)
 
 
 def test_integer_labels_out_of_order_are_positions_as_everywhere_in_the_library():
     df = pd.DataFrame({1: cycle(["a", "b"]), 0: SECRET})
-    released = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive=1, public=0))
+    released = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive=[1], public=[0]))
     assert list(released.columns) == [1]
 
 
@@ -367,8 +367,8 @@ def test_a_seed_gives_the_same_rows_in_pandas_polars_and_pyarrow(method, release
 
 def test_an_object_array_gives_the_same_rows_as_a_frame():
     df = pd.DataFrame({"x": cycle(["a", "b", None]), "s": SECRET})
-    released = SubsetMerging(TIGHT, sensitive=1, public=0, random_state=3).fit_transform(df)
-    array = SubsetMerging(TIGHT, sensitive=1, public=0, random_state=3).fit_transform(df.to_numpy(dtype=object))
+    released = SubsetMerging(TIGHT, sensitive=[1], public=[0], random_state=3).fit_transform(df)
+    array = SubsetMerging(TIGHT, sensitive=[1], public=[0], random_state=3).fit_transform(df.to_numpy(dtype=object))
     assert [None if pd.isna(v) else v for v in released["x"]] == array[:, 0].tolist()
 
 
@@ -474,7 +474,7 @@ def test_labels_of_a_text_array_are_not_cut_off():
 )
 def test_refused_arrays_are_not_quoted(rows):
     fitted = Watchdog(1.0).fit(np.array(cycle(["a", "b"]))[:, None], sensitive_features=np.array(SECRET))
-    for call in (Watchdog(1.0, sensitive=0).fit, fitted.transform):
+    for call in (Watchdog(1.0, sensitive=[0]).fit, fitted.transform):
         with pytest.raises(ColumnError, match=r"2D array|Complex") as caught:
             call(rows)
         assert "SECRET" not in str(caught.value)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -67,13 +67,16 @@ class GaussianChannel(Sanitizer):
         Standard deviations of noise that the grid extends beyond the bounds; 0 keeps releases within them.
     method : {"exact", "closed_form"}
         Least noise by the amplitude-constrained capacity, or the larger noise that [WXH Cor. 6] prints.
-    sensitive : str, int, list of them, or callable, optional
+    sensitive : str, list of str or of positions, or callable, optional
         Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
-    public : as in `Watchdog`
+    public : str, list of str or of positions, or callable, optional
+        Numeric columns by name or position; None means all but the sensitive ones.
     bins : dict of column to edges or number, optional
         Intervals for numeric sensitive columns only.
-    keep_sensitive, random_state
-        As in `Watchdog`.
+    keep_sensitive : bool
+        Keep the sensitive columns in the output, for work inside; the report then fails.
+    random_state : None, int, Generator or NoiseKey
+        None is a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------
@@ -167,9 +170,7 @@ class GaussianChannel(Sanitizer):
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         return Grid.declared_on(name, pair, step, self.points, column)
 
-    def _fit_counts(
-        self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
-    ) -> Sanitizer:
+    def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
         super()._fit_counts(layout, counts, recipe, clipped)
         # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
         noise = recipe.mechanism

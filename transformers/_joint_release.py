@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -57,9 +57,9 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
     budget : Budget or float
         What every released tuple may leak; a number is symmetric local information privacy (LIP) in nats. None, the
         default, raises at fit: there is no silent budget.
-    sensitive : str, int, list of them, or callable, optional
+    sensitive : str, list of str or of positions, or callable, optional
         Columns by name or position, unless they come to fit as ``sensitive_features``.
-    keep : str, int, list of them, or callable, optional
+    keep : str, list of str or of positions, or callable, optional
         Columns that are released as they are. They count in the joint budget like any other.
     missing : {"category", "error"}
         Missing values are one symbol, or refused.
@@ -128,7 +128,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
         params: dict[str, Any] = self._get_params("sanitizers", deep=deep)
         return params
 
-    def set_params(self, **params: Any) -> JointRelease:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters of the estimator, replace a part by its name, or set ``name__parameter`` of a part."""
         self._set_params("sanitizers", **params)
         return self
@@ -233,9 +233,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
                 )
         return parts
 
-    def _fit_counts(
-        self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
-    ) -> JointRelease:
+    def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
         assert isinstance(layout, JointLayout)
         layout.check_distinct(counts)
         parts = [(name, clone(part)) for name, part in self.sanitizers]

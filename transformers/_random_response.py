@@ -69,11 +69,31 @@ class OptimalRandomResponse(_Searching):
         Distance of I(X;Y) from the optimum that is good enough, in nats.
     time_limit : float, optional
         Seconds after which the best channel so far is taken; it is within the budget all the same.
-    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, confidence
-        As in `Watchdog`.
-    keep_sensitive, random_state
-        As in `Watchdog`. The channel is optimal for ``release="label"``; resampling prints its symbols as public
-        ones and keeps less.
+    sensitive, public : str, list of str or of positions, or callable, optional
+        Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
+        are released as one tuple, so that the budget holds for them together.
+    bins : dict of column to edges or number, or int, optional
+        Intervals for numeric columns: declared edges, or a number of quantile bins.
+    release : {"resample", "label"}
+        Print a released symbol as a public one drawn from P(x|y), or as a readable label.
+        The channel is optimal for labels; resampling keeps less.
+    handle_unknown : {"high_risk", "error"}
+        Symbols not seen at fit are released like the riskiest one, or refused.
+    missing : {"category", "error"}
+        Missing values are one symbol, or refused.
+    smoothing : float
+        Added to every cell of the counts: a prior, reported as such.
+    min_count : int
+        Public symbols in fewer rows are pooled before the design.
+    confidence : float, optional
+        None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
+        rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report
+        is about all of them. Lift and LDP budgets only; not with weights, smoothing or learned bin edges. The
+        design is repeated three times, to report what confidence costs and what more rows would buy.
+    keep_sensitive : bool
+        Keep the sensitive columns in the output, for work inside; the report then fails.
+    random_state : None, int, Generator or NoiseKey
+        None is a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------
@@ -114,11 +134,31 @@ class SubsetRandomResponse(_Searching):
         Distance of I(X;Y) from the optimum that is good enough, in nats.
     time_limit : float, optional
         Seconds after which the best channel so far is taken; it is within the budget all the same.
-    sensitive, public, bins, release, handle_unknown, missing, smoothing, min_count, confidence
-        As in `Watchdog`.
-    keep_sensitive, random_state
-        As in `Watchdog`. The channel is designed for ``release="label"``; resampling prints its symbols as
-        public ones and keeps less.
+    sensitive, public : str, list of str or of positions, or callable, optional
+        Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
+        are released as one tuple, so that the budget holds for them together.
+    bins : dict of column to edges or number, or int, optional
+        Intervals for numeric columns: declared edges, or a number of quantile bins.
+    release : {"resample", "label"}
+        Print a released symbol as a public one drawn from P(x|y), or as a readable label.
+        The channel is designed for labels; resampling keeps less.
+    handle_unknown : {"high_risk", "error"}
+        Symbols not seen at fit are released like the riskiest one, or refused.
+    missing : {"category", "error"}
+        Missing values are one symbol, or refused.
+    smoothing : float
+        Added to every cell of the counts: a prior, reported as such.
+    min_count : int
+        Public symbols in fewer rows are pooled before the design.
+    confidence : float, optional
+        None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
+        rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report
+        is about all of them. Lift and LDP budgets only; not with weights, smoothing or learned bin edges. The
+        design is repeated three times, to report what confidence costs and what more rows would buy.
+    keep_sensitive : bool
+        Keep the sensitive columns in the output, for work inside; the report then fails.
+    random_state : None, int, Generator or NoiseKey
+        None is a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------

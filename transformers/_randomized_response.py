@@ -22,10 +22,31 @@ class RandomizedResponse(Sanitizer):
     budget : float or LDPBudget
         Local differential privacy of X in nats; S then has at most the same, usually far less.
         None, the default, raises at fit: there is no silent budget.
-    sensitive : str, int, list of them, or callable, optional
+    sensitive : str, list of str or of positions, or callable, optional
         Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
-    public, bins, release, handle_unknown, missing, smoothing, min_count, confidence, keep_sensitive, random_state
-        As in `Watchdog`. Symbols are printed as they are, so ``release`` only matters for pooled ones.
+    public : str, list of str or of positions, or callable, optional
+        Columns by name or position; None means all but the sensitive ones. Several are released as one tuple.
+    bins : dict of column to edges or number, or int, optional
+        Intervals for numeric columns: declared edges, or a number of quantile bins.
+    release : {"resample", "label"}
+        Symbols are printed as they are; of pooled ones, one of them drawn anew, or a readable label.
+    handle_unknown : {"high_risk", "error"}
+        Symbols not seen at fit are released like the riskiest one, or refused.
+    missing : {"category", "error"}
+        Missing values are one symbol, or refused.
+    smoothing : float
+        Added to every cell of the counts: a prior, reported as such.
+    min_count : int
+        Public symbols in fewer rows are pooled before the design.
+    confidence : float, optional
+        None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
+        rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report
+        is about all of them. Not with weights, smoothing or learned bin edges.
+        The channel is the same: LDP of X bounds that of S under every law.
+    keep_sensitive : bool
+        Keep the sensitive columns in the output, for work inside; the report then fails.
+    random_state : None, int, Generator or NoiseKey
+        None is a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from sanitize.errors import ColumnError, InvalidParameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ColumnSpec: TypeAlias = str | int | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
+ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
 BinSpec: TypeAlias = Mapping[str, Sequence[float] | int] | int | None
 
 
@@ -104,17 +104,18 @@ def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
 
 
 def _select(spec: ColumnSpec, role: str, table: Table) -> tuple[str, ...]:
-    """Names of the columns a parameter asks for: a name, a position, a list of them or a callable."""
+    """Names of the columns a parameter asks for: a name, a list of names or positions, or a callable."""
     if spec is None:
         return ()
     asked: Any = spec(table.native) if callable(spec) else spec
-    if isinstance(asked, (str, int, np.integer)):
+    if isinstance(asked, str):
         asked = [asked]
     try:
         keys = list(asked)
     except TypeError:
         raise InvalidParameter(
-            f"{role} must be a column name, a position, a list of them or a callable, got {type(asked).__name__}"
+            f"{role} must be a column name, a list of names or positions as in [0], or a callable, "
+            f"got {type(asked).__name__}"
         ) from None
     return tuple(_name_of(key, table) for key in keys)
 

@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -107,7 +107,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Sanitizer:
+    ) -> Self:
         """Learn the law of (S, X), design the channel and check it against the budget.
 
         Parameters
@@ -145,9 +145,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         counts.count(columns, weights)
         return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)
 
-    def _fit_counts(
-        self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
-    ) -> Sanitizer:
+    def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
         """Design from counts, wherever they were taken; the path that files share."""
         if self.handle_unknown not in ("high_risk", "error"):
             raise InvalidParameter(f"handle_unknown must be 'high_risk' or 'error', got {self.handle_unknown!r}")

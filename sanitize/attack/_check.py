@@ -20,7 +20,9 @@ from sanitize.errors import InvalidParameter
 from sanitize.measures import mutual_information
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
     from sanitize.alphabet import Alphabet
     from sanitize.joint import JointDistribution
@@ -98,7 +100,17 @@ class Comparison:
 
 
 def check(
-    report: LeakageReport, released: Any, sensitive: Any, *, false_alarm: float = 1e-3, **settings: Any
+    report: LeakageReport,
+    released: Any,
+    sensitive: Any,
+    *,
+    false_alarm: float = 1e-3,
+    estimator: Any = None,
+    columns: Sequence[str] | None = None,
+    rows: Literal["shuffle", "keep"] = "shuffle",
+    cv: int = 5,
+    clusters: ArrayLike | None = None,
+    random_state: int = 0,
 ) -> Comparison:
     """Attack released rows and compare what is learned with what the report says can be.
 
@@ -111,12 +123,24 @@ def check(
     ----------
     report : LeakageReport
         Of this release, for the frequencies of these very rows: neither smoothed nor of other rows.
-    released, sensitive
-        As in `infer`.
+    released : pandas or polars DataFrame, pyarrow Table or two-dimensional array
+        What the adversary sees, columns kept beside the sanitized ones included.
+    sensitive : array-like of shape (n_rows,), or frame of n_rows
+        True S of the same rows, in the same order.
     false_alarm : float
         Chance of a wrong alarm that is accepted.
-    **settings
-        Passed on to `infer`: ``estimator``, ``rows``, ``columns``, ``clusters``, ...
+    estimator : scikit-learn classifier, optional
+        The adversary's; by default the mixture of `infer`.
+    columns : list of str, optional
+        The columns she uses; all by default.
+    rows : {"shuffle", "keep"}
+        ``keep`` when the release keeps the order of the rows: their positions are then features.
+    cv : int
+        Number of folds, stratified by S.
+    clusters : array-like of shape (n_rows,), optional
+        Who each row belongs to, when people have several: their rows stay in one fold.
+    random_state : int
+        Seed of the folds. It is not noise of a release.
 
     Returns
     -------
@@ -127,8 +151,8 @@ def check(
     The test of the law is exact for any number of rows: given S, the count of a released symbol is a sum of
     independent indicators, so a share q instead of p in m rows has probability at most exp(-m KL(q||p)) [HOEF]; all
     cells and both sides are covered by Bonferroni. The accuracy is held to the same bound as if folds were
-    independent, and the gain to a normal limit as in `infer`; both hold for many rows. Weights are not accepted: rows
-    are drawn one by one.
+    independent, and the gain to a normal limit as in `infer`; both hold for many rows. There are no weights:
+    rows are drawn one by one.
 
     Examples
     --------
@@ -144,8 +168,6 @@ def check(
     """
     if not 0 < false_alarm < 1:
         raise InvalidParameter(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
-    if settings.get("weights") is not None:
-        raise InvalidParameter("weights do not go with a check: released symbols are drawn row by row")
     table = Table.of(released)
     law = report._after
     symbols, codes, _ = sensitive_codes(sensitive, table.n_rows)
@@ -155,7 +177,16 @@ def check(
             "the sensitive columns hold symbols that the report does not know: give the columns it was made for, "
             f"{', '.join(report.sensitive)}, of the rows it was made for"
         )
-    attack = infer(table, sensitive, **settings)
+    attack = infer(
+        table,
+        sensitive,
+        estimator=estimator,
+        columns=columns,
+        rows=rows,
+        cv=cv,
+        clusters=clusters,
+        random_state=random_state,
+    )
     return _compare(report, attack, _law_excess(law, table, place[codes], false_alarm / _N_TESTS), false_alarm)
 
 

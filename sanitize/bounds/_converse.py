@@ -57,7 +57,14 @@ def max_lift_from_l1(bound: float, share: float) -> Bound:
 def max_lift_from_chi2(bound: float, share: float) -> Bound:
     """χ²-lift <= bound implies Λ <= min(1/P, 1 + √(bound (1-P)/P)) [ZDS Prop. 4.2, sharpened].
 
-    Printed: 1 + √(bound/P), true and loose. Parameters as in `max_lift_from_l1`.
+    Printed: 1 + √(bound/P), true and loose.
+
+    Parameters
+    ----------
+    bound : float
+        Largest χ²-lift, >= 0.
+    share : float
+        P = P_S(s) of the letter with the largest lift, in (0, 1]; the least entry of P_S is always safe.
 
     Examples
     --------
@@ -81,7 +88,7 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
     bound : float
         Largest α-lift, >= 1.
     share : float
-        As in `max_lift_from_l1`.
+        P = P_S(s) of the letter with the largest lift, in (0, 1]; the least entry of P_S is always safe.
     alpha : float
         Order, at least 1; at 1 every α-lift is 1 and only Λ <= 1/P is left.
 
@@ -136,7 +143,14 @@ def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
 def min_lift_from_chi2_inverse(bound: float, share: float) -> Bound:
     """χ²-lift-inverse <= bound implies Ψ >= √P/(√bound + √P) [ZDS Prop. 6.2], as printed.
 
-    Approached when a letter of vanishing share takes up the rest. Parameters as in `min_lift_from_l1_inverse`.
+    Approached when a letter of vanishing share takes up the rest.
+
+    Parameters
+    ----------
+    bound : float
+        Largest χ²-lift-inverse, >= 0.
+    share : float
+        P = P_S(s) of the letter with the least lift, in (0, 1]; the least entry of P_S is always safe.
 
     Examples
     --------
@@ -158,7 +172,7 @@ def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bou
     bound : float
         Largest α-lift-inverse, >= 1.
     share : float
-        As in `min_lift_from_l1_inverse`.
+        P = P_S(s) of the letter with the least lift, in (0, 1]; the least entry of P_S is always safe.
     alpha : float
         Order, at least 1.
 

@@ -54,8 +54,12 @@ def l1_lift_inverse_bound(lower: float, upper: float) -> Bound:
 def chi2_lift_inverse_bound(lower: float, upper: float) -> Bound:
     """Every χ²-lift-inverse is at most (1-a)(t-1)(a+(1-a)t)/(a²t²) [ZDS Prop. 5.2, corrected].
 
-    t = b if a <= 1/2, else min(b, 2a/(2a-1)). Printed: (1/a - 1)**2, false when 1/a + 1/b < 2. Parameters as in
-    `l1_lift_inverse_bound`.
+    t = b if a <= 1/2, else min(b, 2a/(2a-1)). Printed: (1/a - 1)**2, false when 1/a + 1/b < 2.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
 
     Examples
     --------
@@ -84,7 +88,7 @@ def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:
     Parameters
     ----------
     lower, upper : float
-        As in `l1_lift_inverse_bound`.
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
     alpha : float
         Order, at least 1; inf gives the largest 1/l.
 

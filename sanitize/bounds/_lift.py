@@ -97,7 +97,12 @@ def mutual_information_bound(lower: float, upper: float) -> Bound:
 def total_variation_bound(lower: float, upper: float) -> Bound:
     """T(S;Y) <= (b-1)(1-a)/(b-a) [ZDS Prop. 1.2, corrected].
 
-    Printed: (b-1)/2, false when a + b < 2. Parameters as in `mutual_information_bound`.
+    Printed: (b-1)/2, false when a + b < 2.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
 
     Examples
     --------
@@ -113,7 +118,12 @@ def total_variation_bound(lower: float, upper: float) -> Bound:
 def chi2_bound(lower: float, upper: float) -> Bound:
     """χ²(S;Y) and every χ²-lift are at most (b-1)(1-a) [ZDS Prop. 1.2, 3.2, corrected].
 
-    Printed: (b-1)**2, false when a + b < 2. Parameters as in `mutual_information_bound`.
+    Printed: (b-1)**2, false when a + b < 2.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
 
     Examples
     --------
@@ -130,7 +140,12 @@ def chi2_bound(lower: float, upper: float) -> Bound:
 def l1_lift_bound(lower: float, upper: float) -> Bound:
     """Every ℓ1-lift is at most 2(b-1)(1-a)/(b-a) [ZDS Prop. 3.1, corrected].
 
-    Printed: b-1, false when a + b < 2. Parameters as in `mutual_information_bound`.
+    Printed: b-1, false when a + b < 2.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
 
     Examples
     --------
@@ -151,7 +166,7 @@ def alpha_lift_bound(lower: float, upper: float, alpha: float) -> Bound:
     Parameters
     ----------
     lower, upper : float
-        As in `mutual_information_bound`.
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
     alpha : float
         Order, at least 1; inf gives the max-lift.
 
@@ -171,7 +186,14 @@ def sibson_bound(lower: float, upper: float, alpha: float) -> Bound:
     """Sibson I_α(S;Y) <= log(p b**α + (1-p) a**α)/(α-1), in nats [ZDS Prop. 1.3, sharpened].
 
     Printed: upper α/(α-1), true and loose. At α = 1 this is the bound on I(S;Y), at inf it is ``upper``, the
-    bound on maximal leakage. Parameters as in `alpha_lift_bound`.
+    bound on maximal leakage.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+    alpha : float
+        Order, at least 1; inf gives the bound on maximal leakage.
 
     Examples
     --------
@@ -188,7 +210,14 @@ def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
     """Arimoto I_α(S;Y) <= log(p b**α + (1-p) a**α)/(α-1), in nats [ZDS Prop. 1.3, sharpened].
 
     The same number as Sibson's: the two agree for a uniform S, and E_Y[l(s, Y)**α] obeys the bound for every s,
-    so no weighting of s exceeds it. Parameters as in `alpha_lift_bound`.
+    so no weighting of s exceeds it.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+    alpha : float
+        Order, at least 1; inf gives the bound on maximal leakage.
 
     Examples
     --------
@@ -200,6 +229,11 @@ def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
 
 def ldp_bound(lower: float, upper: float) -> Bound:
     """(lower, upper)-ALIP implies (lower + upper)-LDP of S, in nats [ZDS Prop. 1.4], as printed.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
 
     Examples
     --------

@@ -438,7 +438,7 @@ def test_check_refuses_what_it_cannot_compare():
     report = report_of(df, keep_or_draw(N_X, 0.4))
     with pytest.raises(InvalidParameter, match="does not know"):
         attack.check(report, df[["x"]], df["s"] + 10)
-    with pytest.raises(InvalidParameter, match="weights"):
+    with pytest.raises(TypeError, match="weights"):
         attack.check(report, df[["x"]], df["s"], weights=np.ones(200))
     with pytest.raises(InvalidParameter, match="false_alarm"):
         attack.check(report, df[["x"]], df["s"], false_alarm=0.0)
