@@ -5,10 +5,12 @@ release the blocks, or mix the cells of each block (`sanitize.mechanisms`).
 """
 
 from sanitize.trees._counts import cell_counts, design_rows
-from sanitize.trees._grow import GrownTree, grow
+from sanitize.trees._grow import grow
+from sanitize.trees._grown import GrownTree
+from sanitize.trees._hierarchies import Hierarchy as Hierarchy
 from sanitize.trees._hierarchies import read_hierarchy
 from sanitize.trees._levels import Levels
-from sanitize.trees._printing import PrintTable, single_columns, whole_rows
+from sanitize.trees._printing import Printer, PrintTable, labels, single_columns, whole_rows
 from sanitize.trees._profiles import Profiles
 from sanitize.trees._tree import Tree
 
@@ -16,11 +18,13 @@ __all__ = [
     "GrownTree",
     "Levels",
     "PrintTable",
+    "Printer",
     "Profiles",
     "Tree",
     "cell_counts",
     "design_rows",
     "grow",
+    "labels",
     "read_hierarchy",
     "single_columns",
     "whole_rows",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.trees._grown import GrownTree
 from sanitize.trees._growth import Node, grow_blocks, grow_cells, leaves
 from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
 from sanitize.trees._levels import Levels
-from sanitize.trees._profiles import Profiles
 from sanitize.trees._splits import Splitter
 from sanitize.trees._tree import Tree
 
@@ -27,32 +25,6 @@ if TYPE_CHECKING:
     from sanitize.trees._hierarchies import Hierarchy
 
 MOST_CELLS = 1 << 16
-
-
-@dataclass(frozen=True, eq=False)
-class GrownTree:
-    """A tree and what the rows it was grown from say about its cells.
-
-    Attributes
-    ----------
-    tree : Tree
-    cells : ndarray of int, shape (n,)
-        Cell of each row.
-    """
-
-    tree: Tree
-    cells: NDArray[np.int32]
-    _columns: list[Levels] = field(repr=False)
-    _levels: NDArray[np.uint16] = field(repr=False)
-    _measured: list[int] = field(repr=False)
-    _scale: NDArray[np.float64] = field(repr=False)
-    _seen: NDArray[np.intp] = field(repr=False)
-
-    @cached_property
-    def profiles(self) -> Profiles:
-        """What each cell holds of each column whose information is to be kept, in the rows that were looked at."""
-        cells, levels = self.cells[self._seen], self._levels[self._seen]
-        return Profiles.count(cells, levels, self._columns, self._measured, self._scale, self.tree.n_cells)
 
 
 def grow(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sanitize.trees._levels import Levels
 
-_MISSING, _OTHER = "missing", "any other"
+_MISSING, _OTHER, _ANY = "missing", "any other", "any value"
 
 
 def boxes(
@@ -30,6 +30,8 @@ def boxes(
 
 def label(levels: Levels, kept: NDArray[np.bool_]) -> str:
     """An interval such as ``[30, 45)``, or a set such as ``{A, B}``."""
+    if kept.all():
+        return _ANY
     if not levels.is_ordered:
         names = [str(value) for value in levels.values.to_pylist()] + [_MISSING, _OTHER]
         if kept.sum() > len(kept) / 2 and kept[-1]:
@@ -42,5 +44,5 @@ def label(levels: Levels, kept: NDArray[np.bool_]) -> str:
     values = levels.values
     above = f"{values[low].as_py()} or more" if low else ""
     below = f"less than {values[high].as_py()}" if high < len(values) else ""
-    text = f"[{values[low].as_py()}, {values[high].as_py()})" if above and below else above or below or "any value"
+    text = f"[{values[low].as_py()}, {values[high].as_py()})" if above and below else above or below or _ANY
     return f"{text} or missing" if kept[-1] else text

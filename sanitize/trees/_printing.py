@@ -1,20 +1,28 @@
-"""What must be kept to print a row from a cell: whole rows, or each column by itself, with their counts."""
+"""What must be kept to print a row from a cell, and the draw: whole rows, each column by itself, or labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from sanitize._sampling.sampler import draw_all
 from sanitize._tables.columns import MISSING, as_arrow, factorize, sort_values
 from sanitize._tables.keys import distinct_rows
+from sanitize.channel import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
+
+    from sanitize._sampling.noise import RandomWords
+
+# Lanes of the random source above those of channels and of numbers drawn inside bins.
+_PRINT_LANE = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,49 @@ class PrintTable:
     codes: NDArray[np.int32]
     starts: NDArray[np.int64]
     counts: NDArray[np.int64]
+
+    @cached_property
+    def stage(self) -> Stage:
+        """P(printed row | cell), in integers over 2^62."""
+        total = np.add.reduceat(self.counts, self.starts[:-1])
+        shares = self.counts / np.repeat(total, np.diff(self.starts))
+        return Stage.from_probabilities(self.starts, np.arange(len(self.counts)), shares, len(self.counts))
+
+    def draw(self, cells: NDArray[np.integer], words: RandomWords, lane: int, start: int) -> dict[str, pa.Array]:
+        """A printed row for each row, from its cell; row i of a table draws the same in any batch."""
+        stage = self.stage
+        step = stage.indices.take if stage.is_deterministic else stage.sampler.drawing(words, lane, start)
+        rows = draw_all([step], cells, np.empty(len(cells), np.int32))
+        printed = {}
+        for (name, level), codes in zip(self.levels.items(), self.codes.T, strict=True):
+            own = codes[rows]
+            printed[name] = pa.DictionaryArray.from_arrays(pa.array(own, mask=own == len(level)), level)
+        return printed
+
+
+@dataclass(frozen=True, eq=False)
+class Printer:
+    """Prints released cells, or labels of released symbols, as rows of columns.
+
+    Attributes
+    ----------
+    tables : tuple of PrintTable
+        Each draws its columns by itself.
+    """
+
+    tables: tuple[PrintTable, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the printed columns."""
+        return tuple(name for table in self.tables for name in table.levels)
+
+    def decode(self, released: NDArray[np.integer], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
+        """Printed columns of released codes, drawn from the frequencies of the cell each of them names."""
+        printed: dict[str, pa.Array] = {}
+        for number, table in enumerate(self.tables):
+            printed |= table.draw(released, words, _PRINT_LANE + number, start)
+        return printed
 
 
 def whole_rows(table: Mapping[str, Any], names: list[str], cells: NDArray[np.int32], n_cells: int) -> PrintTable:
@@ -62,3 +113,12 @@ def single_columns(
 ) -> dict[str, PrintTable]:
     """Tables for ``release="independent"``: each column of a cell by itself, so that no printed row is anybody's."""
     return {name: whole_rows(table, [name], cells, n_cells) for name in names}
+
+
+def labels(texts: Sequence[Mapping[str, str]], names: Sequence[str]) -> PrintTable:
+    """Table for ``release="label"``: one row of texts for each released symbol."""
+    levels, codes = {}, np.empty((len(texts), len(names)), np.int32)
+    for j, name in enumerate(names):
+        distinct, codes[:, j] = np.unique([text[name] for text in texts], return_inverse=True)
+        levels[name] = pa.array(distinct.tolist(), pa.string())
+    return PrintTable(levels, codes, np.arange(len(texts) + 1), np.ones(len(texts), np.int64))

@@ -13,7 +13,7 @@ from sanitize.trees._labels import boxes, label
 from sanitize.trees._plain import from_plain, to_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -111,6 +111,17 @@ class Tree:
             {self.columns[j].name: label(self.columns[j], kept) for j, kept in sorted(box.items())}
             for box in boxes(self.column, self.sides, self.goes_left)
         )
+
+    def labels_of(self, mixed: Iterable[NDArray[np.integer]]) -> list[dict[str, str]]:
+        """For each of some sets of cells, by column, the smallest interval or set of values that holds them all."""
+        box = boxes(self.column, self.sides, self.goes_left)
+        free = [np.ones(levels.n_levels, bool) for levels in self.columns]
+        made = []
+        for cells in mixed:
+            own = [box[cell] for cell in cells]
+            kept = (np.any([cell.get(j, free[j]) for cell in own], axis=0) for j in range(len(free)))
+            made.append({c.name: label(c, levels) for c, levels in zip(self.columns, kept, strict=True)})
+        return made
 
     def assign(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
         """Cell of each row of a table that has the public columns, shape (n_rows,)."""
