@@ -22,6 +22,11 @@ from sanitize.mechanisms._merging.watchdog import watchdog
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._random_response.response import RandomResponse
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
+from sanitize.mechanisms._trees.certified import MOST_PAIRED as MOST_PAIRED
+from sanitize.mechanisms._trees.certified import certified_random_response
+from sanitize.mechanisms._trees.certified_merging import certified_tree_merging
+from sanitize.mechanisms._trees.merging import tree_merging
+from sanitize.mechanisms._trees.random_response import tree_random_response
 
 __all__ = [
     "CapacityBudget",
@@ -30,6 +35,8 @@ __all__ = [
     "calibrate_exponential",
     "calibrate_randomized_response",
     "capacity_randomized_response",
+    "certified_random_response",
+    "certified_tree_merging",
     "exponential_channel",
     "exponential_entropy",
     "gaussian_channel",
@@ -45,5 +52,7 @@ __all__ = [
     "solve_optimal_random_response",
     "subset_merging",
     "subset_random_response",
+    "tree_merging",
+    "tree_random_response",
     "watchdog",
 ]

@@ -25,18 +25,22 @@ from sanitize.mechanisms._random_response.repair import response_channel
 from sanitize.mechanisms._trees.candidates import candidates
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.trees import Profiles
 
+    Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+
 _FOR_PRIOR = 0.05  # of the probability of error, spent on P(s)
 _INSIDE = 1e-9  # of the budget under the frequencies of all rows, and of the tests, for rounding
 _BISECTIONS = 50
 _TINY = 1e-9
 _LOOSEST = 25.0
-_MOST_CELLS = 256  # every pair of them is tested
+MOST_PAIRED = 256  # every pair of them is tested
 
 
 def certified_random_response(
@@ -82,22 +86,18 @@ def certified_random_response(
     InvalidBudget, InvalidParameter
         If the budget is of another kind or the counts do not fit.
     """
-    lift_budget = _as_lift_budget(as_budget(budget))
-    error = 1 - check_confidence(confidence)
+    lift_budget = as_lift_budget(as_budget(budget))
     k = len(joint.public)
-    if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape or members.shape[1] != k:
-        raise InvalidParameter(f"counts and members must be of the {k} cells of the law, got {design.shape}")
-    if k > _MOST_CELLS:
-        raise InvalidParameter(f"with confidence= a tree has at most {_MOST_CELLS} cells, got {k}; lower max_cells")
-    prior = clopper_pearson(
-        fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), error * _FOR_PRIOR / len(design)
-    )
-    bounds = _posterior_bounds(lift_budget, *prior)
-    expected = _posterior_bounds(lift_budget, *(2 * [(design.sum(axis=1) + 1) / (design.sum() + len(design))]))
-    net = candidates(design, members, expected, float(fresh.sum()) / max(float(design.sum()), 1.0))
-    level = error * (1 - _FOR_PRIOR) / max(net.shape[0] * n_sides(bounds), 1)
-    passed = certified(net, design, fresh, expected, bounds, level)
-    passed &= ~(lift_budget.excess_of(_lifts(net, joint), joint.p_s) > -_INSIDE)
+    if members.shape[1] != k:
+        raise InvalidParameter(f"members must be of the {k} cells of the law, got {members.shape}")
+    if k > MOST_PAIRED:
+        raise InvalidParameter(f"with confidence= a tree has at most {MOST_PAIRED} cells, got {k}; lower max_cells")
+    fresh_rows = float(fresh.sum()) / max(float(design.sum()), 1.0)
+
+    def propose(expected: Bounds) -> sparse.csr_array:
+        return candidates(design, members, expected, fresh_rows)
+
+    net, passed = tested(joint, design, fresh, lift_budget, confidence, propose)
     everything = sparse.csr_array(np.ones((1, k)))
     net = sparse.csr_array(sparse.vstack([everything, net[np.flatnonzero(passed)]]))
     amount = best_mixture(net, profiles)
@@ -109,7 +109,35 @@ def certified_random_response(
     return response_channel(joint, lift_budget, posteriors, total * amount[used])
 
 
-def _as_lift_budget(budget: Budget) -> LiftBudget:
+def tested(
+    joint: JointDistribution,
+    design: NDArray[np.int64],
+    fresh: NDArray[np.int64],
+    budget: LiftBudget,
+    confidence: float,
+    propose: Callable[[Bounds], sparse.csr_array],
+) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
+    """Symbols proposed from the design rows, shape (k, n_cells), and which of them fresh rows prove, all at once.
+
+    ``propose`` is told where the design rows expect the bounds of the posterior to be.
+    """
+    error = 1 - check_confidence(confidence)
+    if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
+        raise InvalidParameter(f"counts must be of the {joint.pmf.shape[1]} cells of the law, got {design.shape}")
+    prior = clopper_pearson(
+        fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), error * _FOR_PRIOR / len(design)
+    )
+    bounds = _posterior_bounds(budget, *prior)
+    expected = _posterior_bounds(budget, *(2 * [(design.sum(axis=1) + 1) / (design.sum() + len(design))]))
+    net = propose(expected)
+    level = error * (1 - _FOR_PRIOR) / max(net.shape[0] * n_sides(bounds), 1)
+    passed = certified(net, design, fresh, expected, bounds, level)
+    passed &= ~(budget.excess_of(_lifts(net, joint), joint.p_s) > -_INSIDE)
+    return net, passed
+
+
+def as_lift_budget(budget: Budget) -> LiftBudget:
+    """A lift budget that implies the one given."""
     if isinstance(budget, LDPBudget):
         return LiftBudget.from_ldp(budget.eps)
     if not isinstance(budget, LiftBudget):

@@ -1,0 +1,76 @@
+"""The finest partition into nodes of a tree that rows apart certify, one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from sanitize.budgets import as_budget
+from sanitize.channel import Channel, group_alphabet
+from sanitize.mechanisms._trees.certified import as_lift_budget, tested
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import Budget
+    from sanitize.joint import JointDistribution
+    from sanitize.trees import Tree
+
+
+def certified_tree_merging(
+    joint: JointDistribution,
+    design: NDArray[np.int64],
+    fresh: NDArray[np.int64],
+    tree: Tree,
+    budget: Budget | float,
+    confidence: float,
+) -> Channel:
+    """Release of each cell a node of the tree above it that is certified: the lowest ones that make a partition.
+
+    Guarantee
+    ---------
+    With probability at least ``confidence`` over the rows, every released symbol is within the budget under the law
+    they were drawn from, whatever it is; under the frequencies of all rows it always is. The root, which tells
+    nothing, can always be released.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Frequencies of (S, cell) over all rows.
+    design, fresh : ndarrays of int, shape (n_s, n_cells)
+        Counts of the rows that the tree was grown on and of all others. Which rows are which must not depend on
+        their values.
+    tree : Tree
+    budget : LiftBudget, LDPBudget or float
+        An LDP budget is met by the symmetric lift budget of half its level, which implies it.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    Channel
+        Deterministic.
+
+    Raises
+    ------
+    InvalidBudget, InvalidParameter
+        If the budget is of another kind or the counts do not fit.
+    """
+    nodes = sparse.csr_array(tree.members[1:].astype(np.float64))  # without the root
+    _, passed = tested(joint, design, fresh, as_lift_budget(as_budget(budget)), confidence, lambda _: nodes)
+    alone = np.concatenate([[True], passed])
+    parted = np.zeros(len(alone), bool)  # whether both sides have a partition of certified nodes
+    for node in np.flatnonzero(tree.column >= 0)[::-1]:  # sides come after their parents
+        parted[node] = (alone | parted)[tree.sides[node]].all()
+    labels = np.empty(tree.n_cells, np.intp)
+    stack, number = [0], 0
+    while stack:
+        node = stack.pop()
+        if parted[node]:
+            stack.extend(tree.sides[node][::-1].tolist())
+        else:
+            labels[tree.members[node]] = number
+            number += 1
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, number))
