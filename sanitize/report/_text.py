@@ -164,6 +164,8 @@ def claim_words(document: dict[str, Any]) -> str:
     found = {measure["name"]: measure for measure in document["measures"]}
     claim = "About these rows alone" if confidence is None else "About every law these rows allow"
     if "worst_max_log_lift" not in found:
+        if confidence is not None:
+            return f"About fresh rows of their source as well, certain to {100 * float(confidence):.4g} %"
         return f"{claim}, as if they were everybody"
     level = found["worst_max_log_lift"]["label"].rpartition(" at ")[2]
     most, least = (f"{math.exp(float(found[f'worst_{side}_log_lift']['after'])):.2g}" for side in ("max", "min"))
