@@ -35,6 +35,7 @@ from . import (
     suggestion as suggestion,
     tradeoff as tradeoff,
     transformers as transformers,
+    trees as trees,
     verify as verify,
 )
 from .budgets import (
@@ -101,6 +102,8 @@ from .transformers import (
     RandomizedResponse as RandomizedResponse,
     SubsetMerging as SubsetMerging,
     SubsetRandomResponse as SubsetRandomResponse,
+    TreeMerging as TreeMerging,
+    TreeRandomResponse as TreeRandomResponse,
     Watchdog as Watchdog,
 )
 from .verify import verify_parquet as verify_parquet

@@ -8,6 +8,7 @@ from sanitize.transformers._random_response import OptimalRandomResponse, Subset
 from sanitize.transformers._randomized_response import RandomizedResponse
 from sanitize.transformers._sanitizer import Sanitizer
 from sanitize.transformers._scoring import leakage_scorer, utility_scorer
+from sanitize.transformers._trees import TreeMerging, TreeRandomResponse
 
 __all__ = [
     "ExponentialChannel",
@@ -18,6 +19,8 @@ __all__ = [
     "Sanitizer",
     "SubsetMerging",
     "SubsetRandomResponse",
+    "TreeMerging",
+    "TreeRandomResponse",
     "Watchdog",
     "leakage_scorer",
     "utility_scorer",

@@ -160,7 +160,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
             if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
                 raise InvalidParameter("sanitizers must be a list of (name, sanitizer) pairs")
             name, part = pair
-            if not isinstance(part, Sanitizer) or isinstance(part, JointRelease):
+            if not isinstance(part, Sanitizer) or isinstance(part, JointRelease) or not part._is_part:
                 raise InvalidParameter(
                     f"part {name!r} must be a sanitizer of sanitize.transformers with channels of its own, "
                     f"got {type(part).__name__}"

@@ -88,6 +88,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     # ------------------------------------------------------------------------------- what subclasses say
 
     _needs_sensitive = True
+    _is_part = True  # whether it may be a part of a joint release
     _takes_any_budget = False  # whether the mechanism can be designed given other columns
 
     @abstractmethod
@@ -341,7 +342,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _only_public(self, table: Table) -> bool:
         """Whether a frame has the public columns but not the same columns as at fit: all transform needs."""
         same = set(table.names) == set(getattr(self, "feature_names_in_", table.names))
-        return not same and set(self._release.layout.public) <= set(table.names)
+        return not same and set(self._release.layout.read) <= set(table.names)
 
     def _layout(
         self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None

@@ -35,8 +35,8 @@ class Columns(Mapping[str, "ArrowColumn"]):
 
     def __getitem__(self, name: str) -> ArrowColumn:
         column = as_arrow(self.source[name], name)
-        if self.layout.missing == "error" and name in self.layout.public and _has_missing(column):
-            raise ColumnError(f"column {name!r} has missing values and missing='error' was asked for", name)
+        if self.layout.missing == "error" and name in self.layout.public:
+            refuse_missing(column, name)
         if name not in self.layout.bins:
             return column
         labels, clipped = self.layout.bins[name].assign(column)
@@ -48,6 +48,12 @@ class Columns(Mapping[str, "ArrowColumn"]):
 
     def __len__(self) -> int:
         return len(self.source)
+
+
+def refuse_missing(column: ArrowColumn, name: str) -> None:
+    """Refuse a column with missing values, where that was asked for."""
+    if _has_missing(column):
+        raise ColumnError(f"column {name!r} has missing values and missing='error' was asked for", name)
 
 
 def _has_missing(column: ArrowColumn) -> bool:
@@ -81,6 +87,11 @@ class Layout:
                 raise ColumnError(f"no {kind} column: name at least one")
             if len(set(names)) < len(names):
                 raise ColumnError(f"a {kind} column is listed twice")
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Columns of a table that its public symbols are made of."""
+        return self.public
 
     def bare(self) -> Layout:
         """Roles and symbols alone: all that rows need once a channel is designed."""

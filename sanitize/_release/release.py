@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import RandomWords
     from sanitize.binning import Bins
     from sanitize.joint import ContingencyTable
+    from sanitize.trees import Printer
 
 HandleUnknown = Literal["high_risk", "error"]
 
@@ -43,6 +44,7 @@ class Release:
     recipe: Recipe
     design: Design
     handle_unknown: HandleUnknown = "high_risk"
+    printer: Printer | None = None  # prints released symbols that stand for rows of several columns
 
     def bare(self) -> Release:
         """The same release without the law that it was designed from: all that rows need."""
@@ -57,7 +59,7 @@ class Release:
     @property
     def output_columns(self) -> tuple[str, ...]:
         """Names of the columns that are printed."""
-        return self.design.channel.outputs.columns
+        return self.design.channel.outputs.columns if self.printer is None else self.printer.columns
 
     def expected(self, counts: ContingencyTable) -> NDArray[np.int64]:
         """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""
@@ -130,6 +132,8 @@ class Release:
 
     def decode(self, released: NDArray[np.int32], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
         """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
+        if self.printer is not None:
+            return self.printer.decode(released, words, start)
         columns = dict(self.design.channel.outputs.decode(released))
         for lane, name in enumerate(sorted(self.layout.bins)):
             if name in columns and name in self.drawn_bins:

@@ -1,0 +1,158 @@
+"""The base of the estimators over whole tables, whose public symbols are the cells of a tree over all columns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize._release.design import Recipe
+from sanitize.budgets import as_budget
+from sanitize.errors import ColumnError
+from sanitize.report import with_columns
+from sanitize.transformers._sanitizer import Sanitizer
+from sanitize.transformers._tree_growth import GrownLayout, cells_section, check_printing, told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sanitize._release.layout import Layout
+    from sanitize._sampling.noise import Randomness
+    from sanitize._tables.frame import Table
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.report import LeakageReport
+    from sanitize.transformers._roles import ColumnSpec
+    from sanitize.transformers._tree_growth import Printing
+    from sanitize.trees import Hierarchy
+
+
+class TreeSanitizer(Sanitizer):
+    """Base of the estimators whose public symbols are the cells of a tree."""
+
+    # What the base reads of parameters that make no sense here: every row has a cell, and cells are not rare.
+    handle_unknown: Literal["error"] = "error"
+    smoothing = 0.0
+    min_count = 0
+    release: Printing  # type: ignore[assignment]
+
+    _is_part = False
+    _name: str
+
+    def __init__(
+        self,
+        budget: Budget | float | None = None,
+        *,
+        sensitive: ColumnSpec = None,
+        public: ColumnSpec = None,
+        min_rows: int = 200,
+        max_cells: int | None = None,
+        weights: Mapping[str, float] | None = None,
+        hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
+        target: str | None = None,
+        bins: Mapping[str, Sequence[float] | int] | None = None,
+        release: Printing = "resample",
+        confidence: float | None = None,
+        missing: Literal["category", "error"] = "category",
+        keep_sensitive: bool = False,
+        random_state: Randomness = None,
+    ) -> None:
+        self.budget = budget
+        self.sensitive = sensitive
+        self.public = public
+        self.min_rows = min_rows
+        self.max_cells = max_cells
+        self.weights = weights
+        self.hierarchies = hierarchies
+        self.target = target
+        self.bins = bins
+        self.release = release
+        self.confidence = confidence
+        self.missing = missing
+        self.keep_sensitive = keep_sensitive
+        self.random_state = random_state
+
+    @abstractmethod
+    def _limits(self, n_rows: int) -> dict[str, Any]:
+        """Rows and numbers of blocks and cells that the tree is grown with."""
+
+    @abstractmethod
+    def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
+        """From the law of (S, cell) to the channel."""
+
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Sanitizer:  # type: ignore[override]
+        """Grow the tree, learn the law of (S, cell), design the channel and check it against the budget.
+
+        Parameters
+        ----------
+        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features)
+            The table, with the sensitive columns in it unless ``sensitive_features`` is given. Rows have no weights:
+            what a cell stands for is counted in rows.
+        y : ignored
+            Never the sensitive column.
+        sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
+            The sensitive columns when they come apart from X.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ColumnError, InvalidParameter, InvalidBudget
+            If a column, a parameter or the budget is not as described.
+        """
+        return super().fit(X, y, sensitive_features=sensitive_features)
+
+    def _recipe(self) -> Recipe:
+        check_printing(self.release)
+        # The tree's own certificate takes the place of a set of laws, and its printer that of resampled columns.
+        return Recipe(
+            self._name, _not_grown, as_budget(self.budget), release="label" if self.release == "label" else "resample"
+        )
+
+    def _layout(
+        self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
+    ) -> tuple[Layout, Mapping[str, Any]]:
+        layout, source = super()._layout(table, sensitive_features, weights)
+        own = sorted(set(layout.bins) & set(layout.public))
+        if own:
+            raise ColumnError(f"bins are for sensitive columns here; the tree finds intervals of {own[0]!r}", own[0])
+        settings = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
+        limits = self._limits(table.n_rows)
+        grown = GrownLayout.grow(layout, source, as_budget(self.budget), self.confidence, **settings, **limits)
+        return grown, source
+
+    def _fit_counts(
+        self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
+    ) -> Sanitizer:
+        assert isinstance(layout, GrownLayout)
+        rows = counts.counts.sum(axis=0)
+        notes = (*recipe.facts.warnings, told(self.release, layout.tree, rows))
+        facts = replace(recipe.facts, warnings=notes)
+        mechanism = self._mechanism(layout, counts, recipe.budget)
+        super()._fit_counts(layout.bare(), counts, replace(recipe, mechanism=mechanism, facts=facts), clipped)
+        self.tree_ = layout.tree
+        self.report_ = self._told(self.report_, layout, rows)
+        design = replace(self._release.design, report=self.report_)
+        printer = layout.printer(self.release, self.channel_)
+        self._release = replace(self._release, design=design, printer=printer)
+        return self
+
+    def _told(self, report: LeakageReport, layout: GrownLayout, rows: NDArray[np.int64]) -> LeakageReport:
+        """Report of the columns, and of what the tree's own certificate claims in place of a set of laws."""
+        report = replace(report, public=layout.tree.names, facts=replace(report.facts, release=self.release))
+        if self.confidence is not None:
+            lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
+            report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
+        report = with_columns(report, layout.grown.laws, self.channel_)
+        return report.with_section(cells_section(layout.tree, rows, self.confidence))
+
+
+def _not_grown(_: JointDistribution) -> Channel:
+    raise AssertionError("a tree is grown before its channel is designed")  # pragma: no cover

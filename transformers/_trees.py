@@ -1,0 +1,258 @@
+"""Estimators over whole tables: merging of cells into blocks of a tree, and random responses inside blocks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize.mechanisms import (
+    MOST_PAIRED,
+    certified_random_response,
+    certified_tree_merging,
+    tree_merging,
+    tree_random_response,
+)
+from sanitize.transformers._tree_sanitizer import TreeSanitizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from sanitize._sampling.noise import Randomness
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import ContingencyTable
+    from sanitize.transformers._roles import ColumnSpec
+    from sanitize.transformers._tree_growth import GrownLayout, Printing
+    from sanitize.trees import Hierarchy
+
+MOST_CELLS = 4096
+# Rows for each cell of a certified response: fewer make more cells than the rows can certify.
+_CERTIFIED_ROWS = 390
+_FEWEST_CELLS = 8
+
+
+class TreeMerging(TreeSanitizer):
+    """Release, of each row, the block of a tree over all public columns that it lies in, printed as a row again.
+
+    The tree is grown from the whole table, best split first, while both sides are within the budget.
+
+    Parameters
+    ----------
+    budget : Budget or float
+        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+        None, the default, raises at fit: there is no silent budget.
+    sensitive, public : str, int, list of them, or callable, optional
+        Columns by name or position. ``public=None`` means all but the sensitive ones: numbers, dates, times, text and
+        booleans as they come, tens of them.
+    min_rows : int
+        Least rows of a block.
+    max_cells : int, optional
+        With ``confidence``, most cells of the tree whose nodes are tested; 4096 by default.
+    weights : dict of column to float, optional
+        How much the information about each column counts; 1 by default.
+    hierarchies : dict of column to hierarchy, optional
+        Ancestors of each value, nearest first, or the path of a CSV file in ARX's format; see `sanitize.trees.grow`.
+    target : str, optional
+        Public column whose information alone is to be kept.
+    bins : dict of column to edges or number, optional
+        Intervals for numeric sensitive columns only.
+    release : {"resample", "independent", "label"}
+        Print a row of the table drawn from the released block; draw each column by itself, so that no released row is
+        anybody's but by chance; or print intervals and sets of values as text.
+    confidence : float, optional
+        None claims that the rows are everybody. With 0.95, say, the tree is grown on 15 % of the rows without a look
+        at S, and every released symbol is certified on all others: the budget holds for fresh rows of the source.
+        Lift and LDP budgets only.
+    missing : {"category", "error"}
+        Missing values are a value like any other, or refused.
+    keep_sensitive, random_state
+        As in `Watchdog`.
+
+    Attributes
+    ----------
+    tree_ : sanitize.trees.Tree
+    channel_ : Channel
+        From cells.
+    report_ : LeakageReport
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    TreeRandomResponse : keeps more of the public columns under the same budget.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import TreeMerging
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = TreeMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="survived", min_rows=50).fit(df)
+    >>> sanitizer.report_.ok, list(sanitizer.transform(df).columns)
+    (True, ['class', 'sex', 'age'])
+    """
+
+    _name = "tree merging"
+    _takes_any_budget = False
+
+    def __init__(
+        self,
+        budget: Budget | float | None = None,
+        *,
+        sensitive: ColumnSpec = None,
+        public: ColumnSpec = None,
+        min_rows: int = 20,
+        max_cells: int | None = None,
+        weights: Mapping[str, float] | None = None,
+        hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
+        target: str | None = None,
+        bins: Mapping[str, Sequence[float] | int] | None = None,
+        release: Printing = "resample",
+        confidence: float | None = None,
+        missing: Literal["category", "error"] = "category",
+        keep_sensitive: bool = False,
+        random_state: Randomness = None,
+    ) -> None:
+        super().__init__(
+            budget,
+            sensitive=sensitive,
+            public=public,
+            min_rows=min_rows,
+            max_cells=max_cells,
+            weights=weights,
+            hierarchies=hierarchies,
+            target=target,
+            bins=bins,
+            release=release,
+            confidence=confidence,
+            missing=missing,
+            keep_sensitive=keep_sensitive,
+            random_state=random_state,
+        )
+
+    def _limits(self, n_rows: int) -> dict[str, Any]:
+        most = MOST_CELLS if self.max_cells is None else self.max_cells
+        each = 1 if self.confidence is None else None
+        return {"min_rows": self.min_rows, "min_cell_rows": self.min_rows, "max_cells": most, "max_block_cells": each}
+
+    def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
+        if self.confidence is None:
+            return partial(tree_merging, blocks=layout.tree.blocks, budget=budget)
+        design, fresh = layout.apart(counts)
+        return partial(
+            certified_tree_merging,
+            design=design,
+            fresh=fresh,
+            tree=layout.tree,
+            budget=budget,
+            confidence=self.confidence,
+        )
+
+
+class TreeRandomResponse(TreeSanitizer):
+    """Exchange rows at random with like rows, inside the blocks of a tree over all public columns [ZDS Algorithm 2].
+
+    Blocks are within the budget as in `TreeMerging`; each is cut further, without a look at S, into cells of rows that
+    are alike, and the optimal random response mixes the cells of each block.
+
+    Parameters
+    ----------
+    budget : LiftBudget, LDPBudget or float
+        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+        None, the default, raises at fit: there is no silent budget.
+    sensitive, public : str, int, list of them, or callable, optional
+        As in `TreeMerging`.
+    min_rows, min_cell_rows : int
+        Least rows of a block and of a cell.
+    max_cells : int, optional
+        Most cells; 4096 by default. With ``confidence`` at most 256, by default one for every 390 rows.
+    weights, hierarchies, target, bins, release
+        As in `TreeMerging`.
+    confidence : float, optional
+        None claims that the rows are everybody. With 0.95, say, the tree is grown on 15 % of the rows without a look
+        at S, and mixtures of cells are certified on all others: the budget holds for fresh rows of the source.
+    missing, keep_sensitive, random_state
+        As in `TreeMerging`.
+
+    Attributes
+    ----------
+    tree_ : sanitize.trees.Tree
+    channel_ : Channel
+        From cells.
+    report_ : LeakageReport
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    TreeMerging : for other kinds of budgets.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import TreeRandomResponse
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = TreeRandomResponse(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="survived", min_rows=100).fit(df)
+    >>> sanitizer.report_.ok, list(sanitizer.transform(df).columns)
+    (True, ['class', 'sex', 'age'])
+    """
+
+    _name = "tree random response"
+
+    def __init__(
+        self,
+        budget: Budget | float | None = None,
+        *,
+        sensitive: ColumnSpec = None,
+        public: ColumnSpec = None,
+        min_rows: int = 200,
+        min_cell_rows: int = 20,
+        max_cells: int | None = None,
+        weights: Mapping[str, float] | None = None,
+        hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
+        target: str | None = None,
+        bins: Mapping[str, Sequence[float] | int] | None = None,
+        release: Printing = "resample",
+        confidence: float | None = None,
+        missing: Literal["category", "error"] = "category",
+        keep_sensitive: bool = False,
+        random_state: Randomness = None,
+    ) -> None:
+        super().__init__(
+            budget,
+            sensitive=sensitive,
+            public=public,
+            min_rows=min_rows,
+            max_cells=max_cells,
+            weights=weights,
+            hierarchies=hierarchies,
+            target=target,
+            bins=bins,
+            release=release,
+            confidence=confidence,
+            missing=missing,
+            keep_sensitive=keep_sensitive,
+            random_state=random_state,
+        )
+        self.min_cell_rows = min_cell_rows
+
+    def _limits(self, n_rows: int) -> dict[str, Any]:
+        limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}
+        if self.confidence is None:
+            return limits | {"max_cells": MOST_CELLS if self.max_cells is None else self.max_cells}
+        most = min(max(n_rows // _CERTIFIED_ROWS, _FEWEST_CELLS), MOST_PAIRED)
+        return limits | {"max_cells": most if self.max_cells is None else self.max_cells, "max_block_cells": None}
+
+    def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
+        if self.confidence is None:
+            return partial(tree_random_response, blocks=layout.tree.blocks, budget=budget)
+        design, fresh = layout.apart(counts)
+        return partial(
+            certified_random_response,
+            design=design,
+            fresh=fresh,
+            members=layout.tree.members,
+            profiles=layout.grown.profiles,
+            budget=budget,
+            confidence=self.confidence,
+        )
