@@ -17,6 +17,8 @@ from sanitize.transformers import (
     RandomizedResponse,
     SubsetMerging,
     SubsetRandomResponse,
+    TreeMerging,
+    TreeRandomResponse,
     Watchdog,
 )
 
@@ -160,6 +162,9 @@ class FrameMethods(Generic[Frame]):
     exponential_channel = _releasing(ExponentialChannel)
     gaussian_channel = _releasing(GaussianChannel)
     joint_release = _releasing(JointRelease)
+
+    tree_merging = _releasing(TreeMerging)
+    tree_random_response = _releasing(TreeRandomResponse)
 
     def audit(self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
         """`sanitize.audit` of this frame."""

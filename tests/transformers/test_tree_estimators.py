@@ -1,0 +1,259 @@
+"""Tree estimators: whole tables in every kind of frame, within their budget, the same for the same key."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sanitize as sz
+from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter
+from sanitize.report import column_laws, kept_by_column
+from sanitize.transformers import TreeMerging, TreeRandomResponse
+
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
+BOTH = [
+    TreeMerging(BUDGET, sensitive="ill", min_rows=25, random_state=1),
+    TreeRandomResponse(BUDGET, sensitive="ill", min_rows=100, min_cell_rows=12, random_state=1),
+]
+PRINTING = ["resample", "independent", "label"]
+
+
+def people(n: int = 1500, seed: int = 0) -> pd.DataFrame:
+    """Numbers, text with missing values, booleans and dates, some of which tell of the illness."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.3
+    age = np.where(ill, rng.normal(60, 12, n), rng.normal(45, 15, n)).round().astype(int)
+    town = rng.choice(["A", "B", "C", "D"], n, p=[0.4, 0.3, 0.2, 0.1]).astype(object)
+    town[rng.random(n) < 0.05] = None
+    smokes = rng.random(n) < np.where(ill, 0.5, 0.2)
+    seen = np.datetime64("2020-01-01") + rng.integers(0, 700, n).astype("timedelta64[D]")
+    income = rng.lognormal(10, 0.5, n).round(2)
+    return pd.DataFrame(
+        {"ill": ill, "age": age, "town": town, "smokes": smokes, "seen": seen.astype("M8[ns]"), "income": income}
+    )
+
+
+DF = people()
+X = ["age", "town", "smokes", "seen", "income"]
+
+
+@pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("release", PRINTING)
+def test_every_kind_of_frame_gives_the_same_rows_for_the_same_key(estimator, release):
+    fitted = clone(estimator).set_params(release=release).fit(DF)
+    released = fitted.transform(DF)
+    assert list(released.columns) == X
+    assert len(released) == len(DF)
+    key = {"random_state": sz.NoiseKey(bytes(32))}
+    want = pa.Table.from_pandas(fitted.set_params(**key).transform(DF), preserve_index=False)
+    for frame in (pl.from_pandas(DF), pa.Table.from_pandas(DF, preserve_index=False)):
+        again = clone(estimator).set_params(release=release, **key).fit(frame).transform(frame)
+        table = again.to_arrow() if isinstance(again, pl.DataFrame) else again
+        for name in X:
+            assert [str(v) for v in table[name].to_pylist()] == [str(v) for v in want[name].to_pylist()], name
+
+
+@pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
+def test_a_row_draws_the_same_in_any_batch(estimator):
+    fitted = clone(estimator).fit(DF)
+    release, words = fitted.fitted_release(), sz.NoiseKey(bytes(32))
+    table = pa.Table.from_pandas(DF, preserve_index=False)
+    whole = pa.table(release.apply({n: table[n] for n in X}, words)[0]).to_pylist()
+    parts = []
+    for start in range(0, len(DF), 333):
+        part = table.slice(start, 333)
+        parts += pa.table(release.apply({n: part[n] for n in X}, words, start)[0]).to_pylist()
+    assert parts == whole
+
+
+def test_unfitted_copies_pickles_and_containers():
+    for estimator in BOTH:
+        fitted = clone(estimator).fit(DF)
+        back = pickle.loads(pickle.dumps(fitted))
+        pd.testing.assert_frame_equal(back.transform(DF), fitted.transform(DF))
+        assert isinstance(clone(estimator).set_output(transform="polars").fit(DF).transform(DF), pl.DataFrame)
+        numbers = DF[["age", "income"]].to_numpy()
+        apart = clone(estimator).set_params(sensitive=None).fit(numbers, sensitive_features=DF["ill"].to_numpy())
+        assert apart.transform(numbers).shape == numbers.shape
+
+
+@pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
+def test_the_budget_holds_in_fractions_and_no_cell_has_too_few_rows(estimator):
+    fitted = clone(estimator).fit(DF)
+    cells = fitted.tree_.assign(DF[X])
+    rows = np.bincount(cells, minlength=fitted.tree_.n_cells)
+    assert rows.min() >= getattr(estimator, "min_cell_rows", estimator.min_rows)
+    counts = np.array([np.bincount(cells[DF["ill"] == s], minlength=len(rows)) for s in (False, True)])
+    mass = [[Fraction(int(m), len(DF)) for m in row] for row in counts]
+    for stage in fitted.channel_.stages:
+        after = [[Fraction(0)] * stage.n_outputs for _ in mass]
+        for x in range(stage.n_inputs):
+            for k in range(stage.indptr[x], stage.indptr[x + 1]):
+                share = Fraction(int(stage.weights[k]), 1 << 62)
+                for row, old in zip(after, mass, strict=True):
+                    row[stage.indices[k]] += old[x] * share
+        mass = after
+    prior = [Fraction(int(row.sum()), len(DF)) for row in counts]
+    for column in zip(*mass, strict=True):
+        lifts = [m / sum(column) / p for m, p in zip(column, prior, strict=True)]
+        assert max(lifts) <= Fraction(math.exp(0.5 + 1e-11))
+        assert min(lifts) >= Fraction(math.exp(-1 - 1e-11))
+
+
+@pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("release", ["resample", "independent"])
+def test_printed_rows_lie_in_the_released_cell_and_are_drawn_from_it(estimator, release):
+    fitted = clone(estimator).set_params(release=release, random_state=sz.NoiseKey(bytes(32))).fit(DF)
+    codes = fitted.channel_.sample(fitted.tree_.assign(DF[X]), sz.NoiseKey(bytes(32)))
+    released = fitted.transform(DF)
+    np.testing.assert_array_equal(fitted.tree_.assign(released), codes)
+    own = set(DF[X].astype(str).itertuples(index=False, name=None))
+    found = np.mean([row in own for row in released.astype(str).itertuples(index=False, name=None)])
+    assert found == 1 if release == "resample" else found < 0.02  # five columns, two of them nearly continuous
+
+
+def test_printing_follows_the_frequencies_of_the_cell():
+    df = pd.DataFrame({"ill": [True, False] * 100, "kind": ["a"] * 150 + ["b"] * 40 + [None] * 10})
+    fitted = TreeMerging(0.0, sensitive="ill", min_rows=150, random_state=0).fit(df)
+    many = pd.DataFrame({"kind": ["a"] * 40_000})
+    counts = fitted.transform(many)["kind"].value_counts(dropna=False)
+    # Binomial with 40,000 draws: 6 standard deviations, false alarm 1e-8.
+    for value, share in (("a", 0.75), ("b", 0.2)):
+        assert abs(counts[value] / 40_000 - share) < 6 * math.sqrt(share * (1 - share) / 40_000)
+    assert counts.sum() == 40_000
+    assert counts[[value for value in counts.index if pd.isna(value)]].sum() > 1500
+
+
+@pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
+def test_labels_say_what_the_rows_of_their_cells_have(estimator):
+    fitted = clone(estimator).set_params(release="label").fit(DF)
+    released = fitted.transform(DF)
+    sets = released["smokes"].unique()
+    assert set(sets) <= {"{True}", "{False}", "{False, True}", "any value", "all but {True}", "all but {False}"}
+    cells = fitted.tree_.assign(DF[X])
+    texts = fitted.tree_.labels_of([np.array([cell]) for cell in range(fitted.tree_.n_cells)])
+    for own, cell in zip(DF["age"], cells, strict=True):
+        text = texts[cell]["age"]
+        if text.startswith("["):
+            low, high = (float(end) for end in text.strip("[)").split(", "))
+            assert low <= own < high
+
+
+def test_values_that_were_not_there_have_a_cell():
+    fitted = clone(BOTH[1]).fit(DF)
+    odd = pd.DataFrame(
+        {
+            "age": [-5, 500],
+            "town": ["never seen", None],
+            "smokes": [True, False],
+            "seen": [datetime.datetime(1900, 1, 1), pd.NaT],
+            "income": [math.nan, 1e12],
+        }
+    )
+    released = fitted.transform(odd)
+    assert len(released) == 2
+    assert set(released["town"].dropna()) <= set("ABCD")
+
+
+def test_the_report_says_what_is_kept_of_each_column_by_a_count_of_its_own():
+    fitted = clone(BOTH[1]).set_params(public=["age", "town", "smokes"]).fit(DF)
+    report = fitted.report_
+    kept = dict(next(s for s in report.sections if s.name == "kept by column").rows)
+    matrix = fitted.channel_.matrix
+    for name in ("town", "smokes"):
+        cells = fitted.tree_.assign(DF)
+        values = DF[name].map(str).to_numpy(object)
+        law = np.array([matrix[cells[values == v]].sum(axis=0) for v in sorted(set(values))]) / len(DF)
+        p, q = law.sum(axis=1), law.sum(axis=0)
+        inside = law > 0
+        information = (law[inside] * np.log((law / np.outer(p, q))[inside])).sum()
+        assert kept[name] == pytest.approx(information / -(p * np.log(p)).sum(), abs=1e-9)
+    assert report.summary["mean_column_utility"] == pytest.approx(np.mean(list(kept.values())))
+    assert report.public == ("age", "town", "smokes")
+    words = str(report)
+    assert "tree random response" in words
+    assert "About these rows alone" in words
+
+
+def test_kept_by_column_of_a_tuple_alphabet():
+    joint = sz.JointDistribution.from_frame(DF, "ill", ["town", "smokes"])
+    first = joint.public.codes[:, 0]
+    kept = kept_by_column(column_laws(joint), sz.Channel.merge(first))
+    assert kept["town"] == pytest.approx(1)
+    assert 0 <= kept["smokes"] < 0.05
+    constant = {"one": np.ones((1, 4)) / 4}
+    assert kept_by_column(constant, sz.Channel.identity(4)) == {"one": 1.0}
+
+
+@pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
+def test_confidence_is_claimed_for_fresh_rows_and_its_budget_holds_for_these(kind):
+    df = people(6000)
+    fitted = kind(sz.LiftBudget(lower=1, upper=1), sensitive="ill", confidence=0.95, random_state=0).fit(df)
+    assert fitted.report_.ok
+    assert fitted.report_.confidence == 0.95
+    assert "About fresh rows of their source as well, certain to 95 %" in str(fitted.report_)
+    assert not [line for line in fitted.report_.measures if line.name.startswith("worst_")]
+    assert fitted.channel_.n_inputs == fitted.tree_.n_cells > 1
+    measured = fitted.measure(people(3000, seed=7))
+    assert measured.summary["max_log_lift"] < 1.2
+
+
+def test_other_budgets_targets_weights_and_hierarchies():
+    for budget in (sz.LDPBudget(1.0), sz.L1LiftBudget(lower=0.8, upper=0.5), sz.AlphaLiftBudget(2, lower=1, upper=1)):
+        assert TreeMerging(budget, sensitive="ill").fit(DF).report_.ok
+    assert TreeRandomResponse(sz.LDPBudget(1.0), sensitive="ill").fit(DF).report_.ok
+    plain = clone(BOTH[0]).fit(DF).report_
+    target = clone(BOTH[0]).set_params(target="income").fit(DF).report_
+    kept = [dict(next(s for s in r.sections if s.name == "kept by column").rows)["income"] for r in (plain, target)]
+    assert kept[1] > kept[0]
+    above = {value: ["AB" if value in "AB" else "CD", "*"] for value in "ABCD"}
+    merged = clone(BOTH[0]).set_params(hierarchies={"town": above}, weights={"income": 0.0}, release="label").fit(DF)
+    assert merged.report_.ok
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"budget": None}, InvalidBudget, "budget"),
+        ({"release": "rows"}, InvalidParameter, "release must be one of"),
+        ({"sensitive": None}, ColumnError, "needs to know what is sensitive"),
+        ({"min_rows": 0}, InvalidParameter, "min_rows must be"),
+        ({"weights": {"nothing": 1}}, InvalidParameter, "no public column 'nothing'"),
+        ({"target": "nothing"}, ColumnError, "nothing"),
+        ({"bins": {"age": [0, 50, 100]}}, ColumnError, "bins are for sensitive columns"),
+        ({"missing": "error"}, ColumnError, "'town' has missing values"),
+        ({"confidence": 1.5}, InvalidParameter, "confidence"),
+        ({"confidence": 0.95, "budget": sz.Chi2LiftBudget(lower=1, upper=1)}, InvalidBudget, "Chi2LiftBudget"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(settings, error, words):
+    with pytest.raises(error, match=words):
+        clone(BOTH[0]).set_params(**settings).fit(DF)
+
+
+def test_a_tree_is_no_part_of_a_joint_release():
+    parts = [("tree", TreeMerging(public=["age", "town"]))]
+    with pytest.raises(InvalidParameter, match="part 'tree'"):
+        sz.JointRelease(parts, 1.0, sensitive="ill").fit(DF)
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([TreeRandomResponse(1.0, sensitive=[0], bins={0: 2}, min_rows=10, min_cell_rows=3)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([TreeMerging(1.0, sensitive=[0], bins={0: 2}, min_rows=5)])
+def test_scikit_learns_checks_of_merging(estimator, check):
+    check(estimator)
