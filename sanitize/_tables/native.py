@@ -35,6 +35,8 @@ def pandas_like(array: pa.Array, dtype: Any) -> Any:
         values: Any = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
     elif dtype is None:
         values = levels.astype(object).array if pa.types.is_string(dictionary.type) else levels.array
+    elif pa.types.is_string(dictionary.type) and pd.api.types.is_bool_dtype(dtype):
+        values = levels.astype(object).array  # any text would be True
     else:
         try:
             values = levels.astype(dtype).array
