@@ -152,7 +152,7 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
 
     release = sanitizer.fitted_release()
     words = keyed(sanitizer, key)
-    public = ddf[list(release.layout.public)]
+    public = ddf[list(release.layout.read)]
     meta = clear_known_categories(release_frame(release, public._meta, words))
     token = secrets.token_hex(8)
     shared = _shared(release, f"sanitize-release-{token}")

@@ -152,7 +152,7 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
     """
     release = sanitizer.fitted_release()
     words = keyed(sanitizer, key)
-    public = df.select(*["`" + name.replace("`", "``") + "`" for name in release.layout.public])
+    public = df.select(*["`" + name.replace("`", "``") + "`" for name in release.layout.read])
     printed = release_frame(release, to_arrow_schema(public.schema).empty_table(), words).schema
 
     def released(batches: Iterator[Any]) -> Iterator[Any]:

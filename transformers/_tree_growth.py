@@ -40,6 +40,7 @@ class GrownLayout(TreeLayout):
 
     grown: GrownTree
     table: Mapping[str, Any]
+    secrets: Alphabet
     design: NDArray[np.int64] | None  # counts of (S, cell) of the rows the tree was grown on, where others certify
 
     @classmethod
@@ -56,7 +57,7 @@ class GrownLayout(TreeLayout):
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
         bare = TreeLayout.of(layout, grown.tree)
-        return cls(*_roles(bare), tree=grown.tree, grown=grown, table=table, design=design)
+        return cls(*_roles(bare), tree=grown.tree, grown=grown, table=table, secrets=alphabet, design=design)
 
     def bare(self) -> TreeLayout:
         """Layout without the table."""
@@ -65,7 +66,9 @@ class GrownLayout(TreeLayout):
     def apart(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Counts of (S, cell) of the rows that the tree was grown on, and of the others."""
         assert self.design is not None
-        return self.design, counts.counts - self.design
+        design = np.zeros_like(counts.counts)
+        design[counts.sensitive.union(self.secrets)[2]] = self.design  # a sample may lack a sensitive symbol
+        return design, counts.counts - design
 
     def printer(self, release: Printing, channel: Channel) -> Printer:
         """What prints the outputs of the channel."""

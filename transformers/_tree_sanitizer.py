@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sanitize._release.first_pass import Counted, FirstPass
     from sanitize._release.layout import Layout
+    from sanitize._release.row_order import RowOrder
     from sanitize._sampling.noise import Randomness
     from sanitize._tables.frame import Table
     from sanitize.budgets import Budget
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from sanitize.transformers._roles import ColumnSpec
     from sanitize.transformers._tree_growth import Printing
     from sanitize.trees import Hierarchy
+
+
+# Rows of files that a tree is grown on: more would not make it better.
+MOST_SAMPLED = 1_000_000
 
 
 class TreeSanitizer(Sanitizer):
@@ -120,13 +126,33 @@ class TreeSanitizer(Sanitizer):
         self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
     ) -> tuple[Layout, Mapping[str, Any]]:
         layout, source = super()._layout(table, sensitive_features, weights)
+        return self._grow(layout, source, table.n_rows), source
+
+    def _grow(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
         own = sorted(set(layout.bins) & set(layout.public))
         if own:
             raise ColumnError(f"bins are for sensitive columns here; the tree finds intervals of {own[0]!r}", own[0])
         settings = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
-        limits = self._limits(table.n_rows)
-        grown = GrownLayout.grow(layout, source, as_budget(self.budget), self.confidence, **settings, **limits)
-        return grown, source
+        limits = self._limits(n_rows)
+        return GrownLayout.grow(layout, source, as_budget(self.budget), self.confidence, **settings, **limits)
+
+    def _fit_counted(self, table: FirstPass, order: RowOrder) -> Counted:
+        """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""
+        self._check_for_files()
+        recipe = self._recipe()
+        with table.naming_absent():
+            roles, _ = super()._layout(self._read(table.empty(), reset=True), None, None)
+            sample = table.sample((*roles.sensitive, *roles.public), MOST_SAMPLED)
+            n_sampled = len(sample[roles.public[0]])
+            layout = self._grow(roles, sample, n_sampled)
+            counted = table.count(layout.bare(), order)
+        if n_sampled < counted.table.n:
+            note = f"the tree was grown on a uniform sample of {n_sampled} rows, and what it prints is drawn from them"
+            recipe = replace(recipe, facts=replace(recipe.facts, warnings=(*recipe.facts.warnings, note)))
+        self._fit_counts(layout, counted.table, recipe, counted.clipped)
+        if counted.order is not None:
+            self.report_ = counted.order.checked(self.report_, recipe.budget)
+        return counted
 
     def _fit_counts(
         self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]

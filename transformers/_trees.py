@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize.mechanisms import (
     MOST_PAIRED,
+    blocks_within,
     certified_random_response,
     certified_tree_merging,
     tree_merging,
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
-    from sanitize.joint import ContingencyTable
+    from sanitize.joint import ContingencyTable, JointDistribution
     from sanitize.transformers._roles import ColumnSpec
     from sanitize.transformers._tree_growth import GrownLayout, Printing
-    from sanitize.trees import Hierarchy
+    from sanitize.trees import Hierarchy, Tree
 
 MOST_CELLS = 4096
 # Rows for each cell of a certified response: fewer make more cells than the rows can certify.
@@ -137,7 +138,7 @@ class TreeMerging(TreeSanitizer):
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
-            return partial(tree_merging, blocks=layout.tree.blocks, budget=budget)
+            return partial(_merged, tree=layout.tree, budget=budget)
         design, fresh = layout.apart(counts)
         return partial(
             certified_tree_merging,
@@ -245,7 +246,7 @@ class TreeRandomResponse(TreeSanitizer):
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
-            return partial(tree_random_response, blocks=layout.tree.blocks, budget=budget)
+            return partial(_mixed, tree=layout.tree, budget=budget)
         design, fresh = layout.apart(counts)
         return partial(
             certified_random_response,
@@ -256,3 +257,11 @@ class TreeRandomResponse(TreeSanitizer):
             budget=budget,
             confidence=self.confidence,
         )
+
+
+def _merged(joint: JointDistribution, tree: Tree, budget: Budget) -> Channel:
+    return tree_merging(joint, blocks_within(tree, joint, budget), budget)
+
+
+def _mixed(joint: JointDistribution, tree: Tree, budget: Budget) -> Channel:
+    return tree_random_response(joint, blocks_within(tree, joint, budget), budget)

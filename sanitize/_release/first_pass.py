@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from sanitize._release.row_order import OrderAudit
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Layout
     from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
+
+
+_SEED = 13  # of the choice of rows, which must not depend on what they hold
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,26 @@ class FirstPass:
         ]
         return pa.schema(fields).empty_table()
 
+    def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
+        """Columns of all rows, or of a uniform choice of ``most`` rows by position, in their order."""
+        self.source.check(names)
+        n = self.source.n_rows
+        chosen = np.ones(n, bool)
+        if n > most:
+            chosen[:] = False
+            chosen[np.random.default_rng(_SEED).permutation(n)[:most]] = True
+        parts: dict[str, list[pa.Array]] = {name: [] for name in names}
+        row = 0
+        for file in self.source.files:
+            for batch in self.source.batches(file, names, self.batch_rows):
+                size = len(batch[names[0]])
+                mask = pa.array(chosen[row : row + size])
+                for name, part in parts.items():
+                    part.append(batch[name].filter(mask))
+                row += size
+        self.source.unchanged()
+        return {name: pa.chunked_array(part) for name, part in parts.items()}
+
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """Count all rows; where they keep their order, also by position."""
         return count_rows(self.source, layout, self.batch_rows, self.audit_of(layout, order))
@@ -97,7 +121,7 @@ class FirstPass:
 
 def count_rows(source: Source, layout: Layout, batch_rows: int, order: OrderAudit | None) -> Counted:
     """Count the rows of all files; ``order`` counts them too, from the position that it stands at."""
-    names = list(dict.fromkeys((*layout.sensitive, *layout.public)))
+    names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
     source.check(names)
     counts = layout.empty_table()
     clipped: Counter[str] = Counter()

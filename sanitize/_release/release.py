@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sanitize._release.design import Design, Recipe
 from sanitize._release.layout import Layout
 from sanitize.channel import Channel
-from sanitize.errors import UnknownSymbol, UnseenSymbolWarning
+from sanitize.errors import InvalidParameter, UnknownSymbol, UnseenSymbolWarning
 from sanitize.joint import JointDistribution
 from sanitize.report import LeakageReport
 
@@ -60,6 +60,19 @@ class Release:
     def output_columns(self) -> tuple[str, ...]:
         """Names of the columns that are printed."""
         return self.design.channel.outputs.columns if self.printer is None else self.printer.columns
+
+    @property
+    def printed_levels(self) -> dict[str, pa.Array]:
+        """Values that each printed column may have."""
+        if self.printer is not None:
+            return self.printer.levels
+        outputs = self.design.channel.outputs
+        return dict(zip(outputs.columns, outputs.levels, strict=True))
+
+    def require_symbols(self, what: str) -> None:
+        """Refuse what is not there yet for releases whose symbols are the cells of a tree."""
+        if self.printer is not None:
+            raise InvalidParameter(f"a release through a tree cannot be {what} yet; only releases of tuples can")
 
     def expected(self, counts: ContingencyTable) -> NDArray[np.int64]:
         """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""

@@ -96,6 +96,7 @@ class Entry:
     @classmethod
     def of(cls, release: Release, key: str | None) -> Entry:
         """A release that is about to happen."""
+        release.require_symbols("recorded in a ledger")
         layout = Layout(release.layout.sensitive, release.layout.public, dict(release.layout.bins))
         return cls(os.urandom(8).hex(), layout, release.design.channel, release.design.fallback, key=key)
 

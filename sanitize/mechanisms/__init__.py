@@ -22,6 +22,7 @@ from sanitize.mechanisms._merging.watchdog import watchdog
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._random_response.response import RandomResponse
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
+from sanitize.mechanisms._trees.blocks import blocks_within as blocks_within
 from sanitize.mechanisms._trees.certified import MOST_PAIRED as MOST_PAIRED
 from sanitize.mechanisms._trees.certified import certified_random_response
 from sanitize.mechanisms._trees.certified_merging import certified_tree_merging

@@ -19,7 +19,6 @@ from sanitize.parquet._parquet_writer import as_type
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sanitize.alphabet import Alphabet
 
 _SPECIAL = re.compile('[,"\r\n]|^$|^\ufeff')
 _FORMULA = re.compile(r"\s*[=+\-@|%]")
@@ -93,11 +92,11 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
     return texts, encoded.indices
 
 
-def formula_note(outputs: Alphabet) -> tuple[str, ...]:
+def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
     """What the report says when released texts look like formulas to a spreadsheet."""
     found = [
         name
-        for name, level in zip(outputs.columns, outputs.levels, strict=True)
+        for name, level in levels.items()
         if pa.types.is_string(level.type)
         and any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in level.to_pylist())
     ]

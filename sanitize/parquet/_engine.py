@@ -119,13 +119,13 @@ class _FirstPassByTasks(FirstPass):
 
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """Count all rows; where they keep their order, also by position."""
-        self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.public))))
+        self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.read))))
         audited = self.audit_of(layout, order) is not None
         return self._run(CountRows(without_files(self.source), layout, audited), "count")
 
     def tally(self, entries: tuple[Entry, ...]) -> Tally:
         """Count the rows for a ledger."""
-        self.source.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.public))))
+        self.source.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.read))))
         return self._run(CountReleases(without_files(self.source), entries), "ledger")
 
     def _run(self, work: Callable[[Task], Outcome], name: str) -> Outcome:

@@ -144,7 +144,7 @@ def privatize_parquet(
             )
     if isinstance(place, Target) and not place.is_csv:
         return prepared.report
-    return prepared.report.with_notes(formula_note(prepared.release.design.channel.outputs))
+    return prepared.report.with_notes(formula_note(prepared.release.printed_levels))
 
 
 def plan_parquet(

@@ -100,7 +100,7 @@ class SecondPass:
         channel = self.release.design.channel
         held: list[NDArray[np.int32]] = []
         n_held, start, row = 0, first, first
-        for batch in self._source.batches(file, list(self.release.layout.public), self._batch_rows):
+        for batch in self._source.batches(file, list(self.release.layout.read), self._batch_rows):
             codes, n_unseen = self.release.encode(batch)
             if n_unseen:
                 raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")

@@ -66,7 +66,7 @@ class NewRows:
                 "rows='keep' needs the sensitive columns in the new file, to measure what its order tells; use "
                 "rows='shuffle', the default"
             )
-        names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.public)))
+        names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.read)))
         source.check(names)
         counts = layout.empty_table() if measured else None
         seen = np.zeros(channel.n_inputs, np.int64)

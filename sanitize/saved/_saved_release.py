@@ -125,6 +125,7 @@ class SavedRelease:
             If its report is over the budget.
         """
         release = sanitizer.fitted_release()
+        release.require_symbols("saved")
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
         public = sanitizer.report_.with_key().to_dict(audience="public")
         known = {name: bins_from(bins.to_dict()) for name, bins in release.layout.bins.items()}

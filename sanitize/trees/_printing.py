@@ -58,11 +58,16 @@ class PrintTable:
         stage = self.stage
         step = stage.indices.take if stage.is_deterministic else stage.sampler.drawing(words, lane, start)
         rows = draw_all([step], cells, np.empty(len(cells), np.int32))
-        printed = {}
-        for (name, level), codes in zip(self.levels.items(), self.codes.T, strict=True):
-            own = codes[rows]
-            printed[name] = pa.DictionaryArray.from_arrays(pa.array(own, mask=own == len(level)), level)
-        return printed
+        columns = zip(self.levels.items(), self.codes.T, strict=True)
+        return {name: _released(level, codes[rows]) for (name, level), codes in columns}
+
+
+def _released(level: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:
+    """Column of some values, whose dictionary names no others: a file would hold them too."""
+    seen = np.zeros(len(level) + 1, bool)
+    seen[codes] = True
+    place = (np.cumsum(seen) - 1).astype(np.int32)[codes]
+    return pa.DictionaryArray.from_arrays(pa.array(place, mask=codes == len(level)), level.filter(pa.array(seen[:-1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +86,11 @@ class Printer:
     def columns(self) -> tuple[str, ...]:
         """Names of the printed columns."""
         return tuple(name for table in self.tables for name in table.levels)
+
+    @property
+    def levels(self) -> dict[str, pa.Array]:
+        """Values that each column may have, missing left out."""
+        return {name: level for table in self.tables for name, level in table.levels.items()}
 
     def decode(self, released: NDArray[np.integer], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
         """Printed columns of released codes, drawn from the frequencies of the cell each of them names."""

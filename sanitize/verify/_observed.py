@@ -139,7 +139,7 @@ class Observed:
                     doubtful.update(columns.doubtful())
 
         def read() -> Iterator[tuple[Codes, Codes]]:
-            names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.public)))
+            names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
             for file in source.files:
                 for batch in source.batches(file, names):
                     yield sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]

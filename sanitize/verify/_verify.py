@@ -197,7 +197,9 @@ def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tupl
     else:
         again = copy.deepcopy(sanitizer)
     with open_source(source, again.numeric_columns) as table:
-        return again, again._fit_counted(FirstPass(table, BATCH_ROWS), rows).table
+        counts = again._fit_counted(FirstPass(table, BATCH_ROWS), rows).table
+    again._release.require_symbols("verified")
+    return again, counts
 
 
 def _others(

@@ -237,11 +237,11 @@ def test_what_text_cannot_hold_is_refused(values, tmp_path):
 
 def test_texts_that_spreadsheets_take_for_formulas_are_mentioned_by_column_only():
     outputs = Alphabet(("a", "b"), [("=cmd()", "-1.5"), ("x", "+4e3"), (None, None)])
-    (note,) = formula_note(outputs)
+    (note,) = formula_note(dict(zip(outputs.columns, outputs.levels, strict=True)))
     assert "'a'" in note
     assert "'b'" not in note
     assert "cmd" not in note
-    assert formula_note(Alphabet(("n",), [-1, 2])) == ()
+    assert formula_note({"n": pa.array([-1, 2])}) == ()
 
 
 def test_the_note_on_formulas_is_in_the_report_of_a_csv_release_only(tmp_path):

@@ -122,6 +122,14 @@ def test_printed_rows_lie_in_the_released_cell_and_are_drawn_from_it(estimator, 
     assert found == 1 if release == "resample" else found < 0.02  # five columns, two of them nearly continuous
 
 
+@pytest.mark.parametrize("release", PRINTING)
+def test_dictionaries_of_printed_columns_hold_released_values_only(release):
+    fitted = clone(BOTH[1]).set_params(release=release).fit(DF)
+    columns, _ = fitted.fitted_release().apply({n: pa.array(DF[n][:20]) for n in X}, sz.NoiseKey(bytes(32)))
+    for name, column in columns.items():
+        assert set(column.dictionary.to_pylist()) == set(column.to_pylist()) - {None}, name
+
+
 def test_printing_follows_the_frequencies_of_the_cell():
     df = pd.DataFrame({"ill": [True, False] * 100, "kind": ["a"] * 150 + ["b"] * 40 + [None] * 10})
     fitted = TreeMerging(0.0, sensitive="ill", min_rows=150, random_state=0).fit(df)

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from sanitize.budgets import as_budget
 from sanitize.channel import Channel, group_alphabet
+from sanitize.mechanisms._trees.blocks import finest_blocks
 from sanitize.mechanisms._trees.certified import as_lift_budget, tested
 
 if TYPE_CHECKING:
@@ -60,17 +61,6 @@ def certified_tree_merging(
     """
     nodes = sparse.csr_array(tree.members[1:].astype(np.float64))  # without the root
     _, passed = tested(joint, design, fresh, as_lift_budget(as_budget(budget)), confidence, lambda _: nodes)
-    alone = np.concatenate([[True], passed])
-    parted = np.zeros(len(alone), bool)  # whether both sides have a partition of certified nodes
-    for node in np.flatnonzero(tree.column >= 0)[::-1]:  # sides come after their parents
-        parted[node] = (alone | parted)[tree.sides[node]].all()
-    labels = np.empty(tree.n_cells, np.intp)
-    stack, number = [0], 0
-    while stack:
-        node = stack.pop()
-        if parted[node]:
-            stack.extend(tree.sides[node][::-1].tolist())
-        else:
-            labels[tree.members[node]] = number
-            number += 1
-    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, number))
+    labels = finest_blocks(tree, np.concatenate([[True], passed]), tree.column >= 0)
+    n_blocks = int(labels.max()) + 1
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))

@@ -1,0 +1,117 @@
+"""Whole tables in files: the rows that memory draws, counts of all rows, and clear words where there is nothing yet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+
+import sanitize as sz
+from sanitize._files.open import opened
+from sanitize._release.first_pass import FirstPass
+from sanitize.errors import InvalidParameter
+from sanitize.saved import SavedRelease
+from sanitize.transformers import TreeMerging, TreeRandomResponse, _tree_sanitizer
+
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
+KEY = bytes(range(32))
+KINDS = [
+    TreeMerging(BUDGET, sensitive="ill", min_rows=30),
+    TreeRandomResponse(BUDGET, sensitive="ill", min_rows=150, min_cell_rows=15),
+    TreeRandomResponse(sz.LiftBudget(lower=1, upper=1), sensitive="ill", confidence=0.9, release="label"),
+]
+X = ["age", "town", "secret_number"]
+
+
+def people(n: int = 3000, seed: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.3
+    age = np.where(ill, rng.normal(60, 12, n), rng.normal(45, 15, n)).round().astype(int)
+    town = rng.choice(["=A", "B", None], n, p=[0.5, 0.4, 0.1])
+    return pd.DataFrame({"ill": ill, "age": age, "town": town, "secret_number": rng.integers(10**6, 10**7, n)})
+
+
+DF = people()
+
+
+@pytest.fixture
+def raw(tmp_path):
+    DF.to_parquet(tmp_path / "raw.parquet", index=False, row_group_size=700)
+    return tmp_path / "raw.parquet"
+
+
+@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s._name} {s.confidence}")
+def test_a_file_is_released_as_its_rows_in_memory_are(sanitizer, raw, tmp_path):
+    report = sz.privatize_parquet(raw, tmp_path / "out.parquet", sanitizer, rows="keep", key=KEY)
+    written = pq.read_table(tmp_path / "out.parquet")
+    table = pa.Table.from_pandas(DF, preserve_index=False)
+    fitted = clone(sanitizer).set_params(random_state=sz.NoiseKey(KEY)).fit(table)
+    wanted = fitted.transform(table)
+    for name in X:
+        assert written[name].to_pylist() == wanted[name].to_pylist()
+    assert report.ok
+    assert report.summary["mean_column_utility"] == fitted.report_.summary["mean_column_utility"]
+    shuffled = sz.privatize_parquet(raw, tmp_path / "shuffled.parquet", sanitizer)
+    assert shuffled.ok
+    assert pq.read_metadata(tmp_path / "shuffled.parquet").num_rows == len(DF)
+
+
+def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
+    sz.privatize_parquet(raw, tmp_path / "out.parquet", KINDS[0])
+    released = set(pq.read_table(tmp_path / "out.parquet")["secret_number"].to_pylist())
+    content = (tmp_path / "out.parquet").read_bytes()
+    hidden = [value for value in DF["secret_number"] if value not in released]
+    assert len(hidden) > 500
+    # Four bytes match by chance in a file of 1e5 bytes once in 4e4 values: eight do not.
+    assert not [value for value in hidden if int(value).to_bytes(8, "little") in content]
+
+
+def test_a_tree_from_a_sample_is_counted_on_all_rows(raw, monkeypatch):
+    monkeypatch.setattr(_tree_sanitizer, "MOST_SAMPLED", 1500)
+    for sanitizer in KINDS:
+        with opened(raw, ()) as table:
+            report = sanitizer.prepare(FirstPass(table, 1000), "shuffle").report
+        assert report.ok
+        assert report.n_rows == len(DF)
+        assert [note for note in report.facts.warnings if "uniform sample of 1500 rows" in note]
+
+
+def test_a_sample_is_uniform_and_keeps_the_order_of_rows(raw):
+    with opened(raw, ()) as table:
+        sample = FirstPass(table, 500).sample(("age", "secret_number"), 600)
+        everything = FirstPass(table, 500).sample(("age",), 10**6)
+    assert everything["age"].to_pylist() == DF["age"].tolist()
+    chosen = sample["secret_number"].to_pylist()
+    places = DF["secret_number"].isin(chosen).to_numpy().nonzero()[0]
+    assert DF["secret_number"][places].tolist() == chosen
+    # 600 of 3,000 places: the mean has a standard deviation of about 32; 6 of them fail once in 1e9.
+    assert abs(places.mean() - 1500) < 200
+
+
+def test_texts_like_formulas_are_told_in_csv(raw, tmp_path):
+    report = sz.privatize_parquet(raw, tmp_path / "out.csv", KINDS[0])
+    assert any("'town'" in note and "formula" in note for note in report.facts.warnings)
+
+
+def test_what_is_not_there_yet_is_refused_in_words(raw, tmp_path):
+    fitted = KINDS[0].fit(DF)
+    with pytest.raises(InvalidParameter, match="through a tree cannot be saved yet"):
+        SavedRelease.of(fitted)
+    with pytest.raises(InvalidParameter, match="cannot be recorded in a ledger yet"):
+        sz.Ledger(tmp_path / "book.json", BUDGET).record(DF, KINDS[0].fit(DF))
+    sz.privatize_parquet(raw, tmp_path / "out.parquet", KINDS[0])
+    with pytest.raises(InvalidParameter, match="cannot be verified yet"):
+        sz.verify_parquet(tmp_path / "out.parquet", raw, KINDS[0])
+
+
+def test_dask_releases_the_same_columns():
+    dd = pytest.importorskip("dask.dataframe")
+    from sanitize.dask import transform
+
+    fitted = KINDS[1].fit(DF)
+    released = transform(dd.from_pandas(DF, npartitions=3), fitted).compute()
+    assert list(released.columns) == X
+    assert len(released) == len(DF)
