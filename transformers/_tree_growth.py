@@ -45,14 +45,14 @@ class GrownLayout(TreeLayout):
 
     @classmethod
     def grow(
-        cls, layout: Layout, source: Mapping[str, Any], budget: Budget, confidence: float | None, **settings: Any
+        cls, layout: Layout, source: Mapping[str, Any], budget: Budget | None, share: float | None, **settings: Any
     ) -> GrownLayout:
-        """Grow a tree over the public columns of a layout; with a confidence on some of the rows, without S."""
+        """Grow a tree over the public columns of a layout; with a share on so much of the rows, the others apart."""
         alphabet = Alphabet.from_table(columns := layout.columns(source), layout.sensitive)
         secrets = alphabet.encode(columns)
         table = {name: source[name] for name in layout.public}
-        apart = None if confidence is None else design_rows(len(secrets))
-        grown = grow(table, secrets, budget if apart is None else None, rows=apart, **settings)
+        apart = None if share is None else design_rows(len(secrets), share)
+        grown = grow(table, secrets, budget, rows=apart, **settings)
         design = None
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
@@ -102,7 +102,7 @@ def cells_section(tree: Tree, rows: NDArray[np.int64], confidence: float | None)
     words = "Rows are released through the cells of a tree over all public columns."
     if confidence is not None:
         words += (
-            f" It was grown without a look at S on some of the rows; all others certify at {100 * confidence:.4g} % "
+            f" It was grown on some of the rows; all others certify at {100 * confidence:.4g} % "
             "that the budget holds for fresh rows of the source."
         )
     figures = (

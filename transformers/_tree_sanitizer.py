@@ -84,8 +84,8 @@ class TreeSanitizer(Sanitizer):
         self.random_state = random_state
 
     @abstractmethod
-    def _limits(self, n_rows: int) -> dict[str, Any]:
-        """Rows and numbers of blocks and cells that the tree is grown with."""
+    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
+        """Budget, share of the rows, and rows and numbers of blocks and cells that the tree is grown with."""
 
     @abstractmethod
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
@@ -132,9 +132,8 @@ class TreeSanitizer(Sanitizer):
         own = sorted(set(layout.bins) & set(layout.public))
         if own:
             raise ColumnError(f"bins are for sensitive columns here; the tree finds intervals of {own[0]!r}", own[0])
-        settings = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
-        limits = self._limits(n_rows)
-        return GrownLayout.grow(layout, source, as_budget(self.budget), self.confidence, **settings, **limits)
+        settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
+        return GrownLayout.grow(layout, source, **settings, **self._growth(n_rows, as_budget(self.budget)))
 
     def _fit_counted(self, table: FirstPass, order: RowOrder) -> Counted:
         """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""

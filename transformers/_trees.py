@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from sanitize.budgets import LiftBudget
 from sanitize.mechanisms import (
     MOST_PAIRED,
+    as_lift_budget,
     blocks_within,
     certified_random_response,
     certified_tree_merging,
@@ -31,6 +33,10 @@ MOST_CELLS = 4096
 # Rows for each cell of a certified response: fewer make more cells than the rows can certify.
 _CERTIFIED_ROWS = 390
 _FEWEST_CELLS = 8
+# Shares of the rows that trees are grown on where the others certify.
+_RESPONSE_SHARE, _MERGING_SHARE = 0.15, 0.5
+# Nats by which the blocks are within the budget where they were grown, and the least rows they have there.
+_MARGIN, _CERTIFIED_LEAST = 0.3, 100
 
 
 class TreeMerging(TreeSanitizer):
@@ -47,9 +53,9 @@ class TreeMerging(TreeSanitizer):
         Columns by name or position. ``public=None`` means all but the sensitive ones: numbers, dates, times, text and
         booleans as they come, tens of them.
     min_rows : int
-        Least rows of a block.
+        Least rows of a block; with ``confidence`` at least 100 of the rows that the tree is grown on.
     max_cells : int, optional
-        With ``confidence``, most cells of the tree whose nodes are tested; 4096 by default.
+        Most cells; 4096 by default. There are never fewer than blocks.
     weights : dict of column to float, optional
         How much the information about each column counts; 1 by default.
     hierarchies : dict of column to hierarchy, optional
@@ -62,9 +68,9 @@ class TreeMerging(TreeSanitizer):
         Print a row of the table drawn from the released block; draw each column by itself, so that no released row is
         anybody's but by chance; or print intervals and sets of values as text.
     confidence : float, optional
-        None claims that the rows are everybody. With 0.95, say, the tree is grown on 15 % of the rows without a look
-        at S, and every released symbol is certified on all others: the budget holds for fresh rows of the source.
-        Lift and LDP budgets only.
+        None claims that the rows are everybody. With 0.95, say, the tree is grown on half of the rows within a narrower
+        budget, and blocks are certified on all others, or give way to the node above: the budget holds for fresh rows
+        of the source. Lift and LDP budgets only.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
     keep_sensitive, random_state
@@ -131,10 +137,13 @@ class TreeMerging(TreeSanitizer):
             random_state=random_state,
         )
 
-    def _limits(self, n_rows: int) -> dict[str, Any]:
+    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
         most = MOST_CELLS if self.max_cells is None else self.max_cells
-        each = 1 if self.confidence is None else None
-        return {"min_rows": self.min_rows, "min_cell_rows": self.min_rows, "max_cells": most, "max_block_cells": each}
+        share, least = None, self.min_rows
+        if self.confidence is not None:
+            budget, share, least = _narrower(as_lift_budget(budget)), _MERGING_SHARE, max(least, _CERTIFIED_LEAST)
+        limits = {"min_rows": least, "min_cell_rows": least, "max_cells": most, "max_block_cells": 1}
+        return limits | {"budget": budget, "share": share}
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
@@ -237,12 +246,14 @@ class TreeRandomResponse(TreeSanitizer):
         )
         self.min_cell_rows = min_cell_rows
 
-    def _limits(self, n_rows: int) -> dict[str, Any]:
+    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}
         if self.confidence is None:
-            return limits | {"max_cells": MOST_CELLS if self.max_cells is None else self.max_cells}
+            most = MOST_CELLS if self.max_cells is None else self.max_cells
+            return limits | {"max_cells": most, "budget": budget, "share": None}
         most = min(max(n_rows // _CERTIFIED_ROWS, _FEWEST_CELLS), MOST_PAIRED)
-        return limits | {"max_cells": most if self.max_cells is None else self.max_cells, "max_block_cells": None}
+        most = most if self.max_cells is None else self.max_cells
+        return limits | {"max_cells": most, "max_block_cells": None, "budget": None, "share": _RESPONSE_SHARE}
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
@@ -257,6 +268,12 @@ class TreeRandomResponse(TreeSanitizer):
             budget=budget,
             confidence=self.confidence,
         )
+
+
+def _narrower(budget: LiftBudget) -> LiftBudget:
+    """Budget that blocks grown on some rows meet there, so that most of them meet the whole one on others."""
+    lower, upper = (bound - min(_MARGIN, bound / 2) for bound in (budget.lower, budget.upper))
+    return LiftBudget(lower=lower, upper=upper)
 
 
 def _merged(joint: JointDistribution, tree: Tree, budget: Budget) -> Channel:

@@ -24,6 +24,7 @@ from sanitize.mechanisms._random_response.response import RandomResponse
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
 from sanitize.mechanisms._trees.blocks import blocks_within as blocks_within
 from sanitize.mechanisms._trees.certified import MOST_PAIRED as MOST_PAIRED
+from sanitize.mechanisms._trees.certified import as_lift_budget as as_lift_budget
 from sanitize.mechanisms._trees.certified import certified_random_response
 from sanitize.mechanisms._trees.certified_merging import certified_tree_merging
 from sanitize.mechanisms._trees.merging import tree_merging
