@@ -1,12 +1,11 @@
-"""What merging keeps: Algorithm 1 as printed, `subset_merging`, its search alone, and the best partition of all.
+"""What merging keeps: Algorithm 1 as printed, `subset_merging`, and the best partition of all.
 
     python benchmarks/merging.py                              # the grid of [ZDS]: 17 x 5, 100 laws a cell
     python benchmarks/merging.py --laws 5 --eps 0.5 2
     python benchmarks/merging.py --sizes 1000 10000 100000    # time instead: one law a size
 
-Laws are uniform[0, 1] entries, normalised. NMI is I(X;Y)/H(X), the mean of all laws. Up to 17 symbols `subset_merging`
-is exact, so the search it makes above is shown by itself: "search". Seconds are of the processor, a law. Set
-OMP_NUM_THREADS=1.
+Laws are uniform[0, 1] entries, normalised. NMI is I(X;Y)/H(X), the mean of all laws. Seconds are of the
+processor, a law. Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -20,22 +19,11 @@ import numpy as np
 
 import sanitize as sz
 from sanitize.mechanisms import best_subset_merging, paper_subset_merging
-from sanitize.mechanisms._merging import partition_search as _partition_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PAPER_SYMBOLS = 5000  # above, Algorithm 1 takes minutes
-
-
-def searched(joint: sz.JointDistribution, budget: sz.LiftBudget) -> sz.Channel:
-    """`subset_merging` as it is above 17 symbols."""
-    exact = _partition_search._EXACT
-    _partition_search._EXACT = 0
-    try:
-        return sz.subset_merging(joint, budget)
-    finally:
-        _partition_search._EXACT = exact
 
 
 def kept(
@@ -84,8 +72,8 @@ def main() -> None:
     if options.sizes:
         print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
         return
-    mechanisms = [paper_subset_merging, searched, sz.subset_merging, best_subset_merging]
-    print("| eps, share | Algorithm 1 | search | subset merging | best partition |\n|---|---|---|---|---|")
+    mechanisms = [paper_subset_merging, sz.subset_merging, best_subset_merging]
+    print("| eps, share | Algorithm 1 | subset merging | best partition |\n|---|---|---|---|")
     for eps in options.eps:
         for share in options.shares:
             rng = np.random.default_rng(0)

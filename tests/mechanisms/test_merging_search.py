@@ -14,10 +14,11 @@ import sanitize as sz
 from sanitize.confidence import laws_of
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
-from sanitize.mechanisms import _partition_search, paper_subset_merging
-from sanitize.mechanisms._merging import RiskOfSets
+from sanitize.mechanisms import paper_subset_merging
+from sanitize.mechanisms._merging import partition_search
 from sanitize.mechanisms._merging.exact_partition import exact_partition
 from sanitize.mechanisms._merging.matching import matched_groups
+from sanitize.mechanisms._merging.risks import RiskOfSets
 from sanitize.mechanisms._merging.windows import partition_windows
 
 BUDGETS = [
@@ -104,13 +105,13 @@ def test_matched_groups_are_safe_whatever_is_left_to_one_by_one(seed, kind, budg
 
 @pytest.mark.parametrize("eps", [0.5, 1.0, 4.0])
 def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch):
-    """As it searches above 17 symbols, on laws small enough for the best partition of all."""
+    """As it searches above 15 symbols, on laws small enough for the best partition of all."""
     rng = np.random.default_rng(0)
     budget, lost = sz.LiftBudget.from_ldp(eps), []
     for _ in range(4):
         joint = probabilities(rng.random((5, 14)))
         best = sz.normalized_utility(joint, sz.subset_merging(joint, budget))
-        monkeypatch.setattr(_partition_search, "_EXACT", 0)
+        monkeypatch.setattr(partition_search, "_EXACT", 0)
         lost.append(best - sz.normalized_utility(joint, sz.subset_merging(joint, budget)))
         monkeypatch.undo()
     assert min(lost) >= -1e-12

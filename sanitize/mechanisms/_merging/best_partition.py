@@ -9,6 +9,7 @@ import numpy as np
 from sanitize._progress import progress
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._merging.partition_search import best_partition
 from sanitize.mechanisms._merging.repartition import improved
 from sanitize.mechanisms._merging.risks import set_risks
 from sanitize.mechanisms._merging.subset_merging import merged_by_labels, merged_labels
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _EXACT = 17
 _EFFORT = 20_000_000
-_WINDOW = 11  # atoms put together anew at a time
+_WINDOW = 13  # atoms put together anew at a time
 
 
 def best_subset_merging(
@@ -36,7 +37,7 @@ def best_subset_merging(
     """Merge public symbols into safe groups that keep the most; never worse than `subset_merging`.
 
     I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is maximal over all partitions of X into safe sets, low-risk
-    symbols included, for up to 17 public symbols, where `subset_merging` is this. Above, the search of
+    symbols included, for up to 17 public symbols (`subset_merging`: 15). Above, the search of
     `subset_merging` goes on with larger windows and more effort.
 
     Guarantee
@@ -87,8 +88,9 @@ def best_subset_merging(
         raise InvalidParameter(f"time_limit must be a number of seconds > 0, got {time_limit!r}")
     risks = set_risks(joint, budget, confidence)
     account = effort_of(effort, _EFFORT, time_limit)
+    if len(joint.p_x) <= _EXACT:
+        return merged_by_labels(joint, best_partition(risks, joint.p_x))
     labels = merged_labels(joint, risks)
-    if len(labels) > _EXACT:
-        with progress("subset merging") as show:
-            labels = improved(labels, risks, joint.p_x, _WINDOW, account, show)
+    with progress("subset merging") as show:
+        labels = improved(labels, risks, joint.p_x, _WINDOW, account, show)
     return merged_by_labels(joint, labels)

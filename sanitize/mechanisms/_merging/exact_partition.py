@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from sanitize.mechanisms._merging.risks import SetRisks
 
+_TIE = 1e-13  # nats that differ by rounding only
+
 
 def exact_partition(letters: NDArray[np.float64], p_x: NDArray[np.float64], risks: SetRisks) -> list[list[int]]:
     """Partition of k letters, given by the columns that judge them and by P(x), into safe sets of least H(X|Y).
@@ -46,12 +48,12 @@ def exact_partition(letters: NDArray[np.float64], p_x: NDArray[np.float64], risk
         sets = (np.arange(1 << (k - 1 - lowest)) * 2 + 1) << lowest
         sets = sets[safe[sets]]
         for block in sets[np.argsort(size[sets], kind="stable")].tolist():
-            if np.isfinite(best[block]) and best[block] <= cost[block]:
+            if np.isfinite(best[block]) and best[block] <= cost[block] + _TIE:
                 continue
             rest = _subsets_of([x for x in range(lowest + 1, k) if not block >> x & 1])
             total = cost[block] + best[rest]
             union = rest | block
-            better = total < best[union]
+            better = total < best[union] - _TIE
             best[union[better]] = total[better]
             chosen[union[better]] = block
     blocks, left = [], (1 << k) - 1

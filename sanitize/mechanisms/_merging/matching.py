@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import cKDTree
 
+from sanitize.mechanisms._merging.risks import by_size, first_least
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -76,7 +78,7 @@ class _Groups:
     def match(self, *, in_pairs: bool) -> bool:
         """Merge unsafe groups with mates, once; False where nobody found one."""
         here = self.unsafe
-        order = np.argsort(-self.risk(self.columns[:, here], self.mass[here]), kind="stable")
+        order = np.argsort(by_size(-self.risk(self.columns[:, here], self.mass[here])), kind="stable")
         rank = np.empty(len(here), np.intp)
         rank[order] = np.arange(len(here))
         seekers, pool = order[: len(here) // 2], np.arange(len(here))
@@ -100,7 +102,7 @@ class _Groups:
         """Positions of mates for each seeker, the best first, shape (len(seekers), k); a seeker itself is none."""
         columns, mass = self.columns[:, here], self.mass[here]
         away = np.divide(columns, self.total[:, None], out=np.zeros_like(columns), where=self.total[:, None] > 0) - mass
-        told = np.argsort(-np.square(away).sum(axis=1), kind="stable")[:_DIMENSIONS]
+        told = np.argsort(by_size(-np.square(away).sum(axis=1)), kind="stable")[:_DIMENSIONS]
         # Symbols that are alike would all want the same few mates, and only those would find one.
         noise = np.random.default_rng(len(here)).random((len(here), len(told)))
         points = away[np.sort(told)].T * (1 + _NOISE * noise)
@@ -114,7 +116,7 @@ class _Groups:
         weight = mass[seekers][:, None] + mass[near]
         risk = self.risk(union.reshape(len(union), -1), weight.ravel()).reshape(near.shape)
         risk[near == seekers[:, None]] = np.inf
-        return np.take_along_axis(near, np.argsort(risk, axis=1, kind="stable"), 1)
+        return np.take_along_axis(near, np.argsort(by_size(risk), axis=1, kind="stable"), 1)
 
     def merge(self, kept: NDArray[np.intp], gone: NDArray[np.intp]) -> None:
         """Merge pairs of groups, each group in one pair at most."""
@@ -129,7 +131,7 @@ class _Groups:
     def finish(self) -> None:
         """Grow the riskiest unsafe group until it is safe, and so on: by unsafe groups, and by all others at last."""
         while len(self.unsafe):
-            at = int(np.argmax(self.risk(self.columns[:, self.unsafe], self.mass[self.unsafe])))
+            at = first_least(-self.risk(self.columns[:, self.unsafe], self.mass[self.unsafe]))
             group = int(self.unsafe[at])
             for pool in (np.delete(self.unsafe, at), None):
                 rest = np.setdiff1d(np.unique(self.labels), group) if pool is None else pool
@@ -142,7 +144,7 @@ class _Groups:
         column, mass, taken = self.columns[:, group].copy(), float(self.mass[group]), []
         while len(pool) and not self.risks.is_safe(column):
             risk = self.risk(column[:, None] + self.columns[:, pool], mass + self.mass[pool])
-            best = int(np.argmin(risk))
+            best = first_least(risk)
             column = column + self.columns[:, pool[best]]
             mass += float(self.mass[pool[best]])
             taken.append(int(pool[best]))

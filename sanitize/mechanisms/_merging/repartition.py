@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._random_response.effort import Effort
 
 # Rounds without any gain before a partition rests.
-_BARREN = 20
+_BARREN = 12
 # Groups of one that take part in a round, for each larger group.
 _ALONE = 2
 # In one round of so many, groups are taken apart with few others, into nearly as many atoms as a window holds: more

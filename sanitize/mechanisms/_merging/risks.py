@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.confidence import ConfidenceSet
+
+# Risks this near (in nats, or as a share where they are large) differ by rounding only.
+_TIE = 1e-12
+_DIGITS = 11
 
 
 class SetRisks(Protocol):
@@ -95,11 +100,24 @@ def absorb(
     left = np.arange(pool.shape[1])
     taken: list[int] = []
     while len(left) and not risks.is_safe(column):
-        best = int(np.argmin(risks.risk(column[:, None] + pool[:, left])))
+        best = first_least(risks.risk(column[:, None] + pool[:, left]))
         column = column + pool[:, left[best]]
         taken.append(int(left[best]))
         left = np.delete(left, best)
     return column, taken
+
+
+def first_least(values: NDArray[np.float64]) -> int:
+    """Lowest index of the least value; what differs in the last digits only is a tie, on every machine."""
+    least = float(values.min())
+    margin = _TIE * max(1.0, abs(least)) if math.isfinite(least) else 0.0
+    return int(np.argmax(values <= least + margin))
+
+
+def by_size(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values without their last digits, so that ties sort by index on every machine."""
+    scale = np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)
+    return np.round(values / scale, _DIGITS) if scale > 0 else values
 
 
 def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int]]) -> Channel:

@@ -34,7 +34,7 @@ def subset_merging(
     """Merge public symbols into small safe groups that keep as much as a search finds [ZDS §IV].
 
     I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is largest for many small groups, each safe by itself.
-    Up to 17 symbols the best partition of all is found. Above, unsafe symbols are matched with what cancels them,
+    Up to 15 symbols the best partition of all is found. Above, unsafe symbols are matched with what cancels them,
     in nearly linear time, and the better of several such starts, Algorithm 1 as printed among them up to 1,500
     symbols, is improved: windows of a few groups are taken apart and put together again in the best way. Algorithm 1
     itself, `paper_subset_merging`, keeps up to 0.2 of normalised utility less, most at small budgets.
@@ -51,7 +51,7 @@ def subset_merging(
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
     effort : float, optional
-        Sets of symbols to judge above 17 symbols, >= 1; by default two million, and at least 64 a symbol.
+        Sets of symbols to judge above 15 symbols, >= 1; by default two million, and at least 64 a symbol.
         The starts are always finished.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every law that the counts allow at this confidence, instead of their frequencies

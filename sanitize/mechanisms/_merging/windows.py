@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._merging.risks import SetRisks
 
 _CELLS = 1 << 21  # of columns of sets held at a time
+_TIE = 1e-13  # nats
 
 
 def partition_windows(
@@ -60,12 +62,11 @@ def _partition(
     safe = risks.safe(sums[:, 1:].reshape(m, -1)).reshape(-1, n_windows)
     cost = np.where(safe, xlogy(total[1:], total[1:]), np.inf)
     best, chosen = np.zeros((1 << k, n_windows)), np.zeros((1 << k, n_windows), np.intp)
-    every = np.arange(n_windows)
     for whole, parts, rests in _plan(k):
         options = cost[parts - 1] + best[rests]
-        at = options.argmin(axis=0)
-        best[whole] = options[at, every]
-        chosen[whole] = parts[at]
+        at = (options <= options.min(axis=1, keepdims=True) + _TIE).argmax(axis=1)
+        best[whole] = np.take_along_axis(options, at[:, None], 1)[:, 0]
+        chosen[whole] = np.take_along_axis(parts, at, 1)
     return _labels(chosen, k), best[-1]
 
 
@@ -84,17 +85,18 @@ def _labels(chosen: NDArray[np.intp], k: int) -> NDArray[np.intp]:
 
 
 @cache
-def _plan(k: int) -> tuple[tuple[int, NDArray[np.intp], NDArray[np.intp]], ...]:
-    """Sets in the order they are solved, each with its subsets that hold its first atom, and what these leave.
+def _plan(k: int) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]], ...]:
+    """Sets by size, shape (n,), with their subsets that hold their first atom and what these leave, shape (n, 2^i).
 
     All sets without the first atom, and the whole window at last: no other is ever left over.
     """
     steps = []
-    for whole in [*range(2, 1 << k, 2), (1 << k) - 1]:
-        lowest = whole & -whole
-        masks = np.array([lowest], np.intp)
-        for atom in range(k):
-            if whole >> atom & 1 and 1 << atom != lowest:
-                masks = np.concatenate([masks, masks | (1 << atom)])
-        steps.append((whole, masks, whole ^ masks))
+    for size in range(1, k + 1):
+        atoms = np.array(list(combinations(range(1, k), size) if size < k else [range(k)]), np.intp)
+        bits = 1 << atoms
+        parts = bits[:, :1]
+        for atom in range(1, size):
+            parts = np.concatenate([parts, parts + bits[:, [atom]]], axis=1)
+        whole = bits.sum(axis=1)
+        steps.append((whole, parts, whole[:, None] - parts))
     return tuple(steps)
