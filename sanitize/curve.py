@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sanitize.budgets import Budget
+from sanitize.budgets import TOLERANCE, Budget, ChannelBudget
 from sanitize.errors import InvalidParameter
 from sanitize.report import LeakageReport, ReleaseFacts, TradeoffCurve, TradeoffPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iterable[Budget | float]) -> TradeoffCurve:
     """Design a channel for each budget and measure what it leaks about S and keeps of X.
 
+    A channel within a tighter budget is within every looser one. So where a design for another budget of the curve
+    keeps more and is within this one, it is taken: a looser budget never keeps less.
+
     Parameters
     ----------
     joint : JointDistribution
@@ -29,7 +33,7 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
         an estimator with ``release="resample"`` draws from it once more, which changes nothing for merging and
         can only lower the figures of a random response.
     budgets : iterable of Budget or float
-        Handed to the mechanism as they are; a number means the mechanism's own notion.
+        Handed to the mechanism as they are; a number means the mechanism's own notion, and a larger one allows more.
 
     Returns
     -------
@@ -56,9 +60,47 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
     if not wanted:
         raise InvalidParameter("tradeoff_curve needs at least one budget, for example [0.1, 0.5, 1, 2]")
     name = mechanism_name(mechanism)
-    reports = [measured(joint, mechanism, budget)[1] for budget in wanted]
+    designs = [Design(budget, *measured(joint, mechanism, budget)) for budget in wanted]
+    reports = [_most_useful(joint, design, designs) for design in designs]
     points = tuple(point_of(budget, report) for budget, report in zip(wanted, reports, strict=True))
     return TradeoffCurve(name, points, reports[0].measures)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A budget, the channel that a mechanism made for it, and the report of that channel."""
+
+    budget: Budget | float
+    channel: Channel
+    report: LeakageReport
+
+    @property
+    def utility(self) -> float:
+        """I(X;Y) / H(X)."""
+        return float(self.report.summary["normalized_utility"])
+
+    def serves(self, joint: JointDistribution, budget: Budget | float) -> bool:
+        """Whether the channel is within another budget."""
+        if isinstance(budget, ChannelBudget):
+            return False
+        if isinstance(budget, Budget):
+            return bool(budget.excess(joint.release(self.channel)).max() <= 0)
+        return not isinstance(self.budget, Budget) and self.budget <= budget
+
+    def under(self, joint: JointDistribution, budget: Budget | float) -> LeakageReport:
+        """Report of the channel, judged by another budget."""
+        limit = budget if isinstance(budget, Budget) else None
+        return LeakageReport.measure(joint, self.channel, limit, facts=self.report.facts).require()
+
+
+def _most_useful(joint: JointDistribution, own: Design, designs: Sequence[Design]) -> LeakageReport:
+    """Report of the design that keeps most within a budget; of its own, unless another keeps more."""
+    for other in sorted(designs, key=lambda design: -design.utility):
+        if other.utility <= own.utility + TOLERANCE:
+            break
+        if other.serves(joint, own.budget):
+            return other.under(joint, own.budget)
+    return own.report
 
 
 def measured(joint: JointDistribution, mechanism: Mechanism, budget: Budget | float) -> tuple[Channel, LeakageReport]:

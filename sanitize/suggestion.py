@@ -9,7 +9,7 @@ import numpy as np
 
 from sanitize._checks import non_negative, number, whole_number
 from sanitize.budgets import TOLERANCE, LiftBudget
-from sanitize.curve import measured, mechanism_name, point_of
+from sanitize.curve import Design, measured, mechanism_name, point_of
 from sanitize.errors import InfeasibleTarget, InvalidParameter
 from sanitize.lifts import log_lift
 from sanitize.measures import mutual_information
@@ -17,7 +17,7 @@ from sanitize.mechanisms import subset_merging
 from sanitize.report import TradeoffCurve, TradeoffPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -77,7 +77,7 @@ class Suggestion:
 
 @dataclass
 class _Trials:
-    """Budgets tried so far, and the best of them; channels of the others are forgotten."""
+    """Budgets tried so far, with the channels designed for them, and the best of them."""
 
     joint: JointDistribution
     mechanism: Mechanism
@@ -88,6 +88,7 @@ class _Trials:
     # What makes one budget better than another, both fulfilling the wish or both not: eps, utility, leakage.
     merit: Callable[[bool, float, float, float], float]
     tried: dict[float, tuple[TradeoffPoint, float]] = field(default_factory=dict)
+    designs: dict[float, Design] = field(default_factory=dict)
     best: tuple[tuple[bool, float, float], Suggestion] | None = None
 
     def fulfils(self, eps: float) -> bool:
@@ -97,6 +98,7 @@ class _Trials:
             channel, report = measured(self.joint, self.mechanism, budget)
             leakage = float(self.measure(self.joint.release(channel)))
             point = point_of(budget, report)
+            self.designs[eps] = Design(budget, channel, report)
             self.tried[eps] = point, leakage
             ok = self.wish(point.normalized_utility, leakage)
             # Among equals the tightest budget wins.
@@ -139,9 +141,19 @@ class _Trials:
         """The best budget tried, its report carrying all of them."""
         assert self.best is not None
         found = self.best[1]
-        points = tuple(self.tried[eps][0] for eps in sorted(self.tried))
-        curve = TradeoffCurve(mechanism_name(self.mechanism), points, found.report.measures)
+        curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(self._points(found)), found.report.measures)
         return replace(found, report=found.report.with_curve(curve))
+
+    def _points(self, found: Suggestion) -> Iterator[TradeoffPoint]:
+        """A point for each budget; where the design for a tighter one keeps more, that one, as it is within both."""
+        best = None
+        for eps in sorted(self.tried):
+            point, own = self.tried[eps][0], self.designs[eps]
+            if best is None or own.utility >= best.utility - TOLERANCE:
+                best = own
+            elif point is not found.point:
+                point = point_of(own.budget, best.under(self.joint, own.budget))
+            yield point
 
 
 def suggest_budget(
@@ -156,12 +168,13 @@ def suggest_budget(
 ) -> Suggestion:
     """Budget that keeps enough of X, or that leaks little enough about S; give one of the two wishes.
 
-    Greedy mechanisms are not monotone: a looser budget may keep less. So budgets are tried and their channels
-    measured: 0, quantiles of the log-lifts of the law (where symbols become low-risk) and a geometric grid up to
-    the budget at which every symbol that can be low-risk is, doubled up to six times where that may help; then the
-    interval before the answer is halved 20 times.
+    Mechanisms that search are not monotone: the design for a looser budget may keep less. So budgets are tried and
+    their channels measured: 0, quantiles of the log-lifts of the law (where symbols become low-risk) and a geometric
+    grid up to the budget at which every symbol that can be low-risk is, doubled up to six times where that may help;
+    then the interval before the answer is halved 20 times.
     What is returned is the tightest (for ``target_utility``) or the most useful (for ``max_leakage``) budget among
-    those tried, and its figures are those of its own channel (differences up to 1e-12, rounding, count as met).
+    those tried, and its figures are those of its own channel (differences up to 1e-12, rounding, count as met). In the
+    curve every other budget has the most useful of its own channel and those for tighter budgets.
 
     Choosing a budget by looking at the table is a choice that depends on the table: a budget that was fixed
     beforehand tells nothing, this one tells a little.

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 
 import sanitize as sz
 from sanitize.errors import BudgetExceeded, InfeasibleTarget, InvalidBudget, InvalidParameter
+from sanitize.mechanisms import paper_subset_merging
 from sanitize.report._text import cells
 
 PMF = np.array([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
@@ -141,15 +142,21 @@ def test_greedy_merging_is_not_monotone_and_the_suggestion_stands_it():
     joint, budgets = None, np.linspace(0, 2, 201)
     for seed in range(50):
         joint = random_law(seed)
-        utilities = [p.normalized_utility for p in sz.curve.tradeoff_curve(joint, sz.subset_merging, budgets).points]
+        utilities = [sz.normalized_utility(joint, paper_subset_merging(joint, eps)) for eps in budgets]
         drops = np.flatnonzero(np.diff(utilities) < -0.02)
         if len(drops):
             break
     assert len(drops), "no law here is a counterexample: widen the search"
     peak = int(drops[0])  # a looser budget than this one keeps less
     target = utilities[peak]
-    found = sz.suggest_budget(joint, target_utility=target, n_points=65)
+    found = sz.suggest_budget(joint, target_utility=target, mechanism=paper_subset_merging, n_points=65)
     assert found.normalized_utility >= target - 1e-12
+    printed = [point.normalized_utility for point in found.curve.points]
+    assert printed == pytest.approx(np.maximum.accumulate(printed), abs=1e-12)
+    near = [sz.LiftBudget.symmetric(eps) for eps in budgets[peak : peak + 2]]
+    for pair in (near, near[::-1], budgets[peak : peak + 2]):
+        points = sz.curve.tradeoff_curve(joint, paper_subset_merging, pair).points
+        assert [point.normalized_utility for point in points] == pytest.approx([target, target])
     assert found.report.ok
     # A search that trusts monotony would stop at budgets that fail.
     assert utilities[peak + 1] < target
