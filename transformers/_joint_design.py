@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from sanitize._release.design import channels_of
 from sanitize._release.layout import Layout
-from sanitize.budgets import conditional_budget
+from sanitize.budgets import TOLERANCE, conditional_budget
 from sanitize.channel import Channel, Tuples, tuple_channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
@@ -136,6 +136,11 @@ class JointPlan:
                 )
             report = LeakageReport.measure(table.to_joint(), whole)
             lines[name] = PartLeakage.of(name, layout.parts[name].public, recipe.name, report.summary)
+            if len(table.public) > 1 and lines[name].normalized_utility <= TOLERANCE:
+                warnings.append(
+                    f"part {name!r} keeps nothing: what is released before it leaves it no budget; name it earlier, give "
+                    "the parts budgets of their own, or release its columns in one part with others"
+                )
             given_law = given_law.released(number, made[name])
         kept = tuple(
             PartLeakage.of(name, (name,), None, _as_it_is(own).summary)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 from sanitize._release.design import Recipe
 from sanitize.budgets import as_budget
 from sanitize.mechanisms import subset_merging, watchdog
 from sanitize.transformers._sanitizer import Sanitizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sanitize._sampling.noise import Randomness
+    from sanitize.budgets import Budget
+    from sanitize.transformers._roles import ColumnSpec
 
 
 class Watchdog(Sanitizer):
@@ -72,13 +80,15 @@ class Watchdog(Sanitizer):
 
 
 class SubsetMerging(Sanitizer):
-    """Merge high-risk public symbols in small groups, each safe by itself [ZDS Algorithm 1].
+    """Merge high-risk public symbols in small groups, each safe by itself [ZDS §IV].
 
     Parameters
     ----------
     budget : Budget or float
         What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
         None, the default, raises at fit: there is no silent budget.
+    effort : float, optional
+        Sets of symbols to judge above 15 public symbols, >= 1; see `sanitize.subset_merging`.
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
         are released as one tuple, so that the budget holds for them together.
@@ -124,6 +134,39 @@ class SubsetMerging(Sanitizer):
 
     _takes_any_budget = True
 
+    def __init__(
+        self,
+        budget: Budget | float | None = None,
+        *,
+        sensitive: ColumnSpec = None,
+        public: ColumnSpec = None,
+        effort: float | None = None,
+        bins: Mapping[str, Sequence[float] | int] | int | None = None,
+        release: Literal["resample", "label"] = "resample",
+        handle_unknown: Literal["high_risk", "error"] = "high_risk",
+        missing: Literal["category", "error"] = "category",
+        smoothing: float = 0.0,
+        min_count: int = 0,
+        confidence: float | None = None,
+        keep_sensitive: bool = False,
+        random_state: Randomness = None,
+    ) -> None:
+        super().__init__(
+            budget,
+            sensitive=sensitive,
+            public=public,
+            bins=bins,
+            release=release,
+            handle_unknown=handle_unknown,
+            missing=missing,
+            smoothing=smoothing,
+            min_count=min_count,
+            confidence=confidence,
+            keep_sensitive=keep_sensitive,
+            random_state=random_state,
+        )
+        self.effort = effort
+
     def _recipe(self) -> Recipe:
         budget = as_budget(self.budget)
-        return self._with_settings("subset merging", partial(subset_merging, budget=budget), budget)
+        return self._with_settings("subset merging", partial(subset_merging, budget=budget, effort=self.effort), budget)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._release.design import Recipe
 from sanitize.budgets import as_budget
@@ -28,6 +28,7 @@ class _Searching(Sanitizer):
         sensitive: ColumnSpec = None,
         public: ColumnSpec = None,
         gap: float = 1e-6,
+        effort: float | None = None,
         time_limit: float | None = None,
         bins: Mapping[str, Sequence[float] | int] | int | None = None,
         release: Literal["resample", "label"] = "resample",
@@ -54,7 +55,12 @@ class _Searching(Sanitizer):
             random_state=random_state,
         )
         self.gap = gap
+        self.effort = effort
         self.time_limit = time_limit
+
+    def _limits(self) -> dict[str, Any]:
+        """When the search ends."""
+        return {"gap": self.gap, "effort": self.effort, "time_limit": self.time_limit}
 
 
 class OptimalRandomResponse(_Searching):
@@ -67,6 +73,9 @@ class OptimalRandomResponse(_Searching):
         None, the default, raises at fit: there is no silent budget.
     gap : float
         Distance of I(X;Y) from the optimum that is good enough, in nats.
+    effort : float, optional
+        Entries of linear programs to solve, >= 1; by default about half a minute's. The same effort gives the same
+        channel on every machine.
     time_limit : float, optional
         Seconds after which the best channel so far is taken; it is within the budget all the same.
     sensitive, public : str, list of str or of positions, or callable, optional
@@ -118,7 +127,7 @@ class OptimalRandomResponse(_Searching):
 
     def _recipe(self) -> Recipe:
         budget = as_budget(self.budget)
-        mechanism = partial(optimal_random_response, budget=budget, gap=self.gap, time_limit=self.time_limit)
+        mechanism = partial(optimal_random_response, budget=budget, **self._limits())
         return self._with_settings("optimal random response", mechanism, budget)
 
 
@@ -132,6 +141,9 @@ class SubsetRandomResponse(_Searching):
         None, the default, raises at fit: there is no silent budget.
     gap : float
         Distance of I(X;Y) from the optimum that is good enough, in nats.
+    effort : float, optional
+        Entries of linear programs to solve, >= 1; by default about half a minute's. The same effort gives the same
+        channel on every machine.
     time_limit : float, optional
         Seconds after which the best channel so far is taken; it is within the budget all the same.
     sensitive, public : str, list of str or of positions, or callable, optional
@@ -179,5 +191,5 @@ class SubsetRandomResponse(_Searching):
 
     def _recipe(self) -> Recipe:
         budget = as_budget(self.budget)
-        mechanism = partial(subset_random_response, budget=budget, gap=self.gap, time_limit=self.time_limit)
+        mechanism = partial(subset_random_response, budget=budget, **self._limits())
         return self._with_settings("subset random response", mechanism, budget)

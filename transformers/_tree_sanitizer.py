@@ -150,7 +150,7 @@ class TreeSanitizer(Sanitizer):
             recipe = replace(recipe, facts=replace(recipe.facts, warnings=(*recipe.facts.warnings, note)))
         self._fit_counts(layout, counted.table, recipe, counted.clipped)
         if counted.order is not None:
-            self.report_ = counted.order.checked(self.report_, recipe.budget)
+            self.report_ = counted.order.checked(self.report_, recipe.budget, counted.table)
         return counted
 
     def _fit_counts(

@@ -106,7 +106,10 @@ class FirstPass:
         # Where the public columns are their own sensitive ones, their order is what is released.
         if order == "shuffle" or layout.sensitive == layout.public:
             return None
-        return OrderAudit.of(layout.sensitive, self.source.n_rows, layout.public)
+        # Cells of a tree are no column of the table: only S is held against the position.
+        symbols = layout.empty_table().public.columns
+        released = [name for name in layout.public if name in symbols]
+        return OrderAudit.of(layout.sensitive, self.source.n_rows, released)
 
     @contextlib.contextmanager
     def naming_absent(self) -> Iterator[None]:

@@ -68,6 +68,12 @@ SETTINGS: dict[str, tuple[Form[Any], tuple[str, ...]]] = {
         keys.number(0, open_ends=True, finite=True).said("Distance from the optimum that is good enough, in nats."),
         ("optimal-random-response", "subset-random-response"),
     ),
+    "effort": (
+        keys.number(1, finite=True).said(
+            "Units of work of the search; the same effort gives the same channel on every machine."
+        ),
+        ("subset-merging", "optimal-random-response", "subset-random-response"),
+    ),
     "time_limit": (
         keys.number(0, open_ends=True, finite=True).said(
             "Seconds; a release with a time limit cannot be verified by designing it again."

@@ -78,7 +78,7 @@ def test_windows_are_solved_as_the_exact_partition_solves_them(seed, k, budget, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_x", [7, 24, 90])
+@pytest.mark.parametrize("n_x", [7, 40])
 def test_never_below_algorithm_1_and_within_the_budget(kind, n_x):
     rng = np.random.default_rng(n_x)
     joint = awkward(kind, n_x, 3, rng)
