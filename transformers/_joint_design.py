@@ -137,10 +137,7 @@ class JointPlan:
             report = LeakageReport.measure(table.to_joint(), whole)
             lines[name] = PartLeakage.of(name, layout.parts[name].public, recipe.name, report.summary)
             if len(table.public) > 1 and lines[name].normalized_utility <= TOLERANCE:
-                warnings.append(
-                    f"part {name!r} keeps nothing: what is released before it leaves it no budget; name it earlier, give "
-                    "the parts budgets of their own, or release its columns in one part with others"
-                )
+                warnings.append(_keeps_nothing(name, own=own))
             given_law = given_law.released(number, made[name])
         kept = tuple(
             PartLeakage.of(name, (name,), None, _as_it_is(own).summary)
@@ -189,6 +186,16 @@ def _check_sequential(name: str, part: Sanitizer) -> None:
             f"part {name!r} has no budget of its own, so it is designed on the joint frequencies of all columns as "
             f"they are: smoothing must be 0, got {part.smoothing!r}"
         )
+
+
+def _keeps_nothing(name: str, *, own: bool) -> str:
+    """Warning about a part that releases one symbol for all rows."""
+    if own:
+        return f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to be told apart"
+    return (
+        f"part {name!r} keeps nothing: what is released before it leaves it no budget; name it earlier, give the parts "
+        "budgets of their own, or release its columns in one part with others"
+    )
 
 
 @dataclass(frozen=True)

@@ -802,3 +802,12 @@ def test_quantile_bins_of_a_part_are_refused_for_files(source, tmp_path):
     sanitizer = joint_release([("p", Watchdog(public="c", bins=2))])
     with pytest.raises(InvalidParameter, match="declare edges"):
         sz.privatize_parquet(source, tmp_path / "released.parquet", sanitizer)
+
+
+@pytest.mark.parametrize(("own", "why"), [(None, "what is released before it"), (0.0, "its budget is too tight")])
+def test_a_part_that_keeps_nothing_is_a_warning(own, why):
+    frame = pd.DataFrame({"s": [0, 0, 1, 1] * 5, "x": [0, 0, 1, 1] * 5, "z": [0, 1, 0, 1] * 5})
+    parts = [("x", SubsetMerging(own, public=["x"])), ("z", SubsetMerging(public=["z"]))]
+    notes = JointRelease(parts, 0.0, sensitive="s").fit(frame).report_.facts.warnings
+    assert [note for note in notes if "keeps nothing" in note and "'x'" in note and why in note]
+    assert not any("'z' keeps nothing" in note for note in notes)
