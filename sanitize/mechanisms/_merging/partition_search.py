@@ -15,6 +15,8 @@ from sanitize.mechanisms._merging.repartition import improved
 from sanitize.mechanisms._merging.windows import partition_windows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from sanitize.mechanisms._merging.risks import SetRisks
@@ -31,10 +33,13 @@ _SEVERAL, _IMPROVED = 300, 2
 _SIZES = ((24, 13), (40, 11), (64, 9), (np.inf, 8))
 
 
-def search_partition(risks: SetRisks, p_x: NDArray[np.float64], effort: Effort) -> NDArray[np.intp]:
+def search_partition(
+    risks: SetRisks, p_x: NDArray[np.float64], effort: Effort, tighter: Iterable[SetRisks] = ()
+) -> NDArray[np.intp]:
     """Label of a safe group for each symbol, shape (n,), such that much of I(X;Y) is kept.
 
-    Never below Algorithm 1 up to 1,500 symbols, and optimal up to 15.
+    Never below Algorithm 1 up to 1,500 symbols, and optimal up to 15. Groups that are safe under tighter budgets are
+    safe under this one: up to 1,500 symbols they are starts too.
     """
     n = len(p_x)
     if risks.safe(risks.columns).all():
@@ -43,6 +48,9 @@ def search_partition(risks: SetRisks, p_x: NDArray[np.float64], effort: Effort) 
         effort.spend(1 << n)
         return best_partition(risks, p_x)
     starts = _starts(risks, p_x)
+    if n <= _PAPER_SYMBOLS:
+        starts += [matched_groups(other, p_x, in_pairs=pairs) for other in tighter for pairs in (True, False)]
+        starts = [np.unique(labels, return_inverse=True)[1] for labels in starts]
     starts.sort(key=lambda labels: lost(labels, p_x))
     size = next(atoms for most, atoms in _SIZES if n <= most)
     starts = starts[: _IMPROVED if n <= _SEVERAL else 1]

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.budgets import as_budget
+from sanitize.budgets import LiftBudget, as_budget
 from sanitize.channel import Channel, group_alphabet
 from sanitize.mechanisms._merging.partition_search import search_partition
 from sanitize.mechanisms._merging.risks import set_risks
 from sanitize.mechanisms._random_response.effort import effort_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 # Sets judged by default: below a second up to 10,000 symbols, and some seconds for 100,000.
 _EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
+_BOUNDED = (25.0, 2.0)  # nats
 
 
 def subset_merging(
@@ -81,13 +84,25 @@ def subset_merging(
     ('{0, 1}', '2', '3')
     """
     budget = as_budget(budget)
-    return merged_by_labels(joint, merged_labels(joint, set_risks(joint, budget, confidence), effort))
+    risks = set_risks(joint, budget, confidence)
+    return merged_by_labels(joint, merged_labels(joint, risks, effort, _tighter(joint, budget, confidence)))
 
 
-def merged_labels(joint: JointDistribution, risks: SetRisks, effort: float | None = None) -> NDArray[np.intp]:
+def merged_labels(
+    joint: JointDistribution, risks: SetRisks, effort: float | None = None, tighter: Iterable[SetRisks] = ()
+) -> NDArray[np.intp]:
     """Label of a safe group for each symbol, shape (n_x,)."""
     n = len(joint.p_x)
-    return search_partition(risks, joint.p_x, effort_of(effort, max(_EFFORT, _EFFORT_PER_SYMBOL * n)))
+    return search_partition(risks, joint.p_x, effort_of(effort, max(_EFFORT, _EFFORT_PER_SYMBOL * n)), tighter)
+
+
+def _tighter(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Iterator[SetRisks]:
+    """Risks under budgets that bound what this one leaves free, where its own order sets poorly."""
+    if isinstance(budget, LiftBudget):
+        for nats in _BOUNDED:
+            lower, upper = min(budget.lower, nats), min(budget.upper, nats)
+            if (lower, upper) != (budget.lower, budget.upper):
+                yield set_risks(joint, LiftBudget(lower=lower, upper=upper), confidence)
 
 
 def merged_by_labels(joint: JointDistribution, labels: NDArray[np.intp]) -> Channel:
