@@ -10,7 +10,7 @@ Examples
 >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
 >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
 >>> sanitize.dask.privatize_parquet(folder / "raw.parquet", folder / "released", sanitizer)
-LeakageReport(subset merging, within budget)
+LeakageReport(subset merging, holds for these rows only)
 >>> [part.name for part in (folder / "released").iterdir()]
 ['part-00000.parquet']
 """

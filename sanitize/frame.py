@@ -114,7 +114,7 @@ def last_report(df: Any) -> LeakageReport:
     >>> df = sz.datasets.load_titanic()
     >>> released = sz.frame.release(df, sz.Watchdog(1.0, sensitive="survived", public="sex"))
     >>> sz.last_report(released)
-    LeakageReport(watchdog, within budget)
+    LeakageReport(watchdog, holds for these rows only)
     """
     report = report_of(df)
     if report is None:

@@ -9,7 +9,7 @@ Examples
 >>> from sanitize.transformers import SubsetMerging
 >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
 >>> sanitize.spark.privatize_parquet("raw.parquet", "released", sanitizer, spark=spark)  # doctest: +SKIP
-LeakageReport(subset merging, within budget)
+LeakageReport(subset merging, holds for these rows only)
 """
 
 from __future__ import annotations

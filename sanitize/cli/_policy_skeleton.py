@@ -45,6 +45,7 @@ _TAIL = """
 
 [channel]
 mechanism = "subset-merging"  # or watchdog, optimal-random-response, subset-random-response, randomized-response, ...
+confidence = 0.95             # for the source of the rows; take it out where the rows are everybody
 # min_count = 10              # pool public values in fewer rows
 """
 

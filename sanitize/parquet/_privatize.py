@@ -122,7 +122,7 @@ def privatize_parquet(
     >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
     >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
     >>> sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
-    LeakageReport(subset merging, within budget)
+    LeakageReport(subset merging, holds for these rows only)
     """
     check_row_order(rows)
     if batch_rows < 1:
@@ -182,7 +182,7 @@ def plan_parquet(
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
     >>> sz.datasets.load_titanic().to_parquet(file)
     >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
-    LeakageReport(watchdog, within budget)
+    LeakageReport(watchdog, holds for these rows only)
     """
     check_row_order(rows)
     with open_source(source, sanitizer.numeric_columns) as table:

@@ -18,10 +18,11 @@ from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import PartLeakage as PartLeakage
 from sanitize.report._facts import ReleaseFacts
 from sanitize.report._facts import Section as Section
+from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
+from sanitize.report._headline import State as State
 from sanitize.report._measuring import as_estimates as as_estimates
 from sanitize.report._measuring import measure_worst_case as measure_worst_case
 from sanitize.report._report import LeakageReport
-from sanitize.report._verdict import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._views import ReportViews as ReportViews
 
 __all__ = ["LeakageReport", "ReleaseFacts", "TradeoffCurve", "TradeoffPoint"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._formatting import rounded
 from sanitize.errors import InvalidParameter
+from sanitize.report._headline import USELESS_BELOW, with_headline
 
 if TYPE_CHECKING:
     from sanitize._formatting import Number
@@ -28,11 +29,12 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     figures of the same table.
     """
     verdict = document["verdict"]
-    return {
+    shown = {
         **{name: document[name] for name in _COMMON},
         "audience": "public",
         "verdict": verdict | {"worst_excess": rounded(verdict["worst_excess"])},
         "columns": document["columns"],
+        "kept": [column | {"share": rounded(column["share"])} for column in document["kept"]],
         "measures": [
             measure | {name: rounded(measure[name]) for name in ("before", "after", "bound", "low", "high")}
             for measure in document["measures"]
@@ -44,6 +46,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
             if section["public"]
         ],
     }
+    return with_headline(shown)
 
 
 def _public_cell(cell: Number) -> Number:
@@ -53,9 +56,18 @@ def _public_cell(cell: Number) -> Number:
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:
     """Sentences that limit what the verdict says, made from facts, the gravest first (internal: with counts)."""
     found = _grave(document)
+    if document["n_single"]:
+        found.append(f"{document['n_single']} of {document['n_combinations']} {_SINGLE}")
     if document["n_unseen"]:
         found.append(f"{document['n_unseen']} {_UNSEEN}")
     return found
+
+
+_SINGLE = (
+    "combinations of the public columns stand for one row each: what they tell is learned from one person; min_count "
+    "pools them"
+)
+_UNSEEN = "row(s) held a value absent at fit and were treated like the riskiest value"
 
 
 def _grave(document: dict[str, Any]) -> list[str]:
@@ -65,12 +77,27 @@ def _grave(document: dict[str, Any]) -> list[str]:
         found.append(f"a sensitive column would be released as it is: {', '.join(exposed)}")
     if document["verdict"]["seeded"]:
         found.append("seeded, not for release: whoever guesses the seed can undo the noise")
-    return found
+    if columns["constant"]:
+        names = ", ".join(columns["constant"])
+        found.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
+    return found + _little(document)
+
+
+def _little(document: dict[str, Any]) -> list[str]:
+    """What keeps next to nothing: the whole release, or single columns of it."""
+    if document["verdict"]["useless"]:
+        return ["next to nothing is kept: take a larger budget, fewer or coarser public columns, or another mechanism"]
+    names = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
+    if not names or document["verdict"]["state"] not in ("source", "rows"):
+        return []
+    return [f"less than {100 * USELESS_BELOW:g} % is kept of {', '.join(names)}: without them others may keep more"]
 
 
 def _public_warnings(document: dict[str, Any]) -> list[str]:
     """Sentences without a number; free text, with counts and perhaps symbols in it, is never read, only counted."""
     found = _grave(document)
+    if document["n_single"]:
+        found.append(f"some {_SINGLE}")
     if document["n_unseen"]:
         found.append(f"some {_UNSEEN.replace('row(s)', 'rows')}")
     if any(m["name"] == "min_log_lift" and m["before"] == "-inf" for m in document["measures"]):

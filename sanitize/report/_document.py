@@ -16,8 +16,8 @@ from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.report._audience import check_audience, publish, warnings_of_facts
 from sanitize.report._facts import SEEDED_NOTE, findings_sections, parts_section, refuted
+from sanitize.report._headline import VERDICT_TOLERANCE, with_headline
 from sanitize.report._pictures import lift_map, margins
-from sanitize.report._verdict import VERDICT_TOLERANCE
 
 if TYPE_CHECKING:
     from sanitize.report._audience import Audience
@@ -62,6 +62,10 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         "audience": "internal",
         "verdict": {
             "ok": report.ok,
+            "state": report.state,
+            "useless": report.useless,
+            # Whether there are rows behind the law, which may then be a sample.
+            "counted": report.n_rows is not None,
             "budget": None if report.budget is None else budget_to_dict(report.budget),
             "allowed": budget_words(report.budget),
             "worst_excess": None if report.budget is None else exact(report.worst_excess),
@@ -77,6 +81,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "sensitive": list(report.sensitive),
             "released": [name for name in report.public if not facts.parts or name not in facts.kept],
             "kept": list(facts.kept),
+            "constant": list(report._constant),
         },
         "measures": [
             {
@@ -92,6 +97,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             }
             for measure in report.measures
         ],
+        "kept": [{"column": column.column, "share": exact(column.share)} for column in report.kept],
         "sections": [
             {
                 "name": section.name,
@@ -105,6 +111,8 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         ],
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,
+        "n_single": report._n_single,
+        "n_combinations": len(report._before.public),
         "n_symbols": len(report.excess),
         "symbols": [
             {name: value if isinstance(value, str) else exact(value) for name, value in row.items()}
@@ -112,7 +120,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         ],
     }
     others = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
-    return document | {"warnings": [*warnings_of_facts(document), *others]}
+    return with_headline(document) | {"warnings": [*warnings_of_facts(document), *others]}
 
 
 def to_json(document: dict[str, Any], path: str | Path | None) -> str:

@@ -10,19 +10,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sanitize._files.target import write_text
 from sanitize._formatting import number
 from sanitize.report import _marks as marks
+from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
 from sanitize.report._text import (
     allowed,
-    claim_words,
     clip,
-    excess_of,
     interval,
     is_words,
     margin_words,
     plain_words,
     utility_words,
-    verdict_words,
 )
-from sanitize.report._verdict import VERDICT_TOLERANCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,12 +51,10 @@ def to_fragment(document: dict[str, Any]) -> str:
 def _render(document: dict[str, Any], *, whole: bool) -> str:
     return _template().render(
         whole=whole,
-        state=_state(document),
-        verdict_words=verdict_words(document),
+        colour=colour(document),
         budget_words=document["verdict"]["allowed"] + margin_words(document),
         plain_words=plain_words(document),
         utility_words=utility_words(document),
-        claim_words=claim_words(document),
         roles=_roles(document["columns"]),
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,
@@ -102,6 +97,7 @@ def _template() -> Template:
     environment.filters["interval"] = interval
     environment.filters["cell"] = _cell
     environment.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
+    environment.filters["of_source"] = of_source
     environment.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
     return environment.get_template("report.html.jinja")
 
@@ -109,12 +105,6 @@ def _template() -> Template:
 def _cell(cell: Number) -> str:
     """Name or figure of a section's table."""
     return clip(str(cell), N_CELLS) if is_words(cell) else number(cell)
-
-
-def _state(document: dict[str, Any]) -> str:
-    if not document["verdict"]["ok"]:
-        return "over"
-    return "audit" if document["verdict"]["budget"] is None else "within"
 
 
 def _roles(columns: dict[str, list[str]]) -> list[tuple[str, str]]:

@@ -16,6 +16,8 @@ from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_law
 from sanitize.lifts import lift
 from sanitize.report._facts import SEEDED_NOTE, ReleaseFacts, Section
+from sanitize.report._headline import short
+from sanitize.report._kept import kept_columns
 from sanitize.report._measuring import measure_all, measure_worst_case, worst_case_of
 from sanitize.report._saved import SavedReport
 from sanitize.report._verdict import Verdict
@@ -101,6 +103,7 @@ class LeakageReport(Verdict, ReportViews):
             _channel_excess=over,
             confidence=None if worst is None or confidence is None else worst.laws.confidence,
             _worst=worst,
+            kept=kept_columns(joint, channel),
         )
 
     def require(self) -> LeakageReport:
@@ -240,5 +243,4 @@ class LeakageReport(Verdict, ReportViews):
         return draw_report(self, kind, ax)
 
     def __repr__(self) -> str:
-        verdict = "within budget" if self.ok else "OVER BUDGET"
-        return f"LeakageReport({self.facts.mechanism}, {verdict if self.budget is not None else 'no budget'})"
+        return f"LeakageReport({self.facts.mechanism}, {short(self.state, useless=self.useless)})"

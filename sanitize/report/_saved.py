@@ -11,17 +11,23 @@ from sanitize.budgets import BUDGETS, budget_from_dict, budget_words
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.report._audience import Audience, check_audience, publish, warnings_of_facts
 from sanitize.report._document import SCHEMA, VERSION
+from sanitize.report._headline import (
+    VERDICT_TOLERANCE,
+    State,
+    excess_of,
+    is_useless,
+    of_source,
+    short,
+    state_of,
+    with_headline,
+)
 from sanitize.report._schema import INTERNAL, PUBLIC, check
-from sanitize.report._text import excess_of
-from sanitize.report._verdict import VERDICT_TOLERANCE
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
-
-    from sanitize.report._text import excess_of
 
 # A report of a million symbols takes half of this.
 _MOST_BYTES = 1 << 28
@@ -69,6 +75,17 @@ class SavedReport(ReportViews):
         return bool(self._saved["verdict"]["ok"])
 
     @property
+    def state(self) -> State:
+        """What the report claimed, ``"source"``, ``"rows"``, ``"refused"`` or ``"audit"``; see `LeakageReport`."""
+        state: State = self._saved["verdict"]["state"]
+        return state
+
+    @property
+    def useless(self) -> bool:
+        """Whether the report said that every released column keeps less than 5 % of its information."""
+        return bool(self._saved["verdict"]["useless"])
+
+    @property
     def summary(self) -> dict[str, Any]:
         """The figures of the release by name, with the verdict; no symbols and no counts."""
         verdict = self._saved["verdict"]
@@ -98,9 +115,7 @@ class SavedReport(ReportViews):
         return copy.deepcopy(publish(self._saved))
 
     def __repr__(self) -> str:
-        verdict = self._saved["verdict"]
-        state = "no budget" if verdict["budget"] is None else "within budget" if self.ok else "OVER BUDGET"
-        return f"SavedReport({verdict['mechanism']!r}, {state})"
+        return f"SavedReport({self._saved['verdict']['mechanism']!r}, {short(self.state, useless=self.useless)})"
 
 
 def _refuse(_: str) -> None:
@@ -140,12 +155,33 @@ def _check_sense(document: dict[str, Any]) -> None:
     for measure in document["measures"]:
         if verdict["ok"] and measure["kind"] == "exact" and _is_beyond(measure):
             raise SourceError(f"the report is said to be within its budget, and its {measure['name']} is not")
+    _check_headline(document)
     if document["audience"] == "internal":
         told = warnings_of_facts(document)
         if document["warnings"][: len(told)] != told:
             raise SourceError("the report does not warn of what its own figures say")
         if len(document["symbols"]) > document["n_symbols"]:
             raise SourceError("the report lists more symbols than it counts")
+
+
+def _check_headline(document: dict[str, Any]) -> None:
+    """The headline is the one that the figures call for."""
+    verdict = document["verdict"]
+    worst = {m["name"] for m in document["measures"] if of_source(m) and m["after"] is not None}
+    expected = {f"worst_{name}" for name in ("max_log_lift", "min_log_lift", "ldp_sensitive")}
+    if (worst and worst != expected) or (not worst and verdict["confidence"] is not None):
+        raise SourceError("the report's worst case lacks a figure")
+    state = state_of(ok=verdict["ok"], has_budget=verdict["budget"] is not None, confidence=verdict["confidence"])
+    # Shares of a public report are rounded: there 0.05 may be a little less.
+    shares = [column["share"] - (_ROUNDING if document["audience"] == "public" else 0) for column in document["kept"]]
+    useless = is_useless(state, shares)
+    if verdict["state"] != state or (verdict["useless"] and not useless):
+        raise SourceError("the report's state contradicts its figures")
+    counted = document["audience"] == "public" or (document["n_rows"] is not None) == verdict["counted"]
+    if not counted or (document["audience"] == "internal" and verdict["useless"] != useless):
+        raise SourceError("the report's state contradicts its figures")
+    if with_headline(document) != document:
+        raise SourceError("the report's headline contradicts its figures")
 
 
 def _check_words(verdict: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sanitize.errors import SourceError
+from sanitize.report._headline import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,6 +100,11 @@ PUBLIC: dict[str, Any] = {
     "audience": _must("'internal' or 'public'", lambda value: value in ("internal", "public")),
     "verdict": {
         "ok": flag,
+        "state": _must(f"one of {', '.join(WORDS)}", lambda value: value in WORDS),
+        "useless": flag,
+        "counted": flag,
+        "headline": text,
+        "sentence": text,
         "budget": _or_none(_budget),
         "allowed": text,
         "worst_excess": figure,
@@ -109,7 +115,8 @@ PUBLIC: dict[str, Any] = {
         "refuted": flag,
         "confidence": _or_none(share),
     },
-    "columns": {"sensitive": [text], "released": [text], "kept": [text]},
+    "columns": {"sensitive": [text], "released": [text], "kept": [text], "constant": [text]},
+    "kept": [{"column": text, "share": share}],
     "measures": [_MEASURE],
     "warnings": [text],
     "sections": [
@@ -132,6 +139,8 @@ def _map(value: Any, place: str) -> None:
 INTERNAL: dict[str, Any] = PUBLIC | {
     "n_rows": _or_none(count),
     "n_unseen": _or_none(count),
+    "n_single": _or_none(count),
+    "n_combinations": count,
     "n_symbols": count,
     "symbols": [
         {"symbol": text, "probability": share, "max_log_lift": number, "min_log_lift": number, "excess": figure}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, times
+from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, of_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,12 +14,18 @@ if TYPE_CHECKING:
     from sanitize._formatting import Number
 
 WIDTH = 80
-LINES = {"public": 24, "internal": 40}
+LINES = {"public": 32, "internal": 44}
 N_SYMBOLS = 5
 # Labels of what makes room for warnings; the other views have it.
-_LEAST_TOLD = ("Sibson information", "Arimoto information")
-# The utility and the worst case have sentences of their own.
-_IN_WORDS = ("utility", "normalized_utility", "worst_")
+_LEAST_TOLD = (
+    "Sibson information",
+    "Arimoto information",
+    "chi2 divergence",
+    "local DP of the public",
+    "local DP of S, worst",
+)
+# The utility has a sentence of its own.
+_IN_WORDS = ("utility", "normalized_utility")
 _ELLIPSIS = "..."
 _MARKS = {"exact": "", "bound": " bnd.", "estimate": " est."}
 # Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
@@ -27,7 +33,7 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 
 
 def to_text(document: dict[str, Any]) -> str:
-    """Document in at most 24 lines (public) or 40 lines (internal) of 80 columns.
+    """Document in at most 32 lines (public) or 44 lines (internal) of 80 columns.
 
     Where it is too long for that, sections give way first, then warnings after the first, then symbols,
     intervals and measures.
@@ -37,11 +43,10 @@ def to_text(document: dict[str, Any]) -> str:
     symbols = _symbols(document["symbols"], document["n_symbols"]) if "symbols" in document else []
     words = _paragraph(f"In plain words: {plain_words(document)}.", most=2)
     words += _paragraph(f"{utility_words(document)}.", most=2)
-    words += _paragraph(f"{claim_words(document)}.", most=1)
     sections = [line for section in document["sections"] for line in _section(section)]
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
-    room = most - len(head) - len(words) - min(len(warnings), 1)
+    room = most - len(head) - len(words) - min(len(warnings), 3)
     if len(measures) > room:  # intervals take a line each
         measures = _measures([measure | {"low": None, "high": None} for measure in document["measures"]])
     if len(measures) > room:
@@ -111,16 +116,6 @@ def allowed(measure: dict[str, Any]) -> str:
     return f"{'>=' if measure['name'].endswith('min_log_lift') else '<='} {number(measure['bound'])}"
 
 
-def excess_of(measure: dict[str, Any]) -> float:
-    """How far a figure is beyond what is allowed, in its unit; -inf where there is no limit or no figure."""
-    if measure["after"] is None or measure["bound"] is None:
-        return -math.inf
-    after, bound = float(measure["after"]), float(measure["bound"])
-    if math.isinf(bound):
-        return -math.inf
-    return bound - after if measure["name"].endswith("min_log_lift") else after - bound
-
-
 def interval(measure: dict[str, Any]) -> str:
     """Ends of the interval of an estimate, in words; nothing where there is none."""
     if measure["low"] is None and measure["high"] is None:
@@ -134,18 +129,6 @@ def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: i
     return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"
 
 
-def verdict_words(document: dict[str, Any]) -> str:
-    """Say the verdict as a headline."""
-    verdict, columns = document["verdict"], document["columns"]
-    if set(columns["kept"]) & set(columns["sensitive"]):
-        return "REFUSED: a sensitive column is kept"
-    if verdict["refuted"]:
-        return "REFUSED: the released rows are not what this report measured"
-    if verdict["budget"] is None:
-        return "AUDIT: no budget given"
-    return "WITHIN BUDGET" if verdict["ok"] else "OVER BUDGET: nothing may be released"
-
-
 def plain_words(document: dict[str, Any]) -> str:
     """Say what the extremes of the log-lift mean for somebody who sees a released value."""
     after = {measure["name"]: measure["after"] for measure in document["measures"]}
@@ -156,22 +139,6 @@ def plain_words(document: dict[str, Any]) -> str:
     if least == "0":
         return f"{seen} times as likely as before, and can rule one out"
     return f"{seen} and at least {least} times as likely as before"
-
-
-def claim_words(document: dict[str, Any]) -> str:
-    """What the verdict is about, the rows themselves or the law behind them, and the worst case of that."""
-    confidence = document["verdict"]["confidence"]
-    found = {measure["name"]: measure for measure in document["measures"]}
-    claim = "About these rows alone" if confidence is None else "About every law these rows allow"
-    if "worst_max_log_lift" not in found:
-        if confidence is not None:
-            return f"About fresh rows of their source as well, certain to {100 * float(confidence):.4g} %"
-        return f"{claim}, as if they were everybody"
-    level = found["worst_max_log_lift"]["label"].rpartition(" at ")[2]
-    most, least = (f"{math.exp(float(found[f'worst_{side}_log_lift']['after'])):.2g}" for side in ("max", "min"))
-    condition = "; as a sample" if confidence is None else f" at {level}"
-    doubt = f" ({level})" if confidence is None else ""
-    return f"{claim}{condition}: at most {most} x, at least {least} x{doubt}"
 
 
 def utility_words(document: dict[str, Any]) -> str:
@@ -213,7 +180,8 @@ def _head(document: dict[str, Any]) -> list[str]:
     rule = f"{clip(verdict['mechanism'], 22)}, {clip(verdict['release'], 8)}"
     sensitive = f"sensitive: {names(columns['sensitive'], most=3)}"
     released = f"released: {names(columns['released'], most=4)}"
-    lines = [f"{verdict_words(document)}{seeded} | {rule}"]
+    lines = _paragraph(clip(f"{verdict['headline']}{seeded} | {rule}", 200), most=1)
+    lines += _paragraph(clip(verdict["sentence"], 400), most=3)
     if cells(sensitive) + cells(released) + 4 <= WIDTH:
         lines.append(f"{sensitive}    {released}")
     else:
@@ -225,15 +193,23 @@ def _head(document: dict[str, Any]) -> list[str]:
     return lines + _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=2)
 
 
+def _is_extreme(measure: dict[str, Any]) -> bool:
+    """Whether a measure is of the lifts, which come first: what is cut off is at the end."""
+    return measure["name"].endswith(("max_log_lift", "min_log_lift", "ldp_sensitive"))
+
+
 def _measures(measures: list[dict[str, Any]]) -> list[str]:
     """Table of the measures; of what kind the figures are is said once, and again only where it differs."""
-    rows = [measure for measure in measures if not measure["name"].startswith(_IN_WORDS)]
+    shown = [measure for measure in measures if not measure["name"].startswith(_IN_WORDS)]
+    rows = sorted(shown, key=lambda measure: (not _is_extreme(measure), of_source(measure)))
     kinds = {measure["kind"] for measure in rows}
     title = f"measure (all {kinds.pop()})" if len(kinds) == 1 else "measure (exact if not marked)"
     lines = [f"{title:<34}{'before':>11}{'after':>11}{'allowed':>13}  unit"]
     for measure in rows:
         mark = _MARKS[measure["kind"]] if kinds else ""
         figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>13}"
+        if excess_of(measure) > VERDICT_TOLERANCE:
+            mark = f"{mark.rstrip('.') or ' '}!"
         lines.append(f"{_pad(measure['label'], 34)}{figures}  {clip(measure['unit'], 4)}{mark}")
         if interval(measure):
             lines.append(f"{'':<34}{'':>11}{interval(measure):>24}")

@@ -12,6 +12,7 @@ import numpy as np
 from sanitize.budgets import Budget
 from sanitize.lifts import max_log_lift, min_log_lift
 from sanitize.report._facts import refuted
+from sanitize.report._headline import VERDICT_TOLERANCE, is_useless, state_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
     from sanitize.measures import Measure
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._facts import Finding, ReleaseFacts, Section
-
-# Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
-# rounding in double precision and nothing else.
-VERDICT_TOLERANCE = 1e-9
+    from sanitize.report._headline import State
+    from sanitize.report._kept import KeptColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +44,7 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     confidence: float | None = None
     _worst: WorstCase | None = field(default=None, repr=False)
+    kept: tuple[KeptColumn, ...] = ()
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:
@@ -72,6 +72,21 @@ class Verdict:
         return self.worst_excess <= VERDICT_TOLERANCE and not self._is_void
 
     @property
+    def state(self) -> State:
+        """What the verdict claims, in one word.
+
+        ``"source"``: every law that the counts allow at `confidence` is within the budget. ``"rows"``: the table's own
+        frequencies are (or the law as stated), and as a sample the table may be off. ``"refused"``: not `ok`.
+        ``"audit"``: there is no budget, and nothing is claimed.
+        """
+        return state_of(ok=self.ok, has_budget=self.budget is not None, confidence=self.confidence)
+
+    @property
+    def useless(self) -> bool:
+        """Whether the release is allowed, and each of its columns keeps less than 5 % of its information."""
+        return is_useless(self.state, [column.share for column in self.kept])
+
+    @property
     def summary(self) -> dict[str, Any]:
         """The figures of the release by name, with the verdict; no symbols and no counts."""
         values: dict[str, Any] = {measure.name: measure.after for measure in self.measures}
@@ -82,6 +97,21 @@ class Verdict:
         # A sensitive column released as it is rules all other symbols out: no finite budget allows that. Nor does
         # any figure hold for rows that were not drawn as it says.
         return bool(set(self.facts.kept) & set(self.sensitive)) or refuted(self.findings)
+
+    @property
+    def _constant(self) -> tuple[str, ...]:
+        """Sensitive columns with one value only."""
+        sensitive = self._before.sensitive
+        return tuple(
+            name for name, codes in zip(sensitive.columns, sensitive.codes.T, strict=True) if (codes == codes[0]).all()
+        )
+
+    @property
+    def _n_single(self) -> int | None:
+        """How many public symbols stand for one row; None where no rows were counted."""
+        if self.n_rows is None:
+            return None
+        return int(np.isclose(self._before.p_x * self.n_rows, 1.0, rtol=1e-6, atol=0.0).sum())
 
     def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
         """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""

@@ -66,6 +66,11 @@ class AppendedReport:
         return self.held_out is None or self.held_out.ok
 
     @property
+    def headline(self) -> str:
+        """What the verdict is about, or that the new rows contradict it."""
+        return "HOLDS FOR THE LAW OF THE FIT" if self.ok else "OVER BUDGET ON THE NEW ROWS"
+
+    @property
     def summary(self) -> dict[str, Any]:
         """The figures of the fit by name, and under which law they hold."""
         return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "law": LAW}
@@ -103,9 +108,8 @@ class AppendedReport:
     def to_text(self, *, audience: Audience = "internal") -> str:
         """The report as text."""
         saved = self.saved
-        verdict = "WITHIN BUDGET UNDER THE LAW OF THE FIT" if self.ok else "OVER BUDGET ON THE NEW ROWS"
         lines = [
-            f"{verdict} | saved {saved.mechanism}, {saved.release}",
+            f"{self.headline} | saved {saved.mechanism}, {saved.release}",
             f"sensitive: {', '.join(saved.sensitive)}    released: {', '.join(saved.public)}",
             f"budget: {saved.budget!r}",
             f"largest log-lift {_shown(saved, 'max_log_lift')}, smallest {_shown(saved, 'min_log_lift')} nats, "

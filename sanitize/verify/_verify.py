@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
+    from sanitize.report import State
     from sanitize.transformers import Sanitizer
 
     File = str | os.PathLike[str]
@@ -50,6 +51,8 @@ class Verification:
         Each with ``name``, ``ok`` and ``detail``; no detail quotes a value of the source.
     false_alarm : float
         Largest chance that an honest release fails a statistical check.
+    state, headline, sentence : str or None
+        What the report of the release, designed again, claims; None where no release could be designed.
 
     Examples
     --------
@@ -64,6 +67,9 @@ class Verification:
 
     checks: tuple[Check, ...]
     false_alarm: float = FALSE_ALARM
+    state: State | None = None
+    headline: str | None = None
+    sentence: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -86,7 +92,8 @@ class Verification:
         width = max(len(check.name) for check in self.checks)
         lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.detail}" for check in self.checks]
         verdict = "VERIFIED" if self.ok else "FAILED: do not hand it out"
-        return "\n".join([f"{verdict} (false alarms: at most {self.false_alarm:g})", *lines])
+        claim = [f"The release: {self.headline}. {self.sentence}"] if self.headline else []
+        return "\n".join([f"{verdict} (false alarms: at most {self.false_alarm:g})", *claim, *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -96,6 +103,9 @@ class Verification:
             "version": VERSION,
             "ok": self.ok,
             "false_alarm": self.false_alarm,
+            "state": self.state,
+            "headline": self.headline,
+            "sentence": self.sentence,
             "checks": checks,
         }
 
@@ -185,7 +195,8 @@ def verify_parquet(
                 judged.check_order()
                 judged.check_reuse(_others(against, written, sanitizer, kept_order))
                 checks += judged.checks
-    return Verification(tuple(checks), false_alarm)
+    claim = again.report_.to_dict(audience="public")["verdict"]
+    return Verification(tuple(checks), false_alarm, *(claim[name] for name in ("state", "headline", "sentence")))
 
 
 def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tuple[Sanitizer, ContingencyTable]:

@@ -667,7 +667,7 @@ def test_the_report_lists_kept_columns_and_what_each_part_tells_by_itself():
         assert "the figures count them together with everything else" in " ".join(
             report.to_html(audience=audience).split()
         )
-        assert len(report.to_text(audience=audience).split("\n")) <= {"public": 24, "internal": 40}[audience]
+        assert len(report.to_text(audience=audience).split("\n")) <= {"public": 32, "internal": 44}[audience]
     assert "day (kept as it is)" in report.to_html()
 
 

@@ -1,0 +1,189 @@
+"""The headline of a report: one of four states and one sentence, the same words in every view.
+
+A state is a claim, and each view colours it alike: green for a claim about the source, amber for one about the rows
+alone or of a release that keeps next to nothing, red for a refusal, blue where nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize._formatting import _safe, times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+State = Literal["source", "rows", "refused", "audit"]
+
+# A release no column of which keeps this share of its information is called useless.
+USELESS_BELOW = 0.05
+# Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
+# rounding in double precision and nothing else.
+VERDICT_TOLERANCE = 1e-9
+WORDS: dict[State, str] = {
+    "source": "HOLDS FOR THE SOURCE",
+    "rows": "HOLDS FOR THESE ROWS ONLY",
+    "refused": "REFUSED",
+    "audit": "AUDIT: no budget given",
+}
+_STATED = "HOLDS FOR THE STATED LAW ONLY"
+
+
+def state_of(*, ok: bool, has_budget: bool, confidence: float | None) -> State:
+    """State of a report.
+
+    Only a confidence that was asked for makes the claim one about the source: whoever did not ask for it designed for
+    the rows, and a worst case that happens to be within the budget is said in the sentence below.
+    """
+    if not ok:
+        return "refused"
+    if not has_budget:
+        return "audit"
+    return "rows" if confidence is None else "source"
+
+
+def is_useless(state: State, shares: Sequence[float]) -> bool:
+    """Whether next to nothing is kept of every column; nobody minds in an audit or a refusal."""
+    return state in ("source", "rows") and bool(shares) and max(shares) < USELESS_BELOW
+
+
+def headline(document: dict[str, Any]) -> str:
+    """The state in capitals, with the cause of a refusal."""
+    verdict, columns = document["verdict"], document["columns"]
+    words = WORDS[verdict["state"]]
+    if verdict["state"] == "refused":
+        if set(columns["kept"]) & set(columns["sensitive"]):
+            return f"{words}: a sensitive column is kept"
+        if verdict["refuted"]:
+            return f"{words}: the released rows are not what this report measured"
+        return f"{words}: over budget, nothing may be released"
+    if verdict["state"] == "rows" and not verdict["counted"]:
+        words = _STATED
+    return f"{words}, BUT USELESS" if verdict["useless"] else words
+
+
+def sentence(document: dict[str, Any]) -> str:
+    """What the headline means, in one plain sentence; a second one where next to nothing is kept."""
+    verdict = document["verdict"]
+    words = _SENTENCES[verdict["state"]](document)
+    if not verdict["useless"]:
+        return words
+    return f"{words} Every released column keeps less than {100 * USELESS_BELOW:g} % of its information."
+
+
+def short(state: State, *, useless: bool) -> str:
+    """The headline for a repr."""
+    words = {"refused": "REFUSED", "audit": "no budget"}.get(state, WORDS[state].lower())
+    return f"{words}, but useless" if useless else words
+
+
+def with_headline(document: dict[str, Any]) -> dict[str, Any]:
+    """Document with the words that its figures call for."""
+    words = {"headline": headline(document), "sentence": sentence(document)}
+    return document | {"verdict": document["verdict"] | words}
+
+
+def colour(document: dict[str, Any]) -> str:
+    """Name of the headline's colour: ``good``, ``doubt``, ``bad`` or ``plain``."""
+    verdict = document["verdict"]
+    if verdict["useless"]:
+        return "doubt"
+    return {"source": "good", "rows": "doubt", "refused": "bad", "audit": "plain"}[verdict["state"]]
+
+
+def of_source(measure: dict[str, Any]) -> bool:
+    """Whether a measure speaks of the source, and not of the rows."""
+    return bool(measure["name"].startswith("worst_"))
+
+
+def excess_of(measure: dict[str, Any]) -> float:
+    """How far a figure is beyond what is allowed, in its unit; -inf where there is no limit or no figure."""
+    if measure["after"] is None or measure["bound"] is None:
+        return -math.inf
+    after, bound = float(measure["after"]), float(measure["bound"])
+    if math.isinf(bound):
+        return -math.inf
+    return bound - after if measure["name"].endswith("min_log_lift") else after - bound
+
+
+def _source(document: dict[str, Any]) -> str:
+    found = _worst(document)
+    words = f"The limit holds for whatever these rows were drawn from ({_level(found)} sure)"
+    most, least = (found[f"worst_{side}_log_lift"]["after"] for side in ("max", "min"))
+    if _up(most) == _down(least) == "1":
+        return f"{words}: no secret becomes more or less likely."
+    return f"{words}: a secret becomes at most {_up(most)} and at least {_down(least)} times as likely."
+
+
+def _rows(document: dict[str, Any]) -> str:
+    if not document["verdict"]["counted"]:
+        return "The limit holds if the law is as stated; how far the truth may differ from it is not known."
+    words, found = "The limit holds if these rows are everybody", _worst(document)
+    beyond = [name for name, measure in found.items() if excess_of(measure) > VERDICT_TOLERANCE]
+    if not found or not (beyond or document["verdict"]["budget"]["type"] in _JUDGED):
+        return f"{words}; if they are a sample, how far it may be off is not known."
+    sure = f"{_level(found)} sure"
+    if not beyond:
+        return f"{words} and also if they are a sample ({sure}); set a confidence to make that the claim."
+    told = [_off(found[name]) for name in beyond if name in _OFF]
+    if not told:  # the two extremes are within their limits, and their distance is not
+        ratio = found["worst_ldp_sensitive"]
+        told = [f"{_up(ratio['after'])} times more likely than another ({times(float(ratio['bound']))} allowed)"]
+    return f"{words}; if they are a sample, it may be off: a secret {' or '.join(told)}, {sure}."
+
+
+def _refused(document: dict[str, Any]) -> str:
+    verdict, columns = document["verdict"], document["columns"]
+    if set(columns["kept"]) & set(columns["sensitive"]):
+        return "A sensitive column would be released as it is."
+    if verdict["refuted"]:
+        return "An attack found another release than the one measured here: do not hand it out."
+    whom = "these rows" if verdict["confidence"] is None else "some source that these rows may come from"
+    return f"A released value tells more than is allowed for {whom}."
+
+
+def _audit(_: dict[str, Any]) -> str:
+    return "Nothing is claimed: this only measures what the columns tell."
+
+
+_SENTENCES = {"source": _source, "rows": _rows, "refused": _refused, "audit": _audit}
+# Budgets that hold for a law where the extremes and the ratio of its lifts do; of others these are implied bounds.
+_JUDGED = ("LiftBudget", "LDPBudget")
+_OFF = {"worst_max_log_lift": "up to", "worst_min_log_lift": "down to"}
+
+
+def _off(measure: dict[str, Any]) -> str:
+    """How far one side may be off, and what is allowed."""
+    far = _up if measure["name"] == "worst_max_log_lift" else _down
+    limit = times(float(measure["bound"]))
+    return f"{_OFF[measure['name']]} {far(measure['after'])} times as likely ({limit} allowed)"
+
+
+def _worst(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Worst case over the laws that the rows allow; nothing where it was not computed."""
+    return {measure["name"]: measure for measure in document["measures"] if of_source(measure)}
+
+
+def _level(found: dict[str, dict[str, Any]]) -> str:
+    return str(found["worst_max_log_lift"]["label"]).rpartition(" at ")[2]
+
+
+def _up(log_lift: float | str) -> str:
+    """E to the log-lift with two digits, rounded up."""
+    return _rounded(_safe(math.exp, float(log_lift)), math.ceil)
+
+
+def _down(log_lift: float | str) -> str:
+    """E to the log-lift with two digits, rounded down."""
+    return _rounded(_safe(math.exp, float(log_lift)), math.floor)
+
+
+def _rounded(value: float, side: Any) -> str:
+    if value == 0 or math.isinf(value):
+        return "0" if value == 0 else "infinitely many"
+    # A hair of room, so that 2.0 written as 1.9999999999999998 stays 2.
+    digit = math.floor(math.log10(value)) - 1
+    scaled = value / 10.0**digit
+    near = round(scaled)
+    return f"{(near if abs(scaled - near) < 1e-9 * near else side(scaled)) * 10.0**digit:.2g}"

@@ -1,0 +1,202 @@
+"""The headline: four states, the same words in every view, and never green above red."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sanitize as sz
+from sanitize.errors import SourceError
+from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.report import _headline as words
+from tests.support.report_cases import AUDIENCES, Page
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "report.md"
+EVEN = np.array([[30.0, 20.0], [20.0, 30.0]])
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
+
+
+def made(counts: Any = EVEN, budget: Any = BUDGET, *, merged: bool = False, **settings: Any) -> LeakageReport:
+    """Report on whole counts, of the identity or of the channel that makes all symbols one."""
+    facts, confidence = ReleaseFacts(**settings.pop("facts", {})), settings.pop("confidence", None)
+    counts = np.asarray(counts)
+    joint = sz.JointDistribution.from_matrix(counts / counts.sum())
+    joint = sz.JointDistribution(joint.pmf, joint.sensitive, joint.public, int(counts.sum()))
+    if settings.pop("stated", False):
+        joint = sz.JointDistribution(joint.pmf, joint.sensitive, joint.public)
+    n = len(joint.public)
+    channel = sz.Channel.merge([0] * n) if merged else sz.Channel.identity(n, joint.public)
+    return LeakageReport.measure(joint, channel, budget, facts=facts, confidence=confidence)
+
+
+def refuted() -> LeakageReport:
+    return made().with_findings(SimpleNamespace(ok=False, summary=("the noise is used twice",)))
+
+
+# Situations, in the order of the table in the guide.
+SITUATIONS = {
+    "many rows, `confidence=0.95`": lambda: made(1000 * EVEN, confidence=0.95),
+    "few rows, no confidence": made,
+    "many rows, no confidence": lambda: made(1000 * EVEN),
+    "a budget of another kind than lift or LDP": lambda: made(1000 * EVEN, sz.L1LiftBudget(lower=1.0, upper=0.9)),
+    "a law that was stated, without rows": lambda: made(stated=True),
+    "few rows, `confidence=0.95`, everything merged": lambda: made(merged=True, confidence=0.95),
+    "few rows, everything merged": lambda: made(merged=True),
+    "over the budget": lambda: made(budget=sz.LiftBudget(lower=0.1, upper=0.1)),
+    "a sensitive column is kept": lambda: made(facts={"kept": ("s",)}),
+    "`attack.check` found another release": refuted,
+    "no budget": lambda: made(budget=None),
+}
+
+
+def guide() -> list[tuple[str, str, str, str, str]]:
+    """Rows of the guide's table."""
+    lines = [line for line in GUIDE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+    return [row for row in rows if row[0] in SITUATIONS]  # type: ignore[misc]
+
+
+def test_the_table_of_the_guide_is_what_the_library_says() -> None:
+    rows = []
+    for situation, make in SITUATIONS.items():
+        report = make()
+        verdict, colour = report.to_dict()["verdict"], words.colour(report.to_dict())
+        hues = {"good": "green", "doubt": "amber", "bad": "red", "plain": "blue"}
+        state = f'`"{report.state}"`' + (", `useless`" if report.useless else "")
+        rows.append((situation, state, hues[colour], verdict["headline"], verdict["sentence"]))
+    assert guide() == rows, "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_view_says_the_same_headline_and_sentence(situation: str, audience: Any) -> None:
+    report = SITUATIONS[situation]()
+    verdict = report.to_dict(audience=audience)["verdict"]
+    page, text = Page(report.to_html(audience=audience)), report.to_text(audience=audience)
+    assert text.startswith(f"{verdict['headline']} | ")
+    assert verdict["sentence"] in " ".join(text.split())
+    assert verdict["headline"] in page.words
+    assert verdict["sentence"] in " ".join(" ".join(page.words).split())
+    if not report._is_void or audience == "public":  # a finding is not saved, only what it says
+        saved = LeakageReport.from_json(report.to_json(audience=audience))
+        assert (saved.state, saved.useless, saved.ok) == (report.state, report.useless, report.ok)
+        assert saved.to_dict()["verdict"] == verdict
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_nothing_red_stands_below_green_or_amber(situation: str, audience: Any) -> None:
+    report = SITUATIONS[situation]()
+    page = Page(report.to_html(audience=audience))
+    classes = [attributes.get("class") or "" for _, attributes in page.tags]
+    red = any("beyond" in name.split() for name in classes)
+    amber = any("doubtful" in name.split() for name in classes)
+    hue = next(name for tag, name in zip((tag for tag, _ in page.tags), classes, strict=True) if tag == "header")
+    assert not red or hue == "bad"
+    assert not amber or hue in ("doubt", "bad")
+    marked = [line for line in report.to_text(audience=audience).splitlines() if line.endswith("!")]
+    assert not marked or hue in ("doubt", "bad")
+
+
+@given(st.lists(st.integers(0, 40), min_size=6, max_size=6).filter(lambda n: sum(n[:3]) and sum(n[3:])),
+       st.floats(0.05, 3), st.floats(0.05, 3), st.sampled_from([None, 0.9, 0.99]))  # fmt: skip
+def test_state_is_about_the_source_only_if_its_worst_case_is_within_the_budget(
+    cells: list[int], lower: float, upper: float, confidence: float | None
+) -> None:
+    counts = np.reshape(cells, (2, 3)).astype(float)
+    report = made(counts[:, counts.sum(axis=0) > 0], sz.LiftBudget(lower, upper), confidence=confidence)
+    found = {measure.name: measure.after for measure in report.measures}
+    exact = found["max_log_lift"] <= upper + 1e-9 and found["min_log_lift"] >= -lower - 1e-9
+    worst = found["worst_max_log_lift"] <= upper + 1e-9 and found["worst_min_log_lift"] >= -lower - 1e-9
+    assert report.state == ("refused" if not (exact and (worst or confidence is None)) else
+                            "rows" if confidence is None else "source")  # fmt: skip
+    assert report.ok is (report.state != "refused")
+    says_so = "and also if they are a sample" in report.to_dict()["verdict"]["sentence"]
+    assert says_so is (report.state == "rows" and worst)
+
+
+@given(st.floats(-20, 20))
+def test_far_is_said_to_the_safe_side(log_lift: float) -> None:
+    up, down = (float(side(log_lift)) for side in (words._up, words._down))
+    assert down * (1 - 1e-8) <= np.exp(log_lift) <= up * (1 + 1e-8)
+    assert up <= 1.11 * down  # two digits
+
+
+def test_infinite_and_impossible_are_words() -> None:
+    assert (words._down(-np.inf), words._up(np.inf), words._up(0.0), words._down(np.log(2))) == (
+        "0", "infinitely many", "1", "2"
+    )  # fmt: skip
+
+
+def test_what_a_column_keeps_is_its_mutual_information_with_what_is_released() -> None:
+    """A slow twin: the law of (X_j, Y) entry by entry."""
+    df = sz.datasets.load_titanic()
+    joint = sz.JointDistribution.from_frame(df, ["survived"], ["class", "sex"])
+    channel = sz.optimal_random_response(joint, 0.3)
+    report = LeakageReport.measure(joint, channel, sz.LiftBudget.symmetric(0.3))
+    for j, kept in enumerate(report.kept):
+        law: dict[tuple[Any, int], float] = {}
+        for x, symbol in enumerate(joint.public.symbols):
+            for y in range(channel.n_outputs):
+                law[symbol[j], y] = law.get((symbol[j], y), 0.0) + joint.p_x[x] * channel.matrix[x, y]
+        a = {v: sum(p for (w, _), p in law.items() if w == v) for v, _ in law}
+        b = {y: sum(p for (_, z), p in law.items() if z == y) for _, y in law}
+        information = sum(p * np.log(p / a[v] / b[y]) for (v, y), p in law.items() if p > 0)
+        entropy = -sum(p * np.log(p) for p in a.values())
+        assert kept.column == joint.public.columns[j]
+        assert kept.share == pytest.approx(information / entropy, abs=1e-9)
+
+
+def test_useless_asks_that_every_column_keeps_little() -> None:
+    df = sz.datasets.load_titanic()
+    joint = sz.JointDistribution.from_frame(df, ["survived"], ["class", "sex"])
+    by_class = [symbol[0] for symbol in joint.public.symbols]
+    labels = [sorted(set(by_class)).index(name) for name in by_class]
+    report = LeakageReport.measure(joint, sz.Channel.merge(labels, joint.public), sz.LiftBudget(5, 5))
+    assert [column.column for column in report.kept if column.share < 0.05] == []
+    assert not report.useless
+    shares = {"class": 1.0, "sex": 0.01}
+    kept = tuple(dataclasses.replace(column, share=shares[column.column]) for column in report.kept)
+    report = dataclasses.replace(report, kept=kept)
+    assert not report.useless
+    assert any("less than 5 % is kept of sex" in line for line in report.to_dict()["warnings"])
+    assert any("less than 5 % is kept of sex" in line for line in report.to_dict(audience="public")["warnings"])
+
+
+def test_warnings_of_a_constant_secret_and_of_single_rows() -> None:
+    symbols = sz.alphabet.Alphabet(("illness",), ["b"]), sz.alphabet.Alphabet(("town",), "xyz")
+    joint = sz.JointDistribution(np.array([[0.1, 0.1, 0.8]]), *symbols, 10)
+    report = LeakageReport.measure(joint, sz.Channel.identity(3, joint.public), BUDGET)
+    internal, public = (" ".join(report.to_dict(audience=audience)["warnings"]) for audience in AUDIENCES)
+    for told in (internal, public):
+        assert "the same sensitive value in every row: illness" in told
+    assert "2 of 3 combinations of the public columns stand for one row each" in internal
+    assert "some combinations of the public columns stand for one row each" in public
+    assert not re.search(r"\d", public)
+
+
+LIES = {"state": "source", "useless": True, "headline": "HOLDS FOR THE SOURCE", "sentence": "Fine.", "counted": False}
+
+
+@pytest.mark.parametrize(("name", "value"), LIES.items())
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_a_saved_report_with_another_headline_is_refused(name: str, value: Any, audience: Any) -> None:
+    document = made().to_dict(audience=audience)
+    document["verdict"][name] = value
+    with pytest.raises(SourceError, match=r"contradicts|does not warn"):
+        LeakageReport.from_dict(document)
+
+
+def test_a_saved_claim_about_the_source_needs_its_worst_case() -> None:
+    document = made(1000 * EVEN, confidence=0.95).to_dict()
+    document["measures"] = [m for m in document["measures"] if m["name"] != "worst_min_log_lift"]
+    with pytest.raises(SourceError, match="worst case lacks"):
+        LeakageReport.from_dict(document)
