@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize._formatting import _safe, times
+from sanitize._formatting import or_infinity, times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +109,9 @@ def excess_of(measure: dict[str, Any]) -> float:
 
 def _source(document: dict[str, Any]) -> str:
     found = _worst(document)
+    if "worst_max_log_lift" not in found:  # certified symbol by symbol, without a worst case over a set of laws
+        share = 100 * float(document["verdict"]["confidence"])
+        return f"The limit holds for whatever these rows were drawn from ({share:.4g} % sure)."
     words = f"The limit holds for whatever these rows were drawn from ({_level(found)} sure)"
     most, least = (found[f"worst_{side}_log_lift"]["after"] for side in ("max", "min"))
     if _up(most) == _down(least) == "1":
@@ -171,12 +174,12 @@ def _level(found: dict[str, dict[str, Any]]) -> str:
 
 def _up(log_lift: float | str) -> str:
     """E to the log-lift with two digits, rounded up."""
-    return _rounded(_safe(math.exp, float(log_lift)), math.ceil)
+    return _rounded(or_infinity(math.exp, float(log_lift)), math.ceil)
 
 
 def _down(log_lift: float | str) -> str:
     """E to the log-lift with two digits, rounded down."""
-    return _rounded(_safe(math.exp, float(log_lift)), math.floor)
+    return _rounded(or_infinity(math.exp, float(log_lift)), math.floor)
 
 
 def _rounded(value: float, side: Any) -> str:

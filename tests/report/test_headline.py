@@ -160,7 +160,7 @@ def test_useless_asks_that_every_column_keeps_little() -> None:
     joint = sz.JointDistribution.from_frame(df, ["survived"], ["class", "sex"])
     by_class = [symbol[0] for symbol in joint.public.symbols]
     labels = [sorted(set(by_class)).index(name) for name in by_class]
-    report = LeakageReport.measure(joint, sz.Channel.merge(labels, joint.public), sz.LiftBudget(5, 5))
+    report = LeakageReport.measure(joint, sz.Channel.merge(labels, joint.public), sz.LiftBudget(lower=5, upper=5))
     assert [column.column for column in report.kept if column.share < 0.05] == []
     assert not report.useless
     shares = {"class": 1.0, "sex": 0.01}
