@@ -33,6 +33,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         **{name: document[name] for name in _COMMON},
         "audience": "public",
         "verdict": verdict | {"worst_excess": rounded(verdict["worst_excess"])},
+        "origin": None if document["origin"] is None else document["origin"] | {"table": None, "policy": None},
         "columns": document["columns"],
         "kept": [column | {"share": rounded(column["share"])} for column in document["kept"]],
         "measures": [

@@ -77,6 +77,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             # What the verdict claims: the frequencies of these rows (null), or every law they allow.
             "confidence": report.confidence,
         },
+        "origin": None if report.origin is None else dataclasses.asdict(report.origin),
         "columns": {
             "sensitive": list(report.sensitive),
             "released": [name for name in report.public if not facts.parts or name not in facts.kept],

@@ -12,6 +12,25 @@ SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a report is of, in words of whoever made it; all of it optional, and none of it taken from a clock.
+
+    Attributes
+    ----------
+    title : str or None
+        Heading of the page; of both audiences, like the date.
+    date : str or None
+    table, policy : str or None
+        Names of the source and of the policy's file; internal, because a name can tell.
+    """
+
+    title: str | None = None
+    date: str | None = None
+    table: str | None = None
+    policy: str | None = None
+
+
+@dataclass(frozen=True)
 class ReleaseFacts:
     """What a report says about a release beyond its numbers.
 

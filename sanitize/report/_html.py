@@ -59,6 +59,7 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,
         tiles=marks.tiles(document),
+        exposure=marks.exposure(document),
         **_pictures(document),
         **document,
     )
@@ -92,9 +93,9 @@ def _template() -> Template:
     )
     environment.filters["name"] = partial(clip, limit=N_CELLS)
     environment.filters["words"] = partial(clip, limit=N_CELLS_OF_A_WARNING)
-    environment.filters["number"] = number
-    environment.filters["allowed"] = allowed
-    environment.filters["interval"] = interval
+    environment.filters["number"] = _number
+    environment.filters["allowed"] = lambda measure: allowed(measure).replace("inf", "∞")
+    environment.filters["interval"] = lambda measure: interval(measure).replace("inf", "∞")
     environment.filters["cell"] = _cell
     environment.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
     environment.filters["of_source"] = of_source
@@ -102,9 +103,14 @@ def _template() -> Template:
     return environment.get_template("report.html.jinja")
 
 
+def _number(value: Number) -> str:
+    """Figure of a page, where there is a sign for infinity."""
+    return number(value).replace("inf", "∞")
+
+
 def _cell(cell: Number) -> str:
     """Name or figure of a section's table."""
-    return clip(str(cell), N_CELLS) if is_words(cell) else number(cell)
+    return clip(str(cell), N_CELLS) if is_words(cell) else _number(cell)
 
 
 def _roles(columns: dict[str, list[str]]) -> list[tuple[str, str]]:

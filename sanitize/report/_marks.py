@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _SHADES = 4
 # Rows and columns of a saved report's pictures that are drawn at most.
 _MOST_ROWS, _MOST_COLUMNS = 48, 24
+# Longest log-lift that is drawn to scale.
+_LARGEST_LOG = 700.0
 # Percent of the width that the label of a point of the curve takes.
 _LABEL_ROOM = 12
 
@@ -35,6 +37,31 @@ def tiles(document: dict[str, Any]) -> list[dict[str, str]]:
     if "mutual_information" in found:
         shown.append(tile("mutual information I(S;Y)", "mutual_information", lambda v: f"{number(v)} nats"))
     return shown
+
+
+def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
+    """The first picture: how many times as likely a value makes the most exposed secret, before and after.
+
+    How often that secret occurs is not public, so its chance is drawn in multiples of what it is for everybody.
+    """
+    found = {measure["name"]: measure for measure in document["measures"]}
+    top = found["max_log_lift"]
+    rows = [("raw table", top["before"], "raw"), ("release", top["after"], "bar")]
+    if "worst_max_log_lift" in found:
+        rows.append(("release, if the rows are a sample", found["worst_max_log_lift"]["after"], "maybe"))
+    if top["bound"] is not None and math.isfinite(float(top["bound"])):
+        rows.append(("allowed", top["bound"], "allow"))
+    logs = [float(value) for _, value, _ in rows]
+    most = max((v for v in logs if math.isfinite(v)), default=0.0)
+    end = math.exp(min(most, _LARGEST_LOG))
+
+    def width(value: float) -> str:
+        return f"{100 * min(1.0, math.exp(min(value, _LARGEST_LOG)) / end):.2f}%"
+
+    return [
+        {"label": label, "words": "∞" if math.isinf(v) else f"{times(v)} ×", "width": width(v), "kind": kind}
+        for (label, _, kind), v in zip(rows, logs, strict=True)
+    ]
 
 
 def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from sanitize.budgets import ChannelBudget
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_law
 from sanitize.lifts import lift
-from sanitize.report._facts import SEEDED_NOTE, ReleaseFacts, Section
+from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
 from sanitize.report._kept import kept_columns
 from sanitize.report._measuring import measure_all, measure_worst_case, worst_case_of
@@ -141,6 +141,29 @@ class LeakageReport(Verdict, ReportViews):
         """The report with one more section, or with the section of that name replaced."""
         others = tuple(part for part in self.sections if part.name != section.name)
         return replace(self, sections=(*others, section))
+
+    def with_origin(
+        self,
+        *,
+        title: str | None = None,
+        date: str | None = None,
+        table: str | None = None,
+        policy: str | None = None,
+    ) -> LeakageReport:
+        """The report with a heading: what it is of, when it was made, from which table and under which policy.
+
+        No clock is read, so that the same release gives the same page: pass the date that the page shall show. The
+        public page shows title and date only.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> df = sz.datasets.load_titanic()
+        >>> report = sz.last_report(sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"]))
+        >>> report.with_origin(title="Titanic", date="2026-01-31").to_dict()["origin"]["title"]
+        'Titanic'
+        """
+        return replace(self, origin=Origin(title, date, table, policy))
 
     def with_curve(self, curve: TradeoffCurve) -> LeakageReport:
         """The report with a privacy-utility curve, which the page then draws with this release on it."""

@@ -115,6 +115,7 @@ PUBLIC: dict[str, Any] = {
         "refuted": flag,
         "confidence": _or_none(share),
     },
+    "origin": _or_none(dict.fromkeys(("title", "date", "table", "policy"), _or_none(text))),
     "columns": {"sensitive": [text], "released": [text], "kept": [text], "constant": [text]},
     "kept": [{"column": text, "share": share}],
     "measures": [_MEASURE],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
     from sanitize.measures import Measure
     from sanitize.report._curve import TradeoffCurve
-    from sanitize.report._facts import Finding, ReleaseFacts, Section
+    from sanitize.report._facts import Finding, Origin, ReleaseFacts, Section
     from sanitize.report._headline import State
     from sanitize.report._kept import KeptColumn
 
@@ -45,6 +45,7 @@ class Verdict:
     confidence: float | None = None
     _worst: WorstCase | None = field(default=None, repr=False)
     kept: tuple[KeptColumn, ...] = ()
+    origin: Origin | None = None
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:

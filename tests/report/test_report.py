@@ -266,7 +266,7 @@ def test_document_has_a_versioned_schema() -> None:
         "symbols", "n_rows", "n_unseen", "n_symbols", "n_single", "n_combinations", "lift", "margins", "curve",
     }  # fmt: skip
     assert set(public) == {
-        "schema", "version", "library_version", "audience", "verdict", "columns", "kept", "measures", "warnings",
+        "schema", "version", "library_version", "audience", "verdict", "origin", "columns", "kept", "measures", "warnings",
         "sections",
     }  # fmt: skip
     assert set(public["verdict"]) == {
