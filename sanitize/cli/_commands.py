@@ -136,6 +136,9 @@ def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
     if not alone or policy.budget.notion == "capacity":
         return None
     name = policy.channels[0].mechanism
+    # Under these settings the law alone gives another design, and its curve would contradict the verdict above it.
+    if {"confidence", "min_count", "smoothing"} & set(policy.channels[0].settings):
+        return None
     if name == "randomized-response" or (name.endswith("response") and len(sanitizer.channel_.inputs) > _MOST_SYMBOLS):
         return None
 
@@ -170,7 +173,12 @@ def _taken_back(target: Path | None) -> Iterator[None]:
 
 def _give(report: ReportViews, args: argparse.Namespace, policy: Policy, stream: Any = None) -> None:
     """Print a report, and write it where that was asked for."""
+    from sanitize.report import LeakageReport
+
     audience = args.audience or policy.audience
+    if isinstance(report, LeakageReport):
+        table = None if args.input == STREAM else Path(args.input).name
+        report = report.with_origin(table=table, policy=None if args.policy is None else Path(args.policy).name)
     try:
         rendered = _rendered(report, audience, as_json=args.json)
         if args.report is not None:

@@ -173,12 +173,12 @@ def _level(found: dict[str, dict[str, Any]]) -> str:
 
 
 def _up(log_lift: float | str) -> str:
-    """E to the log-lift with two digits, rounded up."""
+    """E to the log-lift with three digits, rounded up."""
     return _rounded(or_infinity(math.exp, float(log_lift)), math.ceil)
 
 
 def _down(log_lift: float | str) -> str:
-    """E to the log-lift with two digits, rounded down."""
+    """E to the log-lift with three digits, rounded down."""
     return _rounded(or_infinity(math.exp, float(log_lift)), math.floor)
 
 
@@ -186,7 +186,7 @@ def _rounded(value: float, side: Any) -> str:
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else "infinitely many"
     # A hair of room, so that 2.0 written as 1.9999999999999998 stays 2.
-    digit = math.floor(math.log10(value)) - 1
+    digit = math.floor(math.log10(value)) - 2
     scaled = value / 10.0**digit
     near = round(scaled)
-    return f"{(near if abs(scaled - near) < 1e-9 * near else side(scaled)) * 10.0**digit:.2g}"
+    return f"{(near if abs(scaled - near) < 1e-9 * near else side(scaled)) * 10.0**digit:.3g}"

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, times
+from sanitize.report._headline import VERDICT_TOLERANCE, excess_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +49,9 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
     top = found["max_log_lift"]
     rows = [("raw table", top["before"], "raw"), ("release", top["after"], "bar")]
     if "worst_max_log_lift" in found:
-        rows.append(("release, if the rows are a sample", found["worst_max_log_lift"]["after"], "maybe"))
+        worst = found["worst_max_log_lift"]
+        kind = "maybe far" if excess_of(worst) > VERDICT_TOLERANCE else "maybe"
+        rows.append(("release, if the rows are a sample", worst["after"], kind))
     if top["bound"] is not None and math.isfinite(float(top["bound"])):
         rows.append(("allowed", top["bound"], "allow"))
     logs = [float(value) for _, value, _ in rows]
