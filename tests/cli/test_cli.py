@@ -136,7 +136,7 @@ def test_an_audit_prints_what_the_library_measures(source, run):
     assert out == audit_parquet(source, ["illness"], ["town"]).to_text() + "\n"
     code, out, err = run("audit", source, "-s", "illness", "-x", "town", "--json")
     assert (code, err) == (0, "")
-    report = audit_parquet(source, ["illness"], ["town"])
+    report = audit_parquet(source, ["illness"], ["town"]).with_origin(table="raw.parquet")
     assert json.loads(out) == json.loads(report.to_json())
     assert left_in(source.parent) == ["raw.parquet"]
 
