@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from sanitize._release.layout import Layout
 from sanitize._tables.frame import Table
-from sanitize.errors import SanitizeError
+from sanitize.errors import ReleaseWarning, SanitizeError
 from sanitize.report import LeakageReport, report_of
 from sanitize.transformers import (
     ExponentialChannel,
@@ -63,7 +64,20 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     (['class', 'sex'], True)
     """
     released: Frame = sanitizer.fit(df).transform(df)
+    _warn_of(sanitizer.report_, released)
     return released
+
+
+def _warn_of(report: LeakageReport, released: Any) -> None:
+    """Say aloud what somebody who prints no report would miss."""
+    told = []
+    if report.useless:
+        told.append("next to nothing is kept of any column; take a larger budget, or fewer or coarser public columns")
+    index = getattr(released, "index", None)
+    if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # numbers of rows tell their order at most
+        told.append("the index of the released frame is the source's and may identify; reset_index(drop=True) drops it")
+    for words in told:
+        warnings.warn(words, ReleaseWarning, stacklevel=3)
 
 
 def audit(df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:

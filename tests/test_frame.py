@@ -95,6 +95,8 @@ PANDAS = {
     "arrow bool": pd.Series(cycle([True, None, False]), dtype=pd.ArrowDtype(pa.bool_())),
     "arrow dictionary": pd.Series(pd.arrays.ArrowExtensionArray(pa.array(cycle(["b", "a", None])).dictionary_encode())),
 }
+# Budgets are tight and rows are named on purpose here.
+pytestmark = pytest.mark.filterwarnings("ignore::sanitize.errors.ReleaseWarning")
 MULTI_INDEX = pd.MultiIndex.from_arrays([np.arange(N)[::-1], ["a", "b"] * (N // 2)], names=["k", None])
 
 

@@ -159,7 +159,7 @@ class LeakageReport(Verdict, ReportViews):
         --------
         >>> import sanitize as sz
         >>> df = sz.datasets.load_titanic()
-        >>> report = sz.last_report(sz.frame.watchdog(df, 0.5, sensitive="survived", public=["class", "sex"]))
+        >>> report = sz.last_report(sz.frame.release(df, sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"])))
         >>> report.with_origin(title="Titanic", date="2026-01-31").to_dict()["origin"]["title"]
         'Titanic'
         """

@@ -139,7 +139,7 @@ def test_dates_that_python_cannot_name_leave_nothing(tmp_path, capsys):
 
 def test_no_output_replaces_the_policy_or_the_ledger(raw, tmp_path, capsys):
     policy, book = tmp_path / "policy.toml", tmp_path / "book.ledger"
-    sz.Ledger(book, sz.LiftBudget(5.0, 5.0))
+    sz.Ledger(book, sz.LiftBudget(lower=5.0, upper=5.0))
     policy.write_text(
         'version = 1\nledger = "book.ledger"\n[columns]\nsensitive = ["s"]\npublic = ["x"]\n'
         "[budget]\nupper = 1.0\nlower = 1.0\n"

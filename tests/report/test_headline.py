@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize.errors import SourceError
+from sanitize.errors import ReleaseWarning, SourceError
 from sanitize.report import LeakageReport, ReleaseFacts
 from sanitize.report import _headline as words
 from tests.support.report_cases import AUDIENCES, Page
@@ -200,3 +200,12 @@ def test_a_saved_claim_about_the_source_needs_its_worst_case() -> None:
     document["measures"] = [m for m in document["measures"] if m["name"] != "worst_min_log_lift"]
     with pytest.raises(SourceError, match="worst case lacks"):
         LeakageReport.from_dict(document)
+
+
+def test_a_frame_released_in_one_call_warns_aloud() -> None:
+    df = sz.datasets.load_titanic()
+    named = df.set_index("r" + df.index.astype(str))
+    with pytest.warns(ReleaseWarning, match="index of the released frame"):
+        sz.frame.release(named, sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"]))
+    with pytest.warns(ReleaseWarning, match="next to nothing is kept"):
+        sz.frame.release(df, sz.Watchdog(0.01, sensitive="survived", public="sex"))
