@@ -34,7 +34,7 @@ _PERIOD = 60
 _MOST_BLOCKS = 64
 _BLOCK_ROWS = 500
 # More symbols than this are put into as many classes.
-_MOST_SYMBOLS = 256
+_MOST_SYMBOLS = 64
 # A table of a row and both its neighbours is looked at for so few symbols.
 _FEW_SYMBOLS = 8
 _BITS = 16
@@ -58,6 +58,7 @@ class Scales:
     seen: int = 0
     _counts: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
     _last: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    _folded: bool = False
 
     def count(self, table: Mapping[str, ArrowColumn], n: int) -> None:
         """Add the next ``n`` rows."""
@@ -65,19 +66,41 @@ class Scales:
             return
         alphabet = Alphabet.from_table(table, self.columns)
         new = keys_of(alphabet.symbols)[alphabet.encode(table)]
+        if self._folded:
+            new %= _MOST_SYMBOLS
         keys = np.concatenate([self._last, new])
         first = self.seen - len(self._last)
         for name, features, symbols in _counted(keys, first, len(self._last), self.n_rows):
             self._add(name, *_tally(features, symbols))
         self._last = keys[-_LAGS[-1] :]
         self.seen += n
+        self._fold_if(too_many=len(self._keys()) > _MOST_SYMBOLS)
 
     def merged(self, other: Scales) -> Scales:
         """Counts of both; neither is changed."""
-        both = replace(self, _counts=dict(self._counts))
-        for name, counted in other._counts.items():
+        both, others = (replace(one, _counts=dict(one._counts)) for one in (self, other))
+        both._fold_if(too_many=other._folded)
+        others._fold_if(too_many=both._folded)
+        for name, counted in others._counts.items():
             both._add(name, *counted)
+        both._fold_if(too_many=len(both._keys()) > _MOST_SYMBOLS)
         return both
+
+    def _fold_if(self, *, too_many: bool) -> None:
+        """Put symbols into classes where there are too many, so that memory does not grow with them."""
+        if not too_many or self._folded:
+            return
+        self._folded, self._last = True, self._last % _MOST_SYMBOLS
+        counted, self._counts = self._counts, {}
+        for name, (codes, counts) in counted.items():
+            features = codes >> _BITS
+            if name.startswith("beside"):
+                features = features % _MOST_SYMBOLS
+            keys = codes % (1 << _BITS) % _MOST_SYMBOLS
+            if not name.startswith("between"):
+                folded, place = np.unique(features << _BITS | keys, return_inverse=True)
+                summed = np.bincount(place.reshape(-1), weights=counts).astype(np.int64)
+                self._counts[name] = (folded, summed)
 
     def _add(self, name: str, codes: Table, counts: Table) -> None:
         if name in self._counts:
@@ -115,9 +138,10 @@ class Scales:
         return min(0.0, best[0] + math.log(len(found))), best[1]
 
     def _keys(self) -> Table:
+        if self._folded:
+            return np.arange(_MOST_SYMBOLS)
         codes = self._counts["blocks"][0] if self._counts else np.empty(0, np.int64)
-        keys = np.unique(codes & (1 << _BITS) - 1)
-        return keys if len(keys) <= _MOST_SYMBOLS else np.arange(_MOST_SYMBOLS)
+        return np.unique(codes & (1 << _BITS) - 1)
 
 
 def keys_of(symbols: Sequence[Any]) -> Table:

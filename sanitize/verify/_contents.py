@@ -29,7 +29,14 @@ _WRITER = re.compile(rb"parquet-cpp-arrow version [\w.+-]{1,40}")
 _SUMMARY = b"sanitize"
 _SUMMARY_BYTES = 1 << 16
 _FOOTER_TEXTS = frozenset({2, 4, 5, 6})  # schema, row groups, key-value metadata, writer: each looked at by itself
-_ZEROS = (struct.pack("<d", 0.0), struct.pack("<d", -0.0), struct.pack("<f", 0.0), struct.pack("<f", -0.0))
+_ZEROS = (
+    struct.pack("<d", 0.0),
+    struct.pack("<d", -0.0),
+    struct.pack("<f", 0.0),
+    struct.pack("<f", -0.0),
+    struct.pack("<e", 0.0),
+    struct.pack("<e", -0.0),
+)
 _BOOLEANS = (b"\x00", b"\x01")
 
 

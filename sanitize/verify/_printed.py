@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from sanitize._sampling.noise import NoiseKey
 from sanitize.binning import as_numbers
@@ -27,15 +30,37 @@ def printed_types(schema: pa.Schema, release: Release) -> dict[str, pa.DataType]
     }
 
 
+def stored_type(dtype: pa.DataType) -> pa.DataType:
+    """Type that a Parquet file gives back for a printed one: it names no zone but UTC, no duration, no extension."""
+    sink = BytesIO()
+    pq.write_table(pa.schema([pa.field("column", dtype)]).empty_table(), sink, store_schema=False)
+    return pq.read_schema(sink).field(0).type
+
+
 def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
-    """A column that a text file holds, in the type that was printed."""
+    """A column of a file in the type that was printed."""
     plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if plain == dtype or not pa.types.is_string(plain):
+    if plain == dtype:
         return column
     try:
-        return column.cast(plain).cast(dtype)
+        values = column.cast(plain)
+        if pa.types.is_null(dtype):
+            return pa.nulls(len(values)) if values.null_count == len(values) else values
+        if isinstance(dtype, pa.ExtensionType):
+            return _wrapped(values, dtype)
+        if pa.types.is_duration(dtype):
+            values = values.cast(pa.int64())
+        if pa.types.is_time(dtype) and pa.types.is_string(values.type):
+            values = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp(dtype.unit))
+        return values.cast(dtype)
     except pa.ArrowException:
         raise ColumnError(f"column {name!r} of the release holds text that is no {dtype}", name) from None
+
+
+def _wrapped(values: Any, dtype: pa.ExtensionType) -> Any:
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    storage = [dtype.wrap_array(chunk.cast(dtype.storage_type)) for chunk in chunks]
+    return pa.chunked_array(storage, dtype) if isinstance(values, pa.ChunkedArray) else storage[0]
 
 
 class Printed(Mapping[str, Any]):

@@ -21,7 +21,7 @@ from sanitize.policy import Policy
 from sanitize.verify._contents import Findings, summary_fault
 from sanitize.verify._leftovers import MOST_VALUES, Scanner, Spellings, spellings
 from sanitize.verify._observed import Observed
-from sanitize.verify._printed import printed_types
+from sanitize.verify._printed import printed_types, stored_type
 from sanitize.verify._row_checks import Check, RowChecks
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def _columns(table: Source, written: Source, release: Release) -> Check:
         told = [f"{', '.join(map(repr, extra))} should not be there"] if extra else []
         told += [f"{', '.join(map(repr, absent))} should be"] if absent else []
         return Check.failed("columns", "; ".join(told))
-    other = next((name for name in wanted if found[name] != wanted[name]), None)
+    other = next((name for name in wanted if not is_csv and found[name] != stored_type(wanted[name])), None)
     if other is not None:
         return Check.failed("columns", f"{other!r} has the type {found[other]}, and {wanted[other]} was to be released")
     return Check.passed("columns", f"{', '.join(map(repr, wanted))} and no other")
