@@ -134,3 +134,21 @@ def test_the_bound_on_a_table_holds():
         np.add.at(table, (a, b), 1)
         alarms += log_chance_of_table(table) < math.log(0.05)
     assert 0 < alarms <= 260
+
+
+def test_many_symbols_are_folded_into_the_same_classes_whenever_there_are_too_many():
+    values = np.random.default_rng(8).integers(0, 300, 4000)
+    values[:1000] %= 5
+    made = []
+    for n_parts in (1, 40):
+        scales = Scales(("s",), 4000)
+        for part in np.array_split(values, n_parts):
+            scales.count({"s": pa.array(part)}, len(part))
+        made.append({name: table.tolist() for name, table, _, _ in scales.tables()})
+    assert made[0] == made[1]
+    first, second = Scales(("s",), 4000), Scales(("s",), 4000, 1000)
+    first.count({"s": pa.array(values[:1000])}, 1000)
+    second.count({"s": pa.array(values[1000:])}, 3000)
+    for both in (first.merged(second), second.merged(first)):
+        found = {name: table.tolist() for name, table, _, _ in both.tables()}
+        assert all(found[name] == made[0][name] for name in found if name.startswith("period"))
