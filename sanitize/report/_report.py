@@ -159,7 +159,8 @@ class LeakageReport(Verdict, ReportViews):
         --------
         >>> import sanitize as sz
         >>> df = sz.datasets.load_titanic()
-        >>> report = sz.last_report(sz.frame.release(df, sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"])))
+        >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"])
+        >>> report = sz.last_report(sz.frame.release(df, sanitizer))
         >>> report.with_origin(title="Titanic", date="2026-01-31").to_dict()["origin"]["title"]
         'Titanic'
         """
