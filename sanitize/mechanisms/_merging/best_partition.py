@@ -12,7 +12,7 @@ from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._merging.partition_search import best_partition
 from sanitize.mechanisms._merging.repartition import improved
 from sanitize.mechanisms._merging.risks import set_risks
-from sanitize.mechanisms._merging.subset_merging import merged_by_labels, merged_labels
+from sanitize.mechanisms._merging.subset_merging import merged_by_labels, merged_labels, tighter_risks
 from sanitize.mechanisms._random_response.effort import effort_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def best_subset_merging(
     account = effort_of(effort, _EFFORT, time_limit)
     if len(joint.p_x) <= _EXACT:
         return merged_by_labels(joint, best_partition(risks, joint.p_x))
-    labels = merged_labels(joint, risks)
+    labels = merged_labels(joint, risks, tighter=tighter_risks(joint, budget, confidence))
     with progress("subset merging") as show:
         labels = improved(labels, risks, joint.p_x, _WINDOW, account, show)
     return merged_by_labels(joint, labels)

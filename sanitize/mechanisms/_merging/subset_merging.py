@@ -85,7 +85,7 @@ def subset_merging(
     """
     budget = as_budget(budget)
     risks = set_risks(joint, budget, confidence)
-    return merged_by_labels(joint, merged_labels(joint, risks, effort, _tighter(joint, budget, confidence)))
+    return merged_by_labels(joint, merged_labels(joint, risks, effort, tighter_risks(joint, budget, confidence)))
 
 
 def merged_labels(
@@ -96,7 +96,9 @@ def merged_labels(
     return search_partition(risks, joint.p_x, effort_of(effort, max(_EFFORT, _EFFORT_PER_SYMBOL * n)), tighter)
 
 
-def _tighter(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Iterator[SetRisks]:
+def tighter_risks(
+    joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None
+) -> Iterator[SetRisks]:
     """Risks under budgets that bound what this one leaves free, where its own order sets poorly."""
     if isinstance(budget, LiftBudget):
         for nats in _BOUNDED:
