@@ -85,6 +85,23 @@ def certified_random_response(
     ------
     InvalidBudget, InvalidParameter
         If the budget is of another kind or the counts do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sanitize as sz
+    >>> from sanitize.trees import cell_counts, design_rows, grow
+    >>> rng = np.random.default_rng(0)
+    >>> secrets = rng.integers(0, 2, 4000)
+    >>> table = {"age": rng.integers(18, 90, 4000) + 3 * secrets, "town": rng.choice(["A", "B"], 4000)}
+    >>> first = design_rows(4000, 0.3)
+    >>> grown = grow(table, secrets, None, max_cells=8, rows=first)
+    >>> tree = grown.tree
+    >>> design, fresh = (cell_counts(grown.cells[r], secrets[r], tree.n_cells, 2) for r in (first, ~first))
+    >>> joint = sz.JointDistribution.from_matrix((design + fresh) / 4000)
+    >>> channel = certified_random_response(joint, design, fresh, tree.members, grown.profiles, 0.8, 0.95)
+    >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.release(channel)).max() <= 0)
+    True
     """
     lift_budget = as_lift_budget(as_budget(budget))
     k = len(joint.public)
@@ -97,7 +114,7 @@ def certified_random_response(
     def propose(expected: Bounds) -> sparse.csr_array:
         return candidates(design, members, expected, fresh_rows)
 
-    net, passed = tested(joint, design, fresh, lift_budget, confidence, propose)
+    net, passed = proven(joint, design, fresh, lift_budget, confidence, propose)
     everything = sparse.csr_array(np.ones((1, k)))
     net = sparse.csr_array(sparse.vstack([everything, net[np.flatnonzero(passed)]]))
     amount = best_mixture(net, profiles)
@@ -109,7 +126,7 @@ def certified_random_response(
     return response_channel(joint, lift_budget, posteriors, total * amount[used])
 
 
-def tested(
+def proven(
     joint: JointDistribution,
     design: NDArray[np.int64],
     fresh: NDArray[np.int64],

@@ -10,7 +10,7 @@ from scipy import sparse
 from sanitize.budgets import as_budget
 from sanitize.channel import Channel, group_alphabet
 from sanitize.mechanisms._trees.blocks import finest_blocks
-from sanitize.mechanisms._trees.certified import as_lift_budget, tested
+from sanitize.mechanisms._trees.certified import as_lift_budget, proven
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,9 +58,26 @@ def certified_tree_merging(
     ------
     InvalidBudget, InvalidParameter
         If the budget is of another kind or the counts do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sanitize as sz
+    >>> from sanitize.trees import cell_counts, design_rows, grow
+    >>> rng = np.random.default_rng(0)
+    >>> secrets = rng.integers(0, 2, 4000)
+    >>> table = {"age": rng.integers(18, 90, 4000) + 3 * secrets, "town": rng.choice(["A", "B"], 4000)}
+    >>> first = design_rows(4000, 0.3)
+    >>> grown = grow(table, secrets, None, max_cells=8, rows=first)
+    >>> tree = grown.tree
+    >>> design, fresh = (cell_counts(grown.cells[r], secrets[r], tree.n_cells, 2) for r in (first, ~first))
+    >>> joint = sz.JointDistribution.from_matrix((design + fresh) / 4000)
+    >>> channel = certified_tree_merging(joint, design, fresh, tree, 0.8, 0.95)
+    >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.release(channel)).max() <= 0)
+    True
     """
     nodes = sparse.csr_array(tree.members[1:].astype(np.float64))  # without the root
-    _, passed = tested(joint, design, fresh, as_lift_budget(as_budget(budget)), confidence, lambda _: nodes)
+    _, passed = proven(joint, design, fresh, as_lift_budget(as_budget(budget)), confidence, lambda _: nodes)
     labels = finest_blocks(tree, np.concatenate([[True], passed]), tree.column >= 0)
     n_blocks = int(labels.max()) + 1
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
