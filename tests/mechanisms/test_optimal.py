@@ -1,15 +1,17 @@
 """Optimal and subset random response against double description, tables and hostile arguments."""
 
+from __future__ import annotations
+
 import math
 import signal
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.optimize import linprog
+from optimal_cases import WITHIN, brute_force, instances, tied_instances, uniform_law, vertices_by_double_description
 from scipy.special import entr
 from strategies import matrices
 
@@ -19,28 +21,16 @@ from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._random_response import column_generation as _column_generation
 from sanitize.mechanisms._random_response import compiled as _compiled
-from sanitize.mechanisms._random_response import mixture as _primal_simplex
 from sanitize.mechanisms._random_response import response as _response
 from sanitize.mechanisms._random_response.certificate import certify
-from sanitize.mechanisms._random_response.double_description import CLEAR, ON, vertices
+from sanitize.mechanisms._random_response.double_description import vertices
 from sanitize.mechanisms._random_response.effort import Effort
-from sanitize.mechanisms._random_response.mixture import RULES, best_mixture
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
-from sanitize.mechanisms._random_response.vertices import Vertices
 from sanitize.report import LeakageReport
 
-WITHIN = 1e-12
 MECHANISMS = [optimal_random_response, subset_random_response, paper_subset_random_response]
-
-
-def uniform_law(n_x, n_s, rng, zeros=0.0):
-    cells = rng.random((n_s, n_x)) * (rng.random((n_s, n_x)) >= zeros)
-    cells[rng.integers(n_s), cells.sum(axis=0) == 0] = 0.5
-    for s in np.flatnonzero(cells.sum(axis=1) == 0):
-        cells[s, rng.integers(n_x)] = 0.5
-    return JointDistribution.from_matrix(cells / cells.sum())
 
 
 @pytest.fixture(params=["enumeration", "enumeration in NumPy", "column generation"])
@@ -52,74 +42,6 @@ def route(request, monkeypatch):
 
 
 # --- the second route: vertices of the inequalities by double description, or from all bases ------------------
-
-
-def inequalities(joint, budget):
-    """Rows (b, a) of b + a·v >= 0, without Σ v = 1."""
-    ratio = sz.lift(joint)
-    n = ratio.shape[1]
-    rows = [np.append(0, row) for row in np.eye(n)]
-    if isinstance(budget, LDPBudget):
-        rows += [
-            np.append(0, math.exp(budget.eps) * ratio[i] - ratio[j]) for i, j in product(range(len(ratio)), repeat=2)
-        ]
-    else:
-        rows += [np.append(-math.exp(-budget.lower), row) for row in ratio]
-        if math.isfinite(budget.upper):
-            rows += [np.append(math.exp(budget.upper), -row) for row in ratio]
-    return np.array(rows)
-
-
-def vertices_by_double_description(joint, budget):
-    cdd = pytest.importorskip("cdd")
-    rows = inequalities(joint, budget)
-    n = rows.shape[1] - 1
-    table = cdd.matrix_from_array(
-        np.vstack([np.append(-1.0, np.ones(n)), rows]).tolist(), lin_set={0}, rep_type=cdd.RepType.INEQUALITY
-    )
-    points = np.array(cdd.copy_generators(cdd.polyhedron_from_matrix(table)).array)
-    return np.maximum(points[:, 1:], 0)
-
-
-def brute_force(joint, budget):
-    """I(X;Y) of the optimum: all vertices, then one linear program."""
-    v = vertices_by_double_description(joint, budget)
-    v = np.vstack([v / v.sum(axis=1, keepdims=True), joint.p_x])
-    mix = linprog(
-        entr(v).sum(axis=1), A_eq=v.T / joint.p_x[:, None], b_eq=np.ones(len(joint.p_x)),
-        options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10},
-    )  # fmt: skip
-    assert mix.status == 0
-    return entr(joint.p_x).sum() - mix.fun
-
-
-def instances(n, seed):
-    rng = np.random.default_rng(seed)
-    for i in range(n):
-        n_x, n_s = int(rng.integers(2, 10)), int(rng.integers(2, 6))
-        joint = uniform_law(n_x, n_s, rng, zeros=rng.choice([0, 0, 0.2, 0.5]))
-        eps = float(rng.choice([0.1, 0.3, 0.7, 1.2, 2.5, 4.0]))
-        kind = i % 4
-        if kind == 0:
-            yield joint, LDPBudget(eps)
-        elif kind == 1:
-            yield joint, LiftBudget(lower=math.inf, upper=eps)
-        else:
-            yield joint, LiftBudget.from_ldp(eps, float(rng.choice([0.35, 0.5, 0.65])))
-
-
-def tied_instances(n, seed):
-    """Laws of small whole numbers and budgets that many lifts meet exactly: vertices on more facets than needed."""
-    rng = np.random.default_rng(seed)
-    for i in range(n):
-        n_x, n_s = int(rng.integers(3, 9)), int(rng.integers(2, 5))
-        cells = rng.integers(0, 4, (n_s, n_x)).astype(float)
-        cells[rng.integers(n_s), cells.sum(axis=0) == 0] = 1
-        cells[cells.sum(axis=1) == 0, rng.integers(n_x)] = 1
-        joint = JointDistribution.from_matrix(cells / cells.sum())
-        exact = np.unique(np.abs(sz.log_lift(joint)[sz.lift(joint) > 0]))
-        eps = float(rng.choice(exact[exact > 0.01])) if (exact > 0.01).any() else 0.5
-        yield joint, LDPBudget(eps) if i % 3 == 0 else LiftBudget(lower=eps if i % 3 == 1 else math.inf, upper=eps)
 
 
 def test_optimum_equals_brute_force_where_vertices_are_degenerate():
@@ -189,118 +111,6 @@ def test_vertices_stop_at_their_limits():
     assert n > 100
     assert vertices(cuts, n // 2, 10**9) is None
     assert vertices(cuts, 10**6, n) is None
-
-
-# --- compiled loops, and the NumPy that they are the twin of --------------------------------------------------
-
-
-@pytest.fixture
-def loops():
-    """Compiled loops for vertices and for mixtures."""
-    pytest.importorskip("numba")
-    found = [_compiled.loops(f"sanitize.mechanisms.{name}") for name in ("_vertex_loops", "_mixture_loops")]
-    if None in found:
-        pytest.skip("this numba does not take this NumPy")
-    return found
-
-
-def cuts_of(joint, budget):
-    lifts = sz.lift(joint)
-    return np.ascontiguousarray(LiftBounds.outer(lifts, budget).cuts(lifts))
-
-
-def wide_instances(n, seed):
-    """More letters, some of them tied, so that lists are longer than the loops begin with."""
-    rng = np.random.default_rng(seed)
-    for i in range(n):
-        n_x, n_s = int(rng.integers(12, 40)), int(rng.integers(3, 6))
-        joint = uniform_law(n_x, n_s, rng, zeros=rng.choice([0, 0.3]))
-        yield joint, (LDPBudget(2.5), LiftBudget(lower=math.inf, upper=0.9), LiftBudget.from_ldp(2.5))[i % 3]
-
-
-def in_order(points):
-    """Rows in the order of their rounded entries."""
-    return points[np.lexsort(points.round(7).T)]
-
-
-def test_compiled_vertices_are_those_of_numpy(loops):
-    n_none = n_longer = 0
-    for joint, budget in [*instances(200, 17), *tied_instances(200, 18), *wide_instances(30, 19)]:
-        cuts = cuts_of(joint, budget)
-        slow = vertices(cuts, 20_000, 1 << 21)
-        points, cost = loops[0].listed(cuts, 20_000, 1 << 21, ON, CLEAR)
-        assert (slow is None) == (not len(cost)), "one way gives up where the other does not"
-        n_none += slow is None
-        if slow is not None:
-            n_longer += len(cost) > 256
-            assert len(slow) == len(cost)
-            assert_allclose(in_order(points.T), in_order(slow), atol=1e-9)
-            assert_allclose(cost, entr(points).sum(axis=0), atol=1e-14)
-    assert n_none > 2
-    assert n_longer > 10
-
-
-def test_compiled_vertices_stop_where_those_of_numpy_do(loops):
-    for joint, budget in [*instances(40, 20), *tied_instances(40, 21)]:
-        cuts = cuts_of(joint, budget)
-        for most, most_pairs in ((10**6, 3), (10**6, 10), (10**6, 40), (8, 10**9), (16, 10**9), (32, 10**9)):
-            cost = loops[0].listed(cuts, most, most_pairs, ON, CLEAR)[1]
-            assert (vertices(cuts, most, most_pairs) is None) == (not len(cost))
-    for beside, listed in ((0.0, True), (1e-12, False), (1e-6, True)):
-        row = np.array([0.25, -0.125, -0.125])
-        cuts = np.vstack([row - row[1] - beside, row - row[1] + beside])
-        assert (len(loops[0].listed(cuts, 100, 100, ON, CLEAR)[1]) > 0) == listed
-
-
-def test_the_compiled_mixture_is_that_of_numpy(loops, monkeypatch):
-    n_none = 0
-    for joint, budget in [*instances(150, 22), *tied_instances(150, 23), *wide_instances(9, 24)]:
-        points, cost = loops[0].listed(cuts_of(joint, budget), 20_000, 1 << 21, ON, CLEAR)
-        if not len(cost):
-            continue
-        for change in ({}, {"pivots": 0}, {"price": 1e-3}, {"price": 1e-3, "rise": 1.5}):
-            rules = RULES._replace(**change)
-            monkeypatch.setattr(_primal_simplex, "RULES", rules)
-            slow = best_mixture(points.T, cost, joint.p_x)
-            value, mu, chosen, weights = loops[1].mixed(points, cost, joint.p_x.copy(), *rules)
-            assert (slow is None) == (not len(chosen)), "one way gives up where the other does not"
-            n_none += slow is None
-            if slow is not None:
-                assert value == pytest.approx(slow.value, abs=1e-12)
-                assert_allclose(points[:, chosen] @ weights, joint.p_x, rtol=1e-12)
-                assert cost[chosen] @ weights == pytest.approx(value, abs=1e-12)
-                assert mu @ joint.p_x == pytest.approx(value, abs=1e-12)
-                lowest = (cost - mu @ points).min()
-                assert lowest > -1e-12
-                assert loops[1].lowest(points, cost, mu) == pytest.approx(lowest, abs=1e-14)
-    assert n_none > 20
-
-
-@pytest.mark.usefixtures("loops")
-def test_with_and_without_compiled_loops_a_law_has_one_optimum():
-    for joint, budget in [*instances(150, 25), *tied_instances(100, 26), *wide_instances(6, 27)]:
-        fast = solve_optimal_random_response(joint, budget)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_compiled, "loops", lambda _: None)
-            slow = solve_optimal_random_response(joint, budget)
-        # Where both stop at a gap rather than at the optimum, each is within it.
-        within = 1e-12 if max(fast.gap, slow.gap) < 1e-12 else 1e-7
-        assert fast.utility == pytest.approx(slow.utility, abs=within)
-        assert (fast.status, fast.n_columns) == (slow.status, slow.n_columns)
-        assert budget.excess(joint.release(fast.channel)).max() <= WITHIN
-
-
-@pytest.mark.usefixtures("loops")
-def test_more_cuts_than_a_word_has_bits_are_left_to_numpy():
-    joint = uniform_law(9, 10, np.random.default_rng(28))
-    for budget, n_breaking in ((LDPBudget(2.0), range(20, 65)), (LDPBudget(0.5), range(65, 91))):
-        cuts = cuts_of(joint, budget)
-        assert len(cuts) == 90
-        assert (cuts.min(axis=1) < 0).sum() in n_breaking
-        listed = Vertices.of(cuts)
-        assert_allclose(in_order(listed.points.T), in_order(vertices(cuts, 20_000, 1 << 21)), atol=1e-9)
-        loss = entr(joint.p_x).sum() - brute_force(joint, budget)
-        assert listed.mix(joint.p_x.copy()).value == pytest.approx(loss, abs=1e-8)
 
 
 # --- what the vertices are like ------------------------------------------------------------------------------

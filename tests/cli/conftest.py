@@ -1,0 +1,29 @@
+"""Fixtures that the tests of this folder share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from cli_cases import table
+
+from sanitize.cli import main
+
+
+@pytest.fixture
+def source(tmp_path) -> Path:
+    path = tmp_path / "raw.parquet"
+    pq.write_table(table(), path)
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command in this process: (exit code, stdout, stderr)."""
+
+    def call(*argv):
+        code = main([str(arg) for arg in argv])
+        return code, *capsys.readouterr()
+
+    return call

@@ -1,0 +1,243 @@
+"""Exit codes of the command: what each is, and one line that says why."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cli_cases import USUAL, assert_one_line, left_in, table
+
+from sanitize.channel import Channel
+
+
+@pytest.fixture
+def leaky(monkeypatch):
+    monkeypatch.setattr(
+        "sanitize.transformers._merging.subset_merging",
+        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+    )
+
+
+# ------------------------------------------------------------------------------------------- exit codes
+
+
+def test_1_the_gate_failed_and_nothing_was_written(leaky, source, tmp_path, run):
+    for extra in ([], ["--dry-run"], ["--json"]):
+        code, out, err = run(
+            "release", source, "-o", tmp_path / "out.parquet", "-s", "illness", "-x", "town", "-e", "0.01", *extra
+        )
+        assert (code, out) == (1, "")
+        assert_one_line(err, "exceeds its budget", "nothing was released")
+        assert not any(symbol in err for symbol in ("Aa", "Bb", "Cc"))
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def test_1_an_order_that_tells_the_sensitive_column_is_not_kept(tmp_path, run):
+    pq.write_table(table(2000).sort_by("illness"), tmp_path / "raw.parquet")
+    code, out, err = run("release", tmp_path / "raw.parquet", "-o", tmp_path / "out.parquet", *USUAL, "--rows", "keep")
+    assert (code, out) == (1, "")
+    assert_one_line(err, "order")
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["-s", "illness", "-x", "town", "--lower", "-1", "--upper", "1"], "lower must be >= 0"),
+        (["-s", "illness", "-x", "town", "-e", "-1"], ">= 0"),
+        (["-s", "illness", "-x", "town", "-e", "nan"], ">= 0"),
+        (["-s", "town", "-x", "town", "-e", "1"], "both with -s and with -x"),
+        (["-s", "illness", "-x", "town", "-e", "1", "--min-count", "-3"], "min_count"),
+        (["-s", "illness", "-x", "town", "-e", "1", "--smoothing", "-3"], "smoothing"),
+        (["-s", "illness", "-x", "age", "-e", "1", "--bins", "age=9,3"], "ascending"),
+    ],
+)
+def test_2_a_setting_makes_no_sense(argv, words, source, tmp_path, run):
+    code, out, err = run("release", source, "-o", tmp_path / "out.parquet", *argv)
+    assert (code, out) == (2, "")
+    assert_one_line(err, words)
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["frobnicate"],
+        ["audit"],
+        ["audit", "raw.parquet", "-s", "illness"],
+        ["audit", "raw.parquet", "-s", "illness", "-x", "town", "--audience", "SECRET"[:3]],
+        ["release", "raw.parquet", "-s", "illness", "-x", "town", "-e", "1"],
+        ["release", "raw.parquet", "-o", "out", "-s", "illness", "-x", "town"],
+        ["release", "raw.parquet", "-o", "out", *USUAL, "--bins", "age"],
+        ["release", "raw.parquet", "-o", "out", *USUAL, "--bins", "age=4"],
+        ["release", "raw.parquet", "-o", "out", *USUAL, "-m", "magic"],
+        ["release", "raw.parquet", "-o", "out", *USUAL, "--min-count", "few"],
+        ["release", "raw.parquet", "-o", "out", *USUAL, "--no-such-option"],
+    ],
+    ids=lambda argv: " ".join(argv)[-40:] or "nothing",
+)
+def test_2_the_command_line_is_wrong(argv, run):
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert err.splitlines()[-1].startswith("sanitize")
+    assert ": error: " in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["audit", "release"])
+def test_3_the_input_cannot_be_read_or_does_not_fit(command, source, tmp_path, run):
+    (tmp_path / "text.parquet").write_text("SECRET,SECRET\n" * 50)
+    (tmp_path / "cut.parquet").write_bytes(source.read_bytes()[:-50])
+    (tmp_path / "empty").mkdir()
+    pq.write_table(table().slice(0, 0), tmp_path / "none.parquet")
+    extra = ["-o", tmp_path / "out.parquet", "-e", "1"] if command == "release" else []
+    for name, public, words in [
+        ("nowhere.parquet", "town", "no such file"),
+        ("text.parquet", "town", "is not a Parquet file"),
+        ("cut.parquet", "town", "cut off or damaged"),
+        ("empty", "town", "holds no *.parquet files"),
+        ("none.parquet", "town", "no rows"),
+        ("raw.parquet", "twon", "did you mean 'town'"),
+        ("raw.parquet", "name", "different value in most rows"),
+    ]:
+        code, out, err = run(command, tmp_path / name, "-s", "illness", "-x", public, *extra)
+        assert (code, out) == (3, ""), name
+        assert_one_line(err, words)
+    assert "out.parquet" not in left_in(tmp_path)
+
+
+def test_3_not_enough_memory_is_said_in_words(source, tmp_path, run, monkeypatch):
+    def hungry(*_, **__):
+        raise MemoryError("SECRET")
+
+    monkeypatch.setattr("sanitize.parquet.privatize_parquet", hungry)
+    code, _, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL)
+    assert code == 3
+    assert_one_line(err, "not enough memory")
+
+
+def test_4_the_output_exists_or_cannot_be_written(source, tmp_path, run):
+    target = tmp_path / "out.parquet"
+    target.write_text("old")
+    code, out, err = run("release", source, "-o", target, *USUAL)
+    assert (code, out) == (4, "")
+    assert_one_line(err, "exists already", "force")
+    assert target.read_text() == "old"
+    assert run("release", source, "-o", target, *USUAL, "--force")[0] == 0
+    assert pq.read_metadata(target).num_rows == 300
+    for bad, words in ((source, "is the source"), (tmp_path / "no" / "out.parquet", "make it first")):
+        code, out, err = run("release", source, "-o", bad, *USUAL, "--force")
+        assert (code, out) == (4, "")
+        assert_one_line(err, words)
+
+
+def test_4_a_full_disk_is_one_line(source, tmp_path):
+    """The writer must not complain again when it is thrown away, so this runs apart."""
+    program = (
+        "import sys\n"
+        "from sanitize.parquet._parquet_writer import ReleaseWriter\n"
+        "def full(*_):\n"
+        "    raise OSError(28, 'No space left on device')\n"
+        "ReleaseWriter.write = full\n"
+        "from sanitize.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", program, "release", "raw.parquet", "-o", "out.parquet", *USUAL]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert_one_line(done.stderr, "No space left on device", "nothing was released")
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def test_5_an_internal_error_names_its_kind_only_and_v_gives_the_traceback(source, tmp_path, run, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("row 17 holds SECRET_ill")
+
+    monkeypatch.setattr("sanitize.parquet.privatize_parquet", broken)
+    code, out, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL)
+    assert (code, out) == (5, "")
+    assert_one_line(err, "internal error (ZeroDivisionError)", "-v")
+    code, out, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL, "-v")
+    assert (code, out) == (5, "")
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("sanitize: internal error")
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def test_v_gives_the_traceback_of_an_ordinary_error_too(source, run):
+    code, _, err = run("audit", source, "-s", "illness", "-x", "twon", "-v")
+    assert code == 3
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("sanitize: no column 'twon'")
+
+
+SLOW = """
+import sys, time
+from sanitize.parquet._parquet_writer import ReleaseWriter
+if "named" in sys.argv[1]:
+    import os
+    del os.O_TMPFILE
+write = ReleaseWriter.write
+def slow(self, columns):
+    write(self, columns)
+    print("writing", flush=True)
+    time.sleep(600)
+ReleaseWriter.write = slow
+from sanitize.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("kind", ["plain", "named", "folder"])
+def test_130_an_interrupted_release_leaves_nothing(number, kind, source, tmp_path):
+    if kind == "named" and not hasattr(os, "O_TMPFILE"):
+        pytest.skip("all files are named here")
+    if kind == "folder":
+        (tmp_path / "in").mkdir()
+        source.rename(tmp_path / "in" / "a.parquet")
+    start, target = ("in", "out") if kind == "folder" else ("raw.parquet", "out.parquet")
+    before = left_in(tmp_path)
+    command = [sys.executable, "-c", SLOW, kind, "release", start, "-o", target, *USUAL]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "writing\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert_one_line(err, "interrupted; nothing was written")
+    assert left_in(tmp_path) == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are read from /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_130_a_larger_release_stopped_while_it_reads_leaves_nothing(number, tmp_path):
+    pq.write_table(pa.concat_tables([table(1000)] * 1000), tmp_path / "raw.parquet", row_group_size=1 << 16)
+    command = [sys.executable, "-m", "sanitize", "release", "raw.parquet", "-o", "out.parquet", *USUAL]
+    command += ["-x", "age", "--bins", "age=18,30,50,80"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wanted = str(tmp_path / "raw.parquet")
+        while process.poll() is None and wanted not in open_files(process.pid):
+            pass
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert_one_line(err, "interrupted; nothing was written")
+    assert left_in(tmp_path) == ["raw.parquet"]
+
+
+def open_files(pid: int) -> list[str]:
+    found = []
+    for name in os.listdir(f"/proc/{pid}/fd") if os.path.isdir(f"/proc/{pid}/fd") else []:
+        try:
+            found.append(os.readlink(f"/proc/{pid}/fd/{name}"))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,208 @@
+"""Small files that unfold to much, and hostile tables in memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hostile_cases import (
+    BUDGET,
+    CHECKSUM,
+    EXPECTED,
+    HOSTILE,
+    LIMITED,
+    NESTED,
+    NO_ROWS,
+    assert_hides,
+    check_error,
+    limited,
+    needs_data,
+    on_linux,
+    symbols,
+)
+
+import sanitize as sz
+from sanitize.errors import ColumnError, SanitizeError, SourceError
+from sanitize.parquet import privatize_parquet
+from sanitize.transformers import SubsetMerging
+
+# ---------------------------------------------------------------------------------- bombs made here
+
+BOMB = 129 << 20  # its sizes take five varint bytes, so larger lies fit in their place
+
+
+@pytest.fixture(scope="module")
+def compressible(tmp_path_factory) -> bytes:
+    """A file of a few kilobytes with one flat text column, of which one page unpacks to 129 MiB."""
+    path = tmp_path_factory.mktemp("bomb") / "honest.parquet"
+    table = pa.table({"s": ["p", "n"], "x": pa.array(["y" * BOMB, "z"], pa.string())})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    assert path.stat().st_size < 100_000
+    return path.read_bytes()
+
+
+def patched(content: bytes, honest: bytes, lie: bytes, start: int) -> bytes:
+    """Bytes with the first occurrence of one number from ``start`` on replaced by another of the same length."""
+    place = content.index(honest, start)
+    assert len(honest) == len(lie)
+    return content[:place] + lie + content[place + len(honest) :]
+
+
+def varint(value: int) -> bytes:
+    """A non-negative number as Thrift's compact protocol writes it: zigzag, seven bits a byte."""
+    made, left = bytearray(), value << 1
+    while left > 127:
+        made.append(left & 127 | 128)
+        left >>= 7
+    return bytes([*made, left])
+
+
+def release_limited(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
+    return limited(
+        LIMITED,
+        ["release", source, "-o", "out.parquet", "-s", "s", "-x", "x", "--lower", "inf", "--upper", "2"],
+        folder,
+    )
+
+
+@on_linux
+def test_a_small_text_column_that_promises_eight_gibibytes_in_the_footer_is_refused_as_a_bomb(compressible, tmp_path):
+    source = tmp_path / "bomb.parquet"
+    source.write_bytes(compressible)
+    size = pq.read_metadata(source).row_group(0).column(1).total_uncompressed_size
+    source.write_bytes(patched(compressible, varint(size), varint(8 << 30), len(compressible) - 2000))
+    done = release_limited(tmp_path, source.name)
+    assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
+    assert "decompression bomb" in done.stderr
+    assert os.listdir(tmp_path) == ["bomb.parquet"]
+
+
+@pytest.mark.parametrize("asked", ["x", "x.y"])
+def test_a_bomb_in_a_column_with_a_dot_in_its_name_is_refused(asked, tmp_path):
+    """The reader takes ``x.y`` along when ``x`` is asked for."""
+    table = pa.table({"s": ["p", "n"], "x": ["a", "b"], "x.y": pa.array(["y" * BOMB, "z"], pa.string())})
+    source = tmp_path / "bomb.parquet"
+    pq.write_table(table, source, compression="zstd", use_dictionary=False, write_statistics=False)
+    content = source.read_bytes()
+    size = pq.read_metadata(source).row_group(0).column(2).total_uncompressed_size
+    source.write_bytes(patched(content, varint(size), varint(8 << 30), len(content) - 2000))
+    with pytest.raises(SourceError, match="decompression bomb"):
+        privatize_parquet(source, tmp_path / "out.parquet", SubsetMerging(BUDGET, sensitive="s", public=asked))
+    assert os.listdir(tmp_path) == ["bomb.parquet"]
+
+
+@on_linux
+def test_a_text_page_whose_header_promises_two_gibibytes_is_refused(compressible, tmp_path):
+    source = tmp_path / "liar.parquet"
+    source.write_bytes(compressible)
+    start = pq.read_metadata(source).row_group(0).column(1).data_page_offset
+    assert compressible[start : start + 3] == b"\x15\x00\x15"  # a data page, then its unpacked size
+    honest = compressible[start + 3 : start + 8]
+    source.write_bytes(patched(compressible, honest, varint(2**31 - 1), start))
+    done = release_limited(tmp_path, source.name)
+    assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
+    assert os.listdir(tmp_path) == ["liar.parquet"]
+
+
+@on_linux
+def test_a_long_dictionary_value_used_by_every_row_does_not_multiply(tmp_path):
+    source = tmp_path / "repeated.parquet"
+    values = pa.array(["y" * (4 << 20), "z"])
+    codes = pa.array(np.arange(4000) % 2, pa.int32())
+    table = pa.table({"s": ["p", "n", "n", "p"] * 1000, "x": pa.DictionaryArray.from_arrays(codes, values)})
+    pq.write_table(table, source, compression="zstd", dictionary_pagesize_limit=16 << 20)
+    assert source.stat().st_size < 100_000  # decoded row by row it would be 8 GB
+    done = release_limited(tmp_path, source.name)
+    assert done.returncode in (0, 3), done.stderr
+    assert len(done.stderr.splitlines()) == (done.returncode == 3)
+    if done.returncode == 0:
+        assert (tmp_path / "out.parquet").stat().st_size < 1 << 20
+        assert pq.read_metadata(tmp_path / "out.parquet").num_rows == 4000
+
+
+# -------------------------------------------------------------------------------------- in memory
+
+READ_BY_PANDAS = sorted(name for name in EXPECTED if name.endswith(".parquet"))
+
+
+@needs_data
+@pytest.mark.parametrize("name", READ_BY_PANDAS)
+def test_a_hostile_frame_that_pandas_reads_is_released_or_refused_in_one_line(name):
+    if name == "apache/large_string_map.brotli.parquet":
+        pytest.skip("pandas itself needs 2 GiB for this one")
+    try:
+        df = pd.read_parquet(HOSTILE / name)
+    except Exception as error:
+        pytest.skip(f"pandas cannot read it ({type(error).__name__})")
+    for s, x, outcome in EXPECTED[name]:
+        wanted = "" if outcome == CHECKSUM else outcome[1]  # pandas does not verify checksums
+        if not {s, x} <= set(df.columns):  # pandas made an index of it
+            wanted = "no column"
+        if wanted:
+            with pytest.raises(ColumnError if wanted != NO_ROWS[1] else SanitizeError) as caught:
+                sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x]))
+            if outcome == NESTED and "holds objects" in str(caught.value):
+                wanted = "holds objects"
+            check_error(str(caught.value), wanted, HOSTILE / name)
+            continue
+        released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x]))
+        assert list(released.columns) == [x]
+        assert released.index.equals(df.index)
+        assert symbols(released[x].tolist()) <= symbols(df[x].tolist())
+        assert type(released[x].dtype) is type(df[x].dtype)
+        shown = repr((released.dtypes.tolist(), released.attrs)) + released.to_csv(index=False)
+        assert_hides(shown.encode(), [b"SECRET"], "the frame")
+
+
+CSV_OUTCOMES = {
+    "adult_raw_no_header_2000": None,
+    "big_ints_floats": ("s", "x"),
+    "bom": ("s", "x"),
+    "duplicate_headers": ("s", "x"),
+    "formula_injection": ("s", "x"),
+    "leading_zero_codes": ("s", "zip"),
+    "long_line": ("s", "x"),
+    "na_is_a_value": ("s", "country"),
+    "nul_bytes": ("s", "x"),
+    "semicolon_decimal_comma": None,
+}
+
+
+@needs_data
+@pytest.mark.parametrize("name", CSV_OUTCOMES)
+def test_a_hostile_table_that_pandas_reads_from_text_keeps_its_values(name):
+    df = pd.read_csv(HOSTILE / "csv" / f"{name}.csv")
+    if CSV_OUTCOMES[name] is None:
+        with pytest.raises(ColumnError, match="no column 's' in the table"):
+            sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x"))
+        return
+    s, x = CSV_OUTCOMES[name]
+    released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=s, public=x))
+    assert len(released) == len(df)
+    assert released[x].dtype == df[x].dtype
+    assert symbols(released[x].tolist()) <= symbols(df[x].tolist())
+
+
+@needs_data
+def test_a_table_with_a_header_and_no_rows_is_refused():
+    df = pd.read_csv(HOSTILE / "csv" / "header_only.csv")
+    with pytest.raises(ColumnError, match="no rows"):
+        sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x"))
+
+
+@needs_data
+def test_a_dictionary_with_a_null_among_its_values_is_released_from_memory():
+    with pa.ipc.open_file(HOSTILE / "dictionary_with_null_value.arrow") as reader:
+        table = reader.read_all()
+    x = table.column_names[0]
+    with_s = table.append_column("s", pa.array(["p", "n"] * (table.num_rows // 2)))
+    released = sz.frame.release(with_s, sz.SubsetMerging(BUDGET, sensitive="s", public=x))
+    assert released.num_rows == table.num_rows
+    assert symbols(released.column(x).to_pylist()) <= symbols(table.column(x).to_pylist())
+    assert released.schema.field(x).type == table.schema.field(x).type

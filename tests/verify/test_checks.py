@@ -1,0 +1,377 @@
+"""Verification: an honest release passes, and every fault of sampler, noise and order is caught."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from verify_cases import BUDGET, ROLES, assert_caught, failed, merging, release, rewrite, table
+
+import sanitize as sz
+from sanitize.channel import Channel
+from sanitize.errors import ColumnError
+from sanitize.transformers import (
+    ExponentialChannel,
+    GaussianChannel,
+    JointRelease,
+    OptimalRandomResponse,
+    RandomizedResponse,
+    SubsetMerging,
+    Watchdog,
+)
+from sanitize.verify import _chance as law
+from sanitize.verify import verify_parquet
+
+
+def response() -> RandomizedResponse:
+    return RandomizedResponse(1.5, **ROLES)
+
+
+@contextlib.contextmanager
+def sampler(monkeypatch, faulty):
+    """A channel that draws otherwise while a file is written: ``faulty(channel, codes, draw)``."""
+    honest = Channel.sample
+
+    def sample(self, codes, rng=None, *, start=0):
+        return faulty(self, np.asarray(codes), lambda at=start: honest(self, codes, rng, start=at)).astype(np.int32)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Channel, "sample", sample)
+        yield
+
+
+# --------------------------------------------------------------------------------------- honest releases
+
+HONEST = [
+    merging(),
+    merging(release="label"),
+    response(),
+    Watchdog(
+        0.7, sensitive="illness", public=["town", "age", "wage"], bins={"age": [18, 40, 79], "wage": [0, 20, 100]}
+    ),
+    OptimalRandomResponse(0.5, **ROLES),
+    GaussianChannel(0.5, bounds={"age": (18, 80)}, step=5, sensitive="illness", public=["age"]),
+    ExponentialChannel(0.5, sensitive="illness", public=["town"]),
+    merging(min_count=300),
+    RandomizedResponse(3.0, sensitive="illness", public=["age"]),
+    SubsetMerging(
+        sz.LiftBudget(lower=math.inf, upper=0.5), sensitive=["illness", "floor"], public=["town", "age"], min_count=40
+    ),
+]
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+@pytest.mark.parametrize("sanitizer", HONEST, ids=lambda s: type(s).__name__)
+def test_twenty_honest_releases_pass(sanitizer, rows, folder):
+    target = release(folder, sanitizer, rows=rows, number=5)
+    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows=rows)
+    assert found.ok, str(found)
+    assert found.require() is found
+
+
+def test_two_releases_with_noise_of_their_own_pass(folder):
+    for rows in ("shuffle", "keep"):
+        one = release(folder, response(), rows=rows, number=1)
+        two = release(folder, response(), rows=rows, number=2, target="two.parquet")
+        far = release(folder, response(), rows=rows, number=3, target="far.parquet", source="other.parquet")
+        others = [(two, folder / "raw.parquet"), (far, folder / "other.parquet")]
+        found = verify_parquet(one, folder / "raw.parquet", response(), rows=rows, against=others)
+        assert found.ok, str(found)
+
+
+def test_a_folder_of_parts_passes(folder):
+    (folder / "in").mkdir()
+    for i in range(3):
+        pq.write_table(table(1500, seed=i), folder / "in" / f"{i}.parquet")
+    for rows in ("shuffle", "keep"):
+        target = release(folder, response(), source="in", target="parts", rows=rows)
+        found = verify_parquet(target, folder / "in", response(), rows=rows)
+        assert found.ok, str(found)
+
+
+def test_a_joint_release_passes_and_parts_that_share_their_noise_do_not(folder, monkeypatch):
+    def joint():
+        parts = [(name, RandomizedResponse(0.5, public=name)) for name in ("town", "floor")]
+        return JointRelease(parts, 2.0, sensitive="illness")
+
+    for rows in ("shuffle", "keep"):
+        found = verify_parquet(release(folder, joint(), rows=rows), folder / "raw.parquet", joint(), rows=rows)
+        assert found.ok, str(found)
+    with sampler(monkeypatch, lambda channel, codes, draw: tied(channel, codes)):
+        target = release(folder, joint(), rows="keep")
+    found = verify_parquet(target, folder / "raw.parquet", joint(), rows="keep")
+    assert_caught(found, "noise", "parts share their noise")
+
+
+def tied(channel, codes):
+    """Two parts, each drawn by the inverse of its law from the same random word."""
+    word = np.random.default_rng(11).random(len(codes))
+    columns = []
+    for own in channel.inputs.codes[codes].T:
+        k = int(own.max()) + 1
+        law_of_row = np.where(np.arange(k)[None, :] == own[:, None], math.exp(0.5), 1) / (math.exp(0.5) + k - 1)
+        columns.append((word[:, None] > np.cumsum(law_of_row, axis=1)[:, :-1]).sum(axis=1).tolist())
+    place = {tuple(pair): i for i, pair in enumerate(channel.outputs.codes.tolist())}
+    return np.array([place[pair] for pair in zip(*columns, strict=True)])
+
+
+def test_kept_columns_are_compared_too(folder):
+    def joint():
+        return JointRelease([("town", Watchdog(public="town"))], 2.0, sensitive="illness", keep="floor")
+
+    for rows in ("shuffle", "keep"):
+        target = release(folder, joint(), rows=rows)
+        found = verify_parquet(target, folder / "raw.parquet", joint(), rows=rows)
+        assert found.ok, str(found)
+        content = pq.read_table(target)
+        other = pa.array((np.asarray(content["floor"]) + 1) % 3)
+        rewrite(target, content.set_column(1, "floor", other))
+        assert_caught(verify_parquet(target, folder / "raw.parquet", joint(), rows=rows), "possible", "lost rows")
+
+
+def test_a_release_as_text_passes_and_its_faults_are_caught(folder):
+    sanitizer = SubsetMerging(
+        BUDGET, sensitive="illness", public=["town", "floor", "wage"], bins={"wage": [0, 20, 100]}
+    )
+    target = release(folder, sanitizer, target="out.csv", rows="keep")
+    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+    assert found.ok, str(found)
+    lines = target.read_text().splitlines()
+    told = (lines[0] + ",illness", *(line + ",SECRET influenza" for line in lines[1:]))
+    target.write_text("\n".join(told) + "\n")
+    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+    assert_caught(found, "columns", "'illness' should not be there")
+    assert_caught(found, "leftovers", "1 values of column 'illness'")
+    target.write_text("\n".join([lines[0], "Aa,no number,3", *lines[2:]]) + "\n")
+    with pytest.raises(ColumnError, match="'floor' of the release holds text that is no int64"):
+        verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+
+
+def test_a_release_of_text_from_text_passes(folder):
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table().select(["illness", "town", "age"]), folder / "raw.csv")
+    sanitizer = SubsetMerging(BUDGET, sensitive="illness", public=["town", "age"], bins={"age": [18, 40, 79]})
+    for name in ("text.csv", "text.parquet"):
+        target = release(folder, sanitizer, source="raw.csv", target=name)
+        found = verify_parquet(target, folder / "raw.csv", sanitizer)
+        assert found.ok, str(found)
+
+
+def test_missing_values_booleans_dates_and_decimals_pass(tmp_path):
+    rng = np.random.default_rng(3)
+    n = 600
+    raw = pa.table(
+        {
+            "s": pa.array(rng.choice(["p", "q", None], n)),
+            "b": pa.array(rng.choice([True, False, None], n)),
+            "d": pa.array(rng.choice(np.array(["2020-01-01", "2021-02-03"], "M8[D]"), n)),
+            "t": pa.array(rng.choice(np.array(["2020-01-01T10:11", "2021-02-03"], "M8[us]"), n)),
+            "m": pa.array(rng.integers(0, 3, n)).cast(pa.decimal128(21, 2)),
+            "f": pa.array(rng.choice([0.0, -0.0, 1.5, np.nan], n)),
+            "w": pa.array(rng.choice(["", "x", "y" * 5000], n)),
+        }
+    )
+    pq.write_table(raw, tmp_path / "raw.parquet")
+    for columns in (["b", "d"], ["t", "m"], ["f", "w"]):
+        sanitizer = RandomizedResponse(1.0, sensitive="s", public=columns)
+        target = release(tmp_path, sanitizer, rows="keep")
+        found = verify_parquet(target, tmp_path / "raw.parquet", sanitizer, rows="keep")
+        assert found.ok, str(found)
+
+
+def test_numbers_printed_from_bins_of_a_narrow_type_pass(tmp_path):
+    """Floats of 32 bits round up to the next edge; a bin without a whole number prints one of its neighbour's."""
+    rng = np.random.default_rng(4)
+    n = 200_000
+    raw = {"s": rng.choice(["p", "q"], n), "x": (1e6 + rng.random(n) * 4).astype("f4"), "i": rng.integers(0, 4, n)}
+    pq.write_table(pa.table(raw), tmp_path / "raw.parquet")
+    for column, edges in (("x", [1e6, 1e6 + 1, 1e6 + 2, 1e6 + 4]), ("i", [0.2, 0.5, 1.5, 3])):
+        sanitizer = SubsetMerging(0.5, sensitive="s", public=[column], bins={column: edges})
+        target = release(tmp_path, sanitizer, rows="keep")
+        found = verify_parquet(target, tmp_path / "raw.parquet", sanitizer, rows="keep")
+        assert found.ok, str(found)
+
+
+# ---------------------------------------------------------------------------------- faults of the sampler
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+@pytest.mark.parametrize("sanitizer", [merging(), response()], ids=["merging", "response"])
+def test_a_sampler_that_is_off_by_one_is_caught(sanitizer, rows, folder, monkeypatch):
+    with sampler(monkeypatch, lambda channel, codes, draw: (draw() + 1) % channel.n_outputs):
+        target = release(folder, sanitizer, rows=rows)
+    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows=rows)
+    assert_caught(found, "frequencies", "do not follow the channel")
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+@pytest.mark.parametrize("wrong", [-1, -3])
+def test_a_sampler_with_the_wrong_alphabet_size_is_caught(rows, wrong, folder, monkeypatch):
+    def respond(channel, codes, draw):
+        n = channel.n_outputs + wrong
+        rng = np.random.default_rng(0)
+        kept = rng.random(len(codes)) < math.expm1(1.5) / (math.exp(1.5) + n - 1)
+        return np.where(kept, codes, rng.integers(0, n, len(codes)))
+
+    with sampler(monkeypatch, respond):
+        target = release(folder, response(), rows=rows)
+    assert_caught(verify_parquet(target, folder / "raw.parquet", response(), rows=rows), "frequencies")
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+@pytest.mark.parametrize("mechanism", [RandomizedResponse, ExponentialChannel])
+def test_an_unprotected_last_category_is_caught(mechanism, rows, folder, monkeypatch):
+    sanitizer = mechanism(0.5, sensitive="illness", public="town")
+    last = lambda channel, codes, draw: np.where(codes == channel.n_inputs - 1, channel.n_outputs - 1, draw())  # noqa: E731
+    with sampler(monkeypatch, last):
+        target = release(folder, sanitizer, rows=rows)
+    assert_caught(verify_parquet(target, folder / "raw.parquet", sanitizer, rows=rows), "frequencies")
+
+
+def test_an_unprotected_last_category_of_a_hundred_rows_is_caught_where_rows_are_kept(folder, monkeypatch):
+    last = lambda channel, codes, draw: np.where(codes == channel.n_inputs - 1, channel.n_outputs - 1, draw())  # noqa: E731
+    with sampler(monkeypatch, last):
+        target = release(folder, response(), rows="keep")
+    assert_caught(verify_parquet(target, folder / "raw.parquet", response(), rows="keep"), "frequencies")
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_a_channel_that_does_nothing_is_caught(rows, folder, monkeypatch):
+    with sampler(monkeypatch, lambda channel, codes, draw: codes):
+        target = release(folder, response(), rows=rows)
+    found = verify_parquet(target, folder / "raw.parquet", response(), rows=rows)
+    assert_caught(found, "frequencies")
+
+
+def test_a_merged_symbol_that_moves_to_another_group_is_caught(folder):
+    target = release(folder, merging(), rows="keep")
+    channel = merging().fit(pq.read_table(folder / "raw.parquet")).channel_
+    inputs, outputs = law.closed_groups(channel, np.ones(channel.n_inputs, bool))
+    assert len(np.unique(inputs)) > 1
+    written = pq.read_table(target)
+    codes = channel.outputs.encode({name: written[name] for name in written.column_names})
+    at = int(np.flatnonzero(outputs[codes] != outputs[codes[0]])[0])
+    codes[at] = codes[0]
+    moved = release(folder, merging(), rows="keep", target="moved.parquet")
+    rewrite(moved, pa.table(channel.outputs.decode(codes)))
+    found = verify_parquet(moved, folder / "raw.parquet", merging(), rows="keep")
+    assert_caught(found, "possible", "1 rows hold a symbol that their own row of the source cannot lead to")
+    assert_caught(found, "possible", "groups of symbols that no row leaves gained or lost rows")
+
+
+def test_a_sampler_that_looks_at_the_sensitive_column_is_caught(folder, monkeypatch):
+    ill = np.asarray(table()["illness"].to_pylist()) == "SECRET influenza"
+    with sampler(monkeypatch, lambda channel, codes, draw: np.where(ill & (codes == 1), 1, draw())):
+        target = release(folder, response(), rows="keep")
+    found = verify_parquet(target, folder / "raw.parquet", response(), rows="keep")
+    assert_caught(found, "leakage", "more than the channel lets through")
+
+
+# ------------------------------------------------------------------------------------------ reused noise
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+@pytest.mark.parametrize("source", ["raw.parquet", "other.parquet"])
+@pytest.mark.parametrize("sanitizer", [SubsetMerging(0.1, **ROLES), response()], ids=["merging", "response"])
+def test_a_key_used_twice_is_caught(sanitizer, source, rows, folder):
+    one = release(folder, sanitizer, rows=rows, number=7)
+    two = release(folder, sanitizer, rows=rows, number=7, target="two.parquet", source=source)
+    against = [(two, folder / source)]
+    found = verify_parquet(one, folder / "raw.parquet", sanitizer, rows=rows, against=against)
+    assert_caught(found, "reuse", "other release number 1: a key was used twice")
+    assert failed(found) == ["reuse"]
+
+
+def test_words_that_start_again_with_every_batch_are_caught(folder, monkeypatch):
+    with sampler(monkeypatch, lambda channel, codes, draw: draw(0)):
+        target = release(folder, response(), rows="keep", batch_rows=500)
+    found = verify_parquet(target, folder / "raw.parquet", response(), rows="keep")
+    assert_caught(found, "noise", "noise repeats itself")
+
+
+def test_parts_of_a_folder_with_the_same_noise_are_caught(folder, monkeypatch):
+    (folder / "same").mkdir()
+    for i in range(2):
+        pq.write_table(table(2500, seed=i), folder / "same" / f"{i}.parquet")
+    with monkeypatch.context() as patched:
+        patched.setattr("sanitize._sampling.noise.NoiseKey.derive", lambda self, label: self)
+        target = release(folder, response(), source="same", target="same_out", rows="keep")
+    found = verify_parquet(target, folder / "same", response(), rows="keep")
+    assert_caught(found, "noise", "noise repeats itself 2500 rows later")
+
+
+# -------------------------------------------------------------------------------------------- row order
+
+
+def test_a_shuffle_that_does_not_shuffle_is_caught(folder):
+    target = release(folder, response(), rows="keep")
+    found = verify_parquet(target, folder / "raw.parquet", response(), rows="shuffle")
+    assert_caught(found, "order", "rows stand where their rows in the source stand")
+
+
+def test_a_merged_group_that_stands_together_is_caught(folder):
+    """Rows of a group side by side, in the order of the source: the group is hidden, the row is not."""
+    target = release(folder, merging())
+    rewrite(target, pq.read_table(target).sort_by([("town", "ascending"), ("floor", "ascending")]))
+    assert_caught(verify_parquet(target, folder / "raw.parquet", merging()), "order", "not shuffled")
+
+
+def test_a_merged_group_printed_in_turn_is_caught(folder, monkeypatch):
+    """Each group prints its symbols one after another instead of at random: row order tells which was drawn."""
+    with sampler(monkeypatch, in_turn):
+        target = release(folder, merging(), rows="keep")
+    found = verify_parquet(target, folder / "raw.parquet", merging(), rows="keep")
+    assert_caught(found, "noise", "noise repeats itself")
+
+
+def test_a_shuffled_copy_of_the_source_is_caught(folder):
+    """Merging and resampling keep P_X, so a copy is as frequent as a release should be, only too exactly."""
+    sanitizer = SubsetMerging(0.05, **ROLES)
+    target = release(folder, sanitizer, target="copy.parquet")
+    raw = pq.read_table(folder / "raw.parquet").select(pq.read_schema(target).names)
+    types = pq.read_schema(target).remove_metadata()
+    rewrite(target, raw.take(np.random.default_rng(0).permutation(len(raw))).cast(types))
+    found = verify_parquet(target, folder / "raw.parquet", sanitizer)
+    assert failed(found) == ["frequencies"], str(found)
+    assert_caught(found, "frequencies", "exactly as frequent as in the source")
+
+
+def test_the_chance_of_a_copy_is_that_of_every_way_to_draw_it():
+    """Enumerated: two groups of rows with one law each, and one symbol that is kept."""
+    merged = np.array([[0.25, 0.75, 0, 0, 0], [0.25, 0.75, 0, 0, 0], [0, 0, 0.5, 0.5, 0], [0, 0, 0.5, 0.5, 0]])
+    matrix = np.vstack([merged, [0, 0, 0, 0, 1]])
+    names = sz.alphabet.Alphabet(("x",), list("abcde"))
+    channel = sz.Channel.from_matrix(matrix, names, names)
+    counts = np.array([2, 1, 1, 1, 3])
+    ways = 3 * 0.25**2 * 0.75 * 2 * 0.5**2
+    assert law.log_chance_of_copy(channel, counts, counts, channel.matrix) == pytest.approx(math.log(ways))
+    assert law.log_chance_of_copy(channel, counts, counts[[1, 0, 2, 3, 4]], channel.matrix) == 0.0
+
+
+def in_turn(channel, codes, draw):
+    released = draw()
+    inputs, _ = law.closed_groups(channel, np.ones(channel.n_inputs, bool))
+    for group in np.unique(inputs[codes]):
+        rows = np.flatnonzero(inputs[codes] == group)
+        released[rows] = np.sort(released[rows])
+    return released
+
+
+def test_a_merged_group_that_tells_by_its_order_is_caught(tmp_path):
+    """A file sorted by S, whose groups are written one by one in its order, with rows declared shuffled."""
+    pq.write_table(table().sort_by("illness"), tmp_path / "raw.parquet")
+    target = release(tmp_path, merging())
+    honest = verify_parquet(target, tmp_path / "raw.parquet", merging())
+    assert honest.ok, str(honest)
+    written = release(tmp_path, SubsetMerging(BUDGET, **ROLES), target="sorted.parquet")
+    channel = merging().fit(pq.read_table(tmp_path / "raw.parquet")).channel_
+    raw = pq.read_table(tmp_path / "raw.parquet")
+    codes = channel.sample(channel.inputs.encode({name: raw[name] for name in ROLES["public"]}), 3)
+    rewrite(written, pa.table(channel.outputs.decode(codes)))
+    found = verify_parquet(written, tmp_path / "raw.parquet", merging())
+    assert_caught(found, "order")

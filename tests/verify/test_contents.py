@@ -1,0 +1,232 @@
+"""What a released file holds beyond its rows is found, and what a verification is."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from verify_cases import ROLES, assert_caught, merging, release, rewrite, table
+
+import sanitize as sz
+from sanitize.channel import Channel
+from sanitize.errors import ColumnError, InvalidParameter, SourceError, VerificationFailed
+from sanitize.transformers import (
+    SubsetMerging,
+)
+from sanitize.verify import verify_parquet
+
+# ----------------------------------------------------------------------------------- what was left behind
+
+
+@pytest.fixture
+def written(folder) -> tuple[Path, pa.Table]:
+    target = release(folder, merging(), target="left.parquet")
+    return target, pq.read_table(target)
+
+
+def verified(target: Path):
+    return verify_parquet(target, target.parent / "raw.parquet", merging())
+
+
+def test_a_file_written_again_without_a_fault_passes(written):
+    target, content = written
+    rewrite(target, content)
+    assert verified(target).ok, str(verified(target))
+
+
+def test_a_sensitive_column_in_the_output_is_caught(written):
+    target, content = written
+    rewrite(target, content.append_column("illness", table()["illness"]))
+    found = verified(target)
+    assert_caught(found, "columns", "'illness' should not be there")
+    assert_caught(found, "leftovers", "2 values of column 'illness' turn up in its bytes")
+
+
+def test_a_missing_column_and_another_type_are_caught(written):
+    target, content = written
+    rewrite(target, content.drop(["floor"]))
+    assert_caught(verified(target), "columns", "'floor' should be")
+    rewrite(target, content.set_column(1, "floor", content["floor"].cast(pa.int32())))
+    assert_caught(verified(target), "columns", "'floor' has the type int32, and int64 was to be released")
+
+
+def test_rows_too_many_or_too_few_are_caught(written):
+    target, content = written
+    rewrite(target, content.slice(1))
+    assert_caught(verified(target), "rows", "3999 released, 4000 in the source")
+
+
+SECRET = b"SECRET influenza"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{b"note": SECRET}, {b"pandas": b'{"index": "SECRET influenza"}'}, {b"x": base64.b64encode(b"1" + SECRET + b"2")}],
+    ids=["plain", "json", "base64"],
+)
+def test_sensitive_values_in_metadata_are_caught(metadata, written):
+    target, content = written
+    rewrite(target, content, metadata)
+    found = verified(target)
+    assert_caught(found, "metadata", "key-value metadata")
+    assert_caught(found, "leftovers", "1 values of column 'illness'")
+
+
+@pytest.mark.parametrize("place", ["schema", "field"])
+def test_an_arrow_schema_that_was_inherited_is_caught(place, written):
+    target, content = written
+    if place == "schema":
+        content = content.replace_schema_metadata({b"origin": SECRET})
+    else:
+        content = content.cast(
+            pa.schema([content.schema.field(0).with_metadata({b"origin": SECRET}), content.schema[1]])
+        )
+    rewrite(target, content, store_schema=True)
+    assert_caught(verified(target), "metadata", "the Arrow schema with metadata of its own")
+
+
+def test_a_field_identifier_is_caught(written):
+    target, content = written
+    field = content.schema.field(0).with_metadata({b"PARQUET:field_id": b"17"})
+    rewrite(target, content.cast(pa.schema([field, content.schema[1]])))
+    assert_caught(verified(target), "metadata", "identifier")
+
+
+def test_a_summary_that_lies_or_says_more_is_caught(written):
+    target, content = written
+    honest = json.loads(pq.read_metadata(target).metadata[b"sanitize"])
+    for lie, words in [
+        ({"max_log_lift": 0.01}, "says something else about max_log_lift"),
+        ({"within_budget": 1}, "says something else about within_budget"),
+        ({"note": "hello"}, "1 entries that no release has"),
+        ({"budget": "SECRET influenza"}, "says something else about budget"),
+    ]:
+        rewrite(target, content, {b"sanitize": json.dumps({**honest, **lie}).encode()})
+        assert_caught(verified(target), "metadata", words)
+    rewrite(target, content, {b"sanitize": b"{"})
+    assert_caught(verified(target), "metadata", "not JSON")
+
+
+def test_unused_dictionary_values_are_caught(written):
+    target, content = written
+    town = content["town"].combine_chunks()
+    values = pa.concat_arrays([pc_values(town), pa.array(["SECRET influenza"])])
+    index = pa.array(np.array([values.to_pylist().index(v) for v in town.to_pylist()], np.int32))
+    rewrite(target, content.set_column(0, "town", pa.DictionaryArray.from_arrays(index, values)))
+    found = verified(target)
+    assert_caught(found, "dictionaries", "column 'town' has 1 dictionary values that no row has")
+    assert_caught(found, "leftovers", "1 values of column 'illness'")
+
+
+def pc_values(column: pa.Array) -> pa.Array:
+    return column.dictionary_encode().dictionary.cast(pa.string())
+
+
+def test_statistics_of_raw_values_are_caught(written):
+    """Bytes of a statistic changed in place: no reader would notice."""
+    target, _ = written
+    data = bytearray(target.read_bytes())
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    at = data.index(b"Dd", footer)
+    data[at : at + 2] = b"Zz"
+    target.write_bytes(data)
+    assert_caught(verified(target), "statistics", "column 'town' has a minimum or maximum that no row has")
+
+
+def test_statistics_of_a_page_are_looked_at(written):
+    target, _ = written
+    data = bytearray(target.read_bytes())
+    start = pq.read_metadata(target).row_group(0).column(0).data_page_offset
+    at = data.index(b"Dd", start)
+    data[at : at + 2] = b"Zz"
+    target.write_bytes(data)
+    assert_caught(verified(target), "statistics")
+
+
+def test_bytes_that_no_page_owns_are_caught(written):
+    target, content = written
+    data = target.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    target.write_bytes(data[:footer] + b"SECRET influenza" + data[footer:])
+    found = verified(target)
+    assert_caught(found, "structure", "16 bytes belong to no page")
+    assert_caught(found, "leftovers")
+    rewrite(target, content, write_page_index=True)
+    assert_caught(verified(target), "structure", "bytes belong to no page (indexes, bloom filters or remains)")
+
+
+def test_another_writer_is_noticed(written):
+    target, _ = written
+    data = target.read_bytes()
+    target.write_bytes(data.replace(b"parquet-cpp-arrow version", b"SECRET-cpp-arrow versions"))
+    assert_caught(verified(target), "metadata", "name of the writer")
+
+
+# --------------------------------------------------------------------------------- what it is and refuses
+
+
+def test_a_release_is_verified_with_its_policy(folder):
+    text = """
+    version = 1
+    [columns]
+    sensitive = ["illness"]
+    public = ["town", "floor"]
+    drop = ["age", "wage", "name"]
+    [budget]
+    upper = 0.7
+    lower = 1.0
+    """
+    policy = sz.Policy.from_toml(text)
+    target = release(folder, policy.sanitizer())
+    assert verify_parquet(target, folder / "raw.parquet", policy).ok
+    with pytest.raises(ColumnError, match="does not list the column 'name'"):
+        verify_parquet(target, folder / "raw.parquet", sz.Policy.from_toml(text.replace(', "name"', "")))
+    assert not verify_parquet(target, folder / "raw.parquet", sz.Policy.from_toml(text.replace("0.7", "0.1"))).ok
+
+
+def test_a_design_that_fails_is_a_failed_check(folder, monkeypatch):
+    target = release(folder, merging())
+    monkeypatch.setattr(
+        "sanitize.transformers._merging.subset_merging",
+        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+    )
+    found = verify_parquet(target, folder / "raw.parquet", SubsetMerging(0.01, **ROLES))
+    assert [(check.name, check.ok) for check in found.checks] == [("design", False)]
+    with pytest.raises(VerificationFailed, match="fails its verification \\(design\\)") as caught:
+        found.require()
+    assert caught.value.verification is found
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_the_sanitizer_is_not_touched(folder):
+    sanitizer = merging()
+    target = release(folder, merging())
+    verify_parquet(target, folder / "raw.parquet", sanitizer)
+    assert not hasattr(sanitizer, "channel_")
+
+
+def test_views_of_a_verification(folder):
+    found = verify_parquet(release(folder, merging()), folder / "raw.parquet", merging())
+    told = json.loads(found.to_json())
+    assert told == found.to_dict()
+    assert (told["schema"], told["version"], told["ok"]) == ("sanitize/verification", 1, True)
+    names = ["design", "columns", "rows", "metadata", "dictionaries", "statistics", "structure", "leftovers"]
+    names += ["possible", "frequencies", "leakage", "noise", "order", "reuse"]
+    assert [check["name"] for check in told["checks"]] == names
+    assert found.to_text().startswith("VERIFIED")
+    assert str(found) == found.to_text()
+
+
+def test_what_cannot_be_read_is_refused(folder, tmp_path):
+    (tmp_path / "text.parquet").write_text("SECRET")
+    with pytest.raises(SourceError):
+        verify_parquet(tmp_path / "text.parquet", folder / "raw.parquet", merging())
+    for settings in ({"rows": "sorted"}, {"false_alarm": 0}, {"false_alarm": 1}):
+        with pytest.raises(InvalidParameter):
+            verify_parquet(folder / "raw.parquet", folder / "raw.parquet", merging(), **settings)
