@@ -164,9 +164,11 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
         raise InvalidDistribution(f"{name} must be a vector of probabilities, got shape {p.shape}")
     if not np.isfinite(p).all() or (p < 0).any():
         raise InvalidDistribution(f"{name} must have finite entries >= 0")
-    if abs(p.sum() - 1) > _SUM_TOLERANCE:
-        raise InvalidDistribution(f"{name} must sum to 1, got {p.sum():.12g}")
-    return p / p.sum()
+    with np.errstate(over="ignore"):
+        total = float(p.sum())
+    if abs(total - 1) > _SUM_TOLERANCE:
+        raise InvalidDistribution(f"{name} must sum to 1, got {total:.12g}")
+    return p / total
 
 
 def nats(name: str, value: object) -> float:

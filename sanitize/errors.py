@@ -24,7 +24,7 @@ class SanitizeError(Exception):
     ...     sz.LiftBudget.symmetric(-1.0)
     ... except sz.SanitizeError as error:
     ...     print(error)
-    LiftBudget: lower must be >= 0 (inf for no bound), got -1.0
+    LiftBudget: lower must be a number >= 0 (inf is allowed), got -1.0
     """
 
 

@@ -86,6 +86,7 @@ def test_unsigned_numbers_of_64_bits_are_drawn_in_their_bins(kind, df, edges):
     assert max(values) > LARGEST
 
 
+@pytest.mark.filterwarnings("ignore:the noise of this file comes from a seed")
 def test_unsigned_numbers_of_arrays_and_files(tmp_path):
     settings = {"bins": {"x": [0, 2**63, 2**64]}, "random_state": 0}
     array = HASHES[["x"]].to_numpy()

@@ -241,7 +241,7 @@ def test_a_frame_function_refuses_a_release_over_budget(monkeypatch):
 
     monkeypatch.setattr(
         "sanitize.transformers._merging.subset_merging",
-        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+        lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     with pytest.raises(BudgetExceeded):
         PANDAS_DF.sanitize.subset_merging(0.001, sensitive="s", public="y")

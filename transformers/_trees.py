@@ -73,8 +73,10 @@ class TreeMerging(TreeSanitizer):
         of the source. Lift and LDP budgets only.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
-    keep_sensitive, random_state
-        As in `Watchdog`.
+    keep_sensitive : bool
+        Keep the sensitive columns in the output, for work inside; the report then fails.
+    random_state : None, int, Generator or NoiseKey
+        None is a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------
@@ -171,18 +173,32 @@ class TreeRandomResponse(TreeSanitizer):
         What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
         None, the default, raises at fit: there is no silent budget.
     sensitive, public : str, int, list of them, or callable, optional
-        As in `TreeMerging`.
+        Columns by name or position. ``public=None`` means all but the sensitive ones: numbers, dates, times, text and
+        booleans as they come, tens of them.
     min_rows, min_cell_rows : int
         Least rows of a block and of a cell.
     max_cells : int, optional
         Most cells; 4096 by default. With ``confidence`` at most 256, by default one for every 390 rows.
-    weights, hierarchies, target, bins, release
-        As in `TreeMerging`.
+    weights : dict of column to float, optional
+        How much the information about each column counts; 1 by default.
+    hierarchies : dict of column to hierarchy, optional
+        Ancestors of each value, nearest first, or the path of a CSV file in ARX's format; see `sanitize.trees.grow`.
+    target : str, optional
+        Public column whose information alone is to be kept.
+    bins : dict of column to edges or number, optional
+        Intervals for numeric sensitive columns only.
+    release : {"resample", "independent", "label"}
+        Print a row of the table drawn from a released cell; draw each column by itself, so that no released row is
+        anybody's but by chance; or print intervals and sets of values as text.
     confidence : float, optional
         None claims that the rows are everybody. With 0.95, say, the tree is grown on 15 % of the rows without a look
         at S, and mixtures of cells are certified on all others: the budget holds for fresh rows of the source.
-    missing, keep_sensitive, random_state
-        As in `TreeMerging`.
+    missing : {"category", "error"}
+        Missing values are a value like any other, or refused.
+    keep_sensitive : bool
+        Keep the sensitive columns in the output, for work inside; the report then fails.
+    random_state : None, int, Generator or NoiseKey
+        None is a cryptographic generator keyed by the operating system. Integers are for tests.
 
     Attributes
     ----------

@@ -17,6 +17,17 @@ _SEED = 13  # of the choice of rows, which must not depend on what they hold
 def design_rows(n: int, share: float = 0.15) -> NDArray[np.bool_]:
     """Rows that a tree is grown on, when all others certify it: a fixed uniform choice by position.
 
+    Parameters
+    ----------
+    n : int
+        Rows of the table.
+    share : float
+        Of the rows, between 0 and 1.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
     Examples
     --------
     >>> design_rows(1000).sum(), bool((design_rows(1000) == design_rows(1000)).all())
@@ -36,6 +47,16 @@ def cell_counts(
     n_secrets: int,
 ) -> NDArray[np.int64]:
     """Rows of each secret in each cell, shape (n_secrets, n_cells).
+
+    Parameters
+    ----------
+    cells, secrets : ndarray of int, shape (n,)
+        Cell and sensitive symbol of each row, numbered from 0.
+    n_cells, n_secrets : int
+
+    Returns
+    -------
+    ndarray of int, shape (n_secrets, n_cells)
 
     Examples
     --------

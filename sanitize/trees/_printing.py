@@ -101,7 +101,21 @@ class Printer:
 
 
 def whole_rows(table: Mapping[str, Any], names: list[str], cells: NDArray[np.int32], n_cells: int) -> PrintTable:
-    """Table for ``release="resample"``: a row is printed as a whole, so that dependence between columns stays."""
+    """Table for ``release="resample"``: a row is printed as a whole, so that dependence between columns stays.
+
+    Parameters
+    ----------
+    table : mapping of name to column
+    names : list of str
+        Columns that are printed.
+    cells : ndarray of int, shape (n,)
+        Cell of each row.
+    n_cells : int
+
+    Returns
+    -------
+    PrintTable
+    """
     levels, columns = {}, []
     for name in names:
         values, codes = factorize(as_arrow(table[name], name), name)
@@ -121,12 +135,38 @@ def whole_rows(table: Mapping[str, Any], names: list[str], cells: NDArray[np.int
 def single_columns(
     table: Mapping[str, Any], names: list[str], cells: NDArray[np.int32], n_cells: int
 ) -> dict[str, PrintTable]:
-    """Tables for ``release="independent"``: each column of a cell by itself, so that no printed row is anybody's."""
+    """Tables for ``release="independent"``: each column of a cell by itself, so that no printed row is anybody's.
+
+    Parameters
+    ----------
+    table : mapping of name to column
+    names : list of str
+        Columns that are printed.
+    cells : ndarray of int, shape (n,)
+        Cell of each row.
+    n_cells : int
+
+    Returns
+    -------
+    dict of name to PrintTable
+    """
     return {name: whole_rows(table, [name], cells, n_cells) for name in names}
 
 
 def labels(texts: Sequence[Mapping[str, str]], names: Sequence[str]) -> PrintTable:
-    """Table for ``release="label"``: one row of texts for each released symbol."""
+    """Table for ``release="label"``: one row of texts for each released symbol.
+
+    Parameters
+    ----------
+    texts : list of dict of name to str
+        Interval or set of values of each released symbol in each column.
+    names : list of str
+        Columns that are printed.
+
+    Returns
+    -------
+    PrintTable
+    """
     levels, codes = {}, np.empty((len(texts), len(names)), np.int32)
     for j, name in enumerate(names):
         distinct, codes[:, j] = np.unique([text[name] for text in texts], return_inverse=True)

@@ -251,7 +251,7 @@ def test_rare_symbols_and_single_rows_do_not_break_an_adversary():
         ({"sensitive": [0] * 20}, "one symbol only"),
         ({"sensitive": [0, 1]}, "2 rows"),
         ({"estimator": LinearRegression()}, "predict_proba"),
-        ({"cv": 1}, "at least 2"),
+        ({"cv": 1}, ">= 2"),
         ({"cv": 11}, "too few"),
         ({"level": 1.0}, "between 0 and 1"),
         ({"rows": "sorted"}, "'shuffle' or 'keep'"),

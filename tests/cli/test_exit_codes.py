@@ -20,7 +20,7 @@ from sanitize.channel import Channel
 def leaky(monkeypatch):
     monkeypatch.setattr(
         "sanitize.transformers._merging.subset_merging",
-        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+        lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
 
 
@@ -49,7 +49,7 @@ def test_1_an_order_that_tells_the_sensitive_column_is_not_kept(tmp_path, run):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["-s", "illness", "-x", "town", "--lower", "-1", "--upper", "1"], "lower must be >= 0"),
+        (["-s", "illness", "-x", "town", "--lower", "-1", "--upper", "1"], "lower must be a number >= 0"),
         (["-s", "illness", "-x", "town", "-e", "-1"], ">= 0"),
         (["-s", "illness", "-x", "town", "-e", "nan"], ">= 0"),
         (["-s", "town", "-x", "town", "-e", "1"], "both with -s and with -x"),

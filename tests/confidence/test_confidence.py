@@ -370,7 +370,7 @@ def test_the_verdict_of_an_estimator_is_about_the_whole_set(estimator):
     figures = [fitted.report_.summary for fitted in (plain, robust)]
     worst = [max(found["worst_max_log_lift"], -found["worst_min_log_lift"]) for found in figures]
     assert worst[0] > 0.5 >= worst[1] - 1e-9
-    assert "these rows alone" in plain.report_.to_text()
+    assert "THESE ROWS ONLY" in plain.report_.to_text()
     assert "every law these rows allow at 95 %" in robust.report_.to_text()
     assert robust.report_.to_dict()["verdict"]["confidence"] == 0.95
     kept = robust.report_.summary

@@ -132,6 +132,7 @@ READ_BY_PANDAS = sorted(name for name in EXPECTED if name.endswith(".parquet"))
 
 
 @needs_data
+@pytest.mark.filterwarnings("ignore:the index of the released frame", "ignore:next to nothing is kept")
 @pytest.mark.parametrize("name", READ_BY_PANDAS)
 def test_a_hostile_frame_that_pandas_reads_is_released_or_refused_in_one_line(name):
     if name == "apache/large_string_map.brotli.parquet":

@@ -64,7 +64,7 @@ def test_a_stream_leaves_no_file_and_gets_nothing_when_the_gate_fails(titanic, t
     out = io.BytesIO()
     monkeypatch.setattr(
         "sanitize.transformers._merging.subset_merging",
-        lambda joint, budget: sz.Channel.identity(len(joint.public), joint.public),
+        lambda joint, budget, **_: sz.Channel.identity(len(joint.public), joint.public),
     )
     with pytest.raises(sz.errors.BudgetExceeded):
         privatize_parquet(Pipe(titanic.read_bytes()), out, sailors())
@@ -176,8 +176,10 @@ def test_a_column_in_files_and_folders_is_ambiguous(tmp_path):
 def test_workers_release_folders_that_name_columns_as_one_machine_does(rows, hive, tmp_path):
     workers = pytest.importorskip("sanitize.dask", reason="Dask is not installed")
     made = []
+    # Folders put rows of one class and sex together, which a tight budget would refuse to keep.
+    budget = sz.LiftBudget(lower=1.0, upper=0.7) if rows == "shuffle" else sz.LiftBudget(lower=4.0, upper=2.0)
     for name, release in (("alone", privatize_parquet), ("dask", workers.privatize_parquet)):
-        sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
+        sanitizer = SubsetMerging(budget, sensitive="survived", public=["class", "sex"])
         release(hive, tmp_path / name, sanitizer, key=KEY, rows=rows)
         parts = [pq.ParquetFile(part).read() for part in sorted((tmp_path / name).iterdir())]
         made.append(pa.concat_tables(parts).to_pylist())

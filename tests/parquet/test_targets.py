@@ -30,7 +30,7 @@ def leaky(monkeypatch):
     """A mechanism whose channel exceeds every budget that the raw table exceeds."""
     monkeypatch.setattr(
         "sanitize.transformers._merging.subset_merging",
-        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+        lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
 
 

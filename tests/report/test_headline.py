@@ -112,7 +112,7 @@ def test_state_is_about_the_source_only_if_its_worst_case_is_within_the_budget(
     cells: list[int], lower: float, upper: float, confidence: float | None
 ) -> None:
     counts = np.reshape(cells, (2, 3)).astype(float)
-    report = made(counts[:, counts.sum(axis=0) > 0], sz.LiftBudget(lower, upper), confidence=confidence)
+    report = made(counts[:, counts.sum(axis=0) > 0], sz.LiftBudget(lower=lower, upper=upper), confidence=confidence)
     found = {measure.name: measure.after for measure in report.measures}
     exact = found["max_log_lift"] <= upper + 1e-9 and found["min_log_lift"] >= -lower - 1e-9
     worst = found["worst_max_log_lift"] <= upper + 1e-9 and found["worst_min_log_lift"] >= -lower - 1e-9

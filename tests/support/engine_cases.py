@@ -107,7 +107,7 @@ def make_leaky(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the mechanism design a channel over its budget."""
     monkeypatch.setattr(
         "sanitize.transformers._merging.subset_merging",
-        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+        lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
 
 

@@ -25,6 +25,8 @@ ESTIMATORS = {
     "exponential_channel": sz.ExponentialChannel,
     "gaussian_channel": sz.GaussianChannel,
     "joint_release": sz.JointRelease,
+    "tree_merging": sz.TreeMerging,
+    "tree_random_response": sz.TreeRandomResponse,
 }
 
 

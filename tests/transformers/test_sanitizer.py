@@ -139,7 +139,7 @@ def test_a_channel_over_its_budget_is_refused_at_fit(monkeypatch):
 
     monkeypatch.setattr(
         "sanitize.transformers._merging.watchdog",
-        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+        lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     sanitizer = Watchdog(0.01, sensitive=S, public=X)
     with pytest.raises(BudgetExceeded) as caught:

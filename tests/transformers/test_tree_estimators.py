@@ -190,7 +190,7 @@ def test_the_report_says_what_is_kept_of_each_column_by_a_count_of_its_own():
     assert report.public == ("age", "town", "smokes")
     words = str(report)
     assert "tree random response" in words
-    assert "About these rows alone" in words
+    assert "HOLDS FOR THESE ROWS ONLY" in words
 
 
 def test_kept_by_column_of_a_tuple_alphabet():
@@ -209,7 +209,8 @@ def test_confidence_is_claimed_for_fresh_rows_and_its_budget_holds_for_these(kin
     fitted = kind(sz.LiftBudget(lower=1, upper=1), sensitive="ill", confidence=0.95, random_state=0).fit(df)
     assert fitted.report_.ok
     assert fitted.report_.confidence == 0.95
-    assert "About fresh rows of their source as well, certain to 95 %" in str(fitted.report_)
+    assert "HOLDS FOR THE SOURCE" in str(fitted.report_)
+    assert "(95 % sure)" in str(fitted.report_)
     assert not [line for line in fitted.report_.measures if line.name.startswith("worst_")]
     assert fitted.channel_.n_inputs == fitted.tree_.n_cells > 1
     measured = fitted.measure(people(3000, seed=7))

@@ -324,8 +324,8 @@ def test_a_merged_group_that_stands_together_is_caught(folder):
 def test_a_merged_group_printed_in_turn_is_caught(folder, monkeypatch):
     """Each group prints its symbols one after another instead of at random: row order tells which was drawn."""
     with sampler(monkeypatch, in_turn):
-        target = release(folder, merging(), rows="keep")
-    found = verify_parquet(target, folder / "raw.parquet", merging(), rows="keep")
+        target = release(folder, SubsetMerging(0.1, **ROLES), rows="keep")
+    found = verify_parquet(target, folder / "raw.parquet", SubsetMerging(0.1, **ROLES), rows="keep")
     assert_caught(found, "noise", "noise repeats itself")
 
 

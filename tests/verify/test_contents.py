@@ -194,7 +194,7 @@ def test_a_design_that_fails_is_a_failed_check(folder, monkeypatch):
     target = release(folder, merging())
     monkeypatch.setattr(
         "sanitize.transformers._merging.subset_merging",
-        lambda joint, budget: Channel.identity(len(joint.public), joint.public),
+        lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     found = verify_parquet(target, folder / "raw.parquet", SubsetMerging(0.01, **ROLES))
     assert [(check.name, check.ok) for check in found.checks] == [("design", False)]

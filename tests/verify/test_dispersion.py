@@ -65,7 +65,7 @@ def test_the_raw_table_shuffled_is_no_release_of_a_subset_response(raw, tmp_path
 
 def test_a_joint_release_sorted_by_the_secret_is_caught(raw, tmp_path):
     parts = [("a", SubsetMerging(0.4, public=["x"])), ("b", SubsetMerging(0.4, public=["w"]))]
-    sanitizer = JointRelease(parts, sz.LiftBudget(1.0, 0.5), sensitive="s")
+    sanitizer = JointRelease(parts, sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s")
     target = tmp_path / "out.parquet"
     privatize_parquet(raw, target, sanitizer, rows="keep", key=bytes(32))
     by_secret = np.argsort(pq.read_table(raw)["s"].to_numpy(), kind="stable")
