@@ -162,9 +162,14 @@ def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
 
 @contextlib.contextmanager
 def _taken_back(target: Path | None) -> Iterator[None]:
-    """A release whose report fails is taken back: a run that ends with an error leaves nothing."""
+    """A release whose report fails is taken back: a run that ends with an error leaves nothing.
+
+    A reader of standard output that goes away is no error, as in ``sanitize release ... | head -1``.
+    """
     try:
         yield
+    except BrokenPipeError:
+        raise
     except BaseException:
         if target is not None:
             shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)

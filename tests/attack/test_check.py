@@ -82,6 +82,7 @@ def test_honest_releases_pass_fifty_times_out_of_fifty():
         assert found.ok, (seed, found)
 
 
+@pytest.mark.filterwarnings("ignore:next to nothing is kept")
 def test_order_of_rows_inside_a_merged_group_is_caught():
     """All symbols are merged, so the report says 0; but the table was sorted by S and the rows keep their order."""
     df = table(0).sort_values("s", kind="stable", ignore_index=True)

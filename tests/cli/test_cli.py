@@ -264,6 +264,17 @@ def test_a_reader_that_goes_away_is_no_error(source, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_release_stays_when_the_reader_of_its_report_goes_away(source, tmp_path):
+    """As in ``sanitize release ... | head -1``, which once took the released file back."""
+    command = [sys.executable, "-m", "sanitize", "release", "raw.parquet", "-o", "out.parquet", *USUAL]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "out.parquet").exists()
+
+
 def test_keys_and_seeds_are_not_on_the_command_line(run):
     text = run("release", "--help")[1]
     assert "--seed" not in text
