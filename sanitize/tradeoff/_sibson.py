@@ -9,14 +9,14 @@ from sanitize._checks import number
 from sanitize.tradeoff._barrier import SibsonNorm
 from sanitize.tradeoff._linear_program import OptimalChannel, problem_of
 from sanitize.tradeoff._optimal import optimal_maximal_leakage_channel
-from sanitize.tradeoff._rate_distortion import least_informed, optimal_mutual_information_channel
+from sanitize.tradeoff._rate_distortion import SOUGHT, least_informed, optimal_mutual_information_channel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
 def optimal_sibson_channel(
-    distortion: float, prior: ArrayLike, distortion_matrix: ArrayLike, alpha: float, tolerance: float = 1e-9
+    distortion: float, prior: ArrayLike, distortion_matrix: ArrayLike, alpha: float, tolerance: float = 1e-7
 ) -> OptimalChannel:
     """Least Sibson information I_α(X;Y) with expected distortion at most D, with a certificate [ZB Def. 3.6].
 
@@ -59,5 +59,5 @@ def optimal_sibson_channel(
         return alpha / (alpha - 1) * math.log(max(norm, 1.0))
 
     # The logarithm is taken of norms of 1 and more.
-    gap = tolerance * (alpha - 1) / alpha
+    gap = min(tolerance, SOUGHT) * (alpha - 1) / alpha
     return least_informed(problem, distortion, lambda p: SibsonNorm(p, alpha), gap, tolerance, nats)
