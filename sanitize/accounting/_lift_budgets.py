@@ -10,45 +10,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from sanitize._checks import listed, nats, positive
-from sanitize.accounting._balance import Balance, balance_function
-from sanitize.accounting._composition import (
-    GeneralComposition,
-    ParallelComposition,
-    compose,
-    cross_capacity,
-    general_composition,
-    parallel_composition,
-)
-from sanitize.accounting._joint_release import conditional_dependence, joint_release, sequential_log_lift
-from sanitize.accounting._levels import PrivacyLoss, basic_composition, group_capacity_bound, group_privacy
+from sanitize.accounting._levels import basic_composition
 from sanitize.budgets import LiftBudget
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = [
-    "Balance",
-    "GeneralComposition",
-    "MeanTail",
-    "ParallelComposition",
-    "PrivacyLoss",
-    "balance_function",
-    "basic_composition",
-    "compose",
-    "conditional_dependence",
-    "cross_capacity",
-    "general_composition",
-    "group_capacity_bound",
-    "group_privacy",
-    "independent_release_budget",
-    "joint_release",
-    "parallel_composition",
-    "private_mean_tail",
-    "sensitive_ldp_composition",
-    "sequential_budget",
-    "sequential_log_lift",
-]
 
 
 @dataclass(frozen=True)

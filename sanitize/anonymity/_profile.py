@@ -9,31 +9,14 @@ from sanitize._formatting import figure, percent, plain
 from sanitize.anonymity._classes import class_names, class_sizes
 from sanitize.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from sanitize.anonymity._diversity import (
-    AlphaK,
     alpha_k_anonymity,
     entropy_l_diversity,
-    k_anonymity,
     l_diversity,
     recursive_l_diversity,
 )
 
 if TYPE_CHECKING:
     from sanitize.anonymity._classes import Columns, Others
-
-__all__ = [
-    "AlphaK",
-    "AnonymityProfile",
-    "alpha_k_anonymity",
-    "anonymity_profile",
-    "beta_likeness",
-    "delta_disclosure",
-    "enhanced_beta_likeness",
-    "entropy_l_diversity",
-    "k_anonymity",
-    "l_diversity",
-    "recursive_l_diversity",
-    "t_closeness",
-]
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sanitize.bounds._converse import (
-    max_lift_from_alpha,
-    max_lift_from_chi2,
-    max_lift_from_l1,
-    min_lift_from_alpha_inverse,
-    min_lift_from_chi2_inverse,
-    min_lift_from_l1_inverse,
-)
-from sanitize.bounds._inverse import alpha_lift_inverse_bound, chi2_lift_inverse_bound, l1_lift_inverse_bound
 from sanitize.bounds._lift import (
-    Bound,
-    alpha_lift_bound,
-    arimoto_bound,
     chi2_bound,
     l1_lift_bound,
-    ldp_bound,
     mutual_information_bound,
     sibson_bound,
     total_variation_bound,
@@ -29,28 +16,6 @@ from sanitize.budgets import LDPBudget, LiftBudget
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget
-
-__all__ = [
-    "Bound",
-    "alpha_lift_bound",
-    "alpha_lift_inverse_bound",
-    "arimoto_bound",
-    "chi2_bound",
-    "chi2_lift_inverse_bound",
-    "implied_bounds",
-    "l1_lift_bound",
-    "l1_lift_inverse_bound",
-    "ldp_bound",
-    "max_lift_from_alpha",
-    "max_lift_from_chi2",
-    "max_lift_from_l1",
-    "min_lift_from_alpha_inverse",
-    "min_lift_from_chi2_inverse",
-    "min_lift_from_l1_inverse",
-    "mutual_information_bound",
-    "sibson_bound",
-    "total_variation_bound",
-]
 
 
 def implied_bounds(budget: Budget | None) -> dict[str, float]:
