@@ -69,7 +69,7 @@ def main(letters: int = 100) -> None:
     ranked = [
         ("LDP level, known prior", lambda: td.prior_dp(distortion, prior)),
         ("LDP channel, known prior", lambda: float(td.prior_dp_mechanism(distortion, prior)[0, 0])),
-        ("DP level, 1000 i.i.d. records", lambda: td.iid_dp(1000 * distortion, 1000, prior)),
+        ("DP level, 1000 i.i.d. records", lambda: td.iid_dp(1000 * distortion, prior, 1000)),
         ("Rényi DP of order 2, 1000 records", lambda: td.uniform_renyi_dp(400.0, 1000, letters, 2)),
         ("Sibson information of order 2, 10 records", lambda: td.uniform_sibson_information(4.0, 10, letters, 2)),
         ("maximal leakage, 100 records", lambda: td.uniform_maximal_leakage(40.0, 100, letters)),

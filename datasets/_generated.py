@@ -63,7 +63,7 @@ def make_joint(
 
 
 def make_table(
-    joint: JointDistribution, n_rows: int, *, random_state: int | np.random.Generator | None = None
+    joint: JointDistribution, n_records: int, *, random_state: int | np.random.Generator | None = None
 ) -> pd.DataFrame:
     """Rows drawn independently from a known joint law, as integer codes.
 
@@ -71,7 +71,7 @@ def make_table(
     ----------
     joint : JointDistribution
         The law of one row.
-    n_rows : int
+    n_records : int
         Number of rows.
     random_state : int, numpy.random.Generator or None, default None
         Seed or generator; `None` takes fresh entropy from the operating system.
@@ -79,13 +79,13 @@ def make_table(
     Returns
     -------
     pandas.DataFrame
-        `n_rows` rows; the columns `s` and `x` index the rows and columns of `joint.pmf`. Usual choice: `s` is
+        `n_records` rows; the columns `s` and `x` index the rows and columns of `joint.pmf`. Usual choice: `s` is
         sensitive, `x` is public.
 
     Raises
     ------
     InvalidParameter
-        If `n_rows` is negative.
+        If `n_records` is negative.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def make_table(
     """
     import pandas as pd
 
-    _at_least("n_rows", n_rows, 0)
-    cells = np.random.default_rng(random_state).choice(joint.pmf.size, size=n_rows, p=joint.pmf.ravel())
+    _at_least("n_records", n_records, 0)
+    cells = np.random.default_rng(random_state).choice(joint.pmf.size, size=n_records, p=joint.pmf.ravel())
     s, x = np.unravel_index(cells, joint.pmf.shape)
     return pd.DataFrame({"s": s.astype(np.int64), "x": x.astype(np.int64)})

@@ -74,12 +74,12 @@ def binary_entropy_inverse(entropy: float) -> float:
     return math.exp(root)
 
 
-def approximate_dp_delta(epsilon: float, delta: float, to_epsilon: float) -> float:
+def approximate_dp_delta(eps: float, delta: float, to_eps: float) -> float:
     """(ε, δ) implies (ε', δ') with δ' = 1 - (e**ε' + 1)(1-δ)/(e**ε + 1) for ε' <= ε, else δ [CY, tight].
 
     Parameters
     ----------
-    epsilon, to_epsilon : float
+    eps, to_eps : float
         ε and ε' in nats, >= 0 (inf allowed).
     delta : float
         δ, between 0 and 1.
@@ -99,26 +99,26 @@ def approximate_dp_delta(epsilon: float, delta: float, to_epsilon: float) -> flo
     >>> round(approximate_dp_delta(1.0, 1e-6, 0.5), 6)
     0.28765
     """
-    epsilon, target = number("epsilon", epsilon, 0, math.inf), number("to_epsilon", to_epsilon, 0, math.inf)
+    eps, target = number("eps", eps, 0, math.inf), number("to_eps", to_eps, 0, math.inf)
     delta = number("delta", delta, 0, 1)
-    if target >= epsilon:
+    if target >= eps:
         return delta
-    grown = delta + (1 - delta) * -math.expm1(target - epsilon) / (1 + math.exp(-epsilon))
+    grown = delta + (1 - delta) * -math.expm1(target - eps) / (1 + math.exp(-eps))
     if grown < 0.5:
         return _up(grown)
     # Beside 1 the distance from it is what the digits must be spent on.
-    left = (1 - delta) * (math.exp(target - epsilon) + math.exp(-epsilon)) / (1 + math.exp(-epsilon))
+    left = (1 - delta) * (math.exp(target - eps) + math.exp(-eps)) / (1 + math.exp(-eps))
     return min(1.0, math.nextafter(1 - left * (1 - _ROUNDING), 2))
 
 
-def approximate_dp_epsilon(epsilon: float, delta: float, to_delta: float) -> float:
+def approximate_dp_epsilon(eps: float, delta: float, to_delta: float) -> float:
     """Least ε' for which (ε, δ) implies (ε', to_delta): the inverse of `approximate_dp_delta` [CY].
 
     inf when ``to_delta < delta``: no ε' buys a smaller δ.
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         ε in nats, >= 0.
     delta, to_delta : float
         δ and δ', between 0 and 1.
@@ -128,31 +128,31 @@ def approximate_dp_epsilon(epsilon: float, delta: float, to_delta: float) -> flo
     >>> round(approximate_dp_epsilon(1.0, 1e-6, 0.28765), 4)
     0.5
     """
-    epsilon = number("epsilon", epsilon, 0, math.inf)
+    eps = number("eps", eps, 0, math.inf)
     delta, target = number("delta", delta, 0, 1), number("to_delta", to_delta, 0, 1)
     if target < delta:
         return math.inf
     if target in (1, delta):
-        return 0.0 if target == 1 else epsilon
-    if math.isinf(epsilon):
+        return 0.0 if target == 1 else eps
+    if math.isinf(eps):
         return math.inf
     # e**ε' = share (e**ε + 1) - 1 with share = (1-δ')/(1-δ), both from differences that doubles hold.
     fall = (target - delta) / (1 - delta)
-    shrink = fall * (1 + math.exp(-epsilon))
+    shrink = fall * (1 + math.exp(-eps))
     if shrink <= 0.5:
-        return max(0.0, min(epsilon, _up(epsilon + math.log1p(-shrink)) + _ROUNDING * epsilon))
-    rest = (1 - target) / (1 - delta) - fall * math.exp(-epsilon)
-    return max(0.0, _up(epsilon + math.log(rest)) + _ROUNDING * epsilon) if rest > 0 else 0.0
+        return max(0.0, min(eps, _up(eps + math.log1p(-shrink)) + _ROUNDING * eps))
+    rest = (1 - target) / (1 - delta) - fall * math.exp(-eps)
+    return max(0.0, _up(eps + math.log(rest)) + _ROUNDING * eps) if rest > 0 else 0.0
 
 
-def kl_from_dp(epsilon: float) -> Bound:
+def kl_from_dp(eps: float) -> Bound:
     """(ε, 0)-close laws have divergence at most ε tanh(ε/2), reached by randomized response [CY].
 
     Printed first as ε, true and loose; the printed tightest form ε (e**ε-1)(1-e**-ε)/(e**ε-e**-ε) is this one.
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         In nats, >= 0.
 
     Examples
@@ -161,8 +161,8 @@ def kl_from_dp(epsilon: float) -> Bound:
     >>> round(bound.tight, 4), bound.printed
     (0.4621, 1.0)
     """
-    epsilon = number("epsilon", epsilon, 0, math.inf)
-    return Bound(min(epsilon, _up(epsilon * math.tanh(epsilon / 2))), epsilon)
+    eps = number("eps", eps, 0, math.inf)
+    return Bound(min(eps, _up(eps * math.tanh(eps / 2))), eps)
 
 
 def total_variation_from_kl(divergence: float) -> float:
@@ -195,14 +195,14 @@ def mutual_information_from_kl(divergence: float) -> float:
     return number("divergence", divergence, 0, math.inf)
 
 
-def mutual_information_from_dp(epsilon: float) -> float:
+def mutual_information_from_dp(eps: float) -> float:
     """I(X;Y) <= z - 1 - log z, z = ε e**ε/(e**ε - 1), over all ε-LDP channels of X, priors and alphabets.
 
     A supremum: subset mechanisms on growing alphabets approach it. It sharpens [CY] and [WXH Cor. 1] (I <= ε).
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         In nats, >= 0.
 
     Examples
@@ -210,13 +210,13 @@ def mutual_information_from_dp(epsilon: float) -> float:
     >>> round(mutual_information_from_dp(1.0), 4), round(mutual_information_from_dp(2.0), 4)
     (0.1233, 0.4745)
     """
-    epsilon = number("epsilon", epsilon, 0, math.inf)
-    if epsilon < 0.1:
+    eps = number("eps", eps, 0, math.inf)
+    if eps < 0.1:
         # Both z - 1 and log z start at ε/2; what is left is even in ε.
-        return _up(epsilon**2 / 8 - epsilon**4 / 576 + epsilon**6 / 25920 - epsilon**8 / 1075200)
-    if math.isinf(epsilon):
+        return _up(eps**2 / 8 - eps**4 / 576 + eps**6 / 25920 - eps**8 / 1075200)
+    if math.isinf(eps):
         return math.inf
-    above = (epsilon + math.expm1(-epsilon)) / -math.expm1(-epsilon)
+    above = (eps + math.expm1(-eps)) / -math.expm1(-eps)
     return _up(above - math.log1p(above))
 
 

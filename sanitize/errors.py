@@ -196,7 +196,7 @@ class LedgerExceeded(BudgetExceeded):
     report : LeakageReport
         Of all of them together.
     witness : tuple
-        As in `BudgetExceeded`.
+        The sensitive and the released symbols where the excess is largest. Internal: do not log it.
     budget : Budget
         Of the ledger. The report's own is smaller where some releases count by a bound.
     n_recorded : int

@@ -56,8 +56,8 @@ class IndividualCapacity(Bracketed):
 
 def individual_channel_capacity(
     channel: Channel | ArrayLike | Any,
-    n: int | None = None,
-    m: int | None = None,
+    n_records: int | None = None,
+    n_symbols: int | None = None,
     *,
     sizes: Sequence[int] | None = None,
     group: int = 1,
@@ -77,10 +77,10 @@ def individual_channel_capacity(
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
         Rows are databases in lexicographic order.
-    n, m : int
-        n records over m letters, n_x = m**n.
+    n_records, n_symbols : int
+        Records n, and symbols m of one record: n_x = m**n.
     sizes : sequence of int
-        Instead, the number of letters of each record; n_x is their product.
+        Instead, the number of symbols of each record; n_x is their product.
     group : int
         Size k of the group, 1 to n.
     tol : float
@@ -111,7 +111,7 @@ def individual_channel_capacity(
     0.368064
     """
     matrix = channel_matrix(channel)
-    shape = databases_of(len(matrix), n, m, sizes)
+    shape = databases_of(len(matrix), n_records, n_symbols, sizes)
     group = whole_number("group", group, 1, len(shape))
     tol = check_tol(tol)
     max_nodes = whole_number("max_nodes", max_nodes, 1)
@@ -173,8 +173,8 @@ def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
 
 def mi_dp(
     channel: Channel | ArrayLike | Any,
-    n: int | None = None,
-    m: int | None = None,
+    n_records: int | None = None,
+    n_symbols: int | None = None,
     *,
     sizes: Sequence[int] | None = None,
     tol: float = 1e-9,
@@ -189,10 +189,10 @@ def mi_dp(
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
         Rows are databases in lexicographic order.
-    n, m : int
-        n records over m letters, n_x = m**n.
+    n_records, n_symbols : int
+        Records n, and symbols m of one record: n_x = m**n.
     sizes : sequence of int
-        Instead, the number of letters of each record; n_x is their product.
+        Instead, the number of symbols of each record; n_x is their product.
     tol : float
         Wanted gap in nats, > 0.
 
@@ -217,7 +217,7 @@ def mi_dp(
     0.368064
     """
     matrix = channel_matrix(channel)
-    shape = databases_of(len(matrix), n, m, sizes)
+    shape = databases_of(len(matrix), n_records, n_symbols, sizes)
     tol = check_tol(tol)
     codes, rows = _distinct(matrix)
     best = IndividualCapacity(0.0, 0.0, (0,), np.full(len(matrix), 1 / len(matrix)))

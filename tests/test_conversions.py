@@ -40,9 +40,9 @@ def pairs_of_laws(draw):
     return p / p.sum(), q / q.sum()
 
 
-@pytest.mark.parametrize("to_epsilon", [0.0, 0.2, 0.7, 1.0])
+@pytest.mark.parametrize("to_eps", [0.0, 0.2, 0.7, 1.0])
 @pytest.mark.parametrize("delta", [0.0, 0.05, 0.4])
-def test_cy_tightest_conversion_is_the_optimum_of_a_linear_program(to_epsilon: float, delta: float) -> None:
+def test_cy_tightest_conversion_is_the_optimum_of_a_linear_program(to_eps: float, delta: float) -> None:
     """Pairs (P, Q) on four points: every event an inequality, the largest P(A) - e**ε' Q(A) the objective."""
     epsilon, size = 1.0, 4
     events = [[(mask >> i) & 1 for i in range(size)] for mask in range(1 << size)]
@@ -51,10 +51,10 @@ def test_cy_tightest_conversion_is_the_optimum_of_a_linear_program(to_epsilon: f
     totals = [[1] * size + [0] * size, [0] * size + [1] * size]
     best = 0.0
     for event in events:
-        objective = [*(-np.array(event)), *(math.exp(to_epsilon) * np.array(event))]
+        objective = [*(-np.array(event)), *(math.exp(to_eps) * np.array(event))]
         found = linprog(objective, A_ub=rows, b_ub=[delta] * len(rows), A_eq=totals, b_eq=[1, 1], method="highs")
         best = max(best, -found.fun)
-    assert cv.approximate_dp_delta(epsilon, delta, to_epsilon) == pytest.approx(best, abs=1e-9)
+    assert cv.approximate_dp_delta(epsilon, delta, to_eps) == pytest.approx(best, abs=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -242,11 +242,11 @@ BAD_NATS = (-1e-9, math.nan, -INF, "1", None, True)
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("epsilon", lambda v: cv.approximate_dp_delta(v, 0.1, 0.1)),
-        ("to_epsilon", lambda v: cv.approximate_dp_delta(0.1, 0.1, v)),
-        ("epsilon", lambda v: cv.approximate_dp_epsilon(v, 0.1, 0.1)),
-        ("epsilon", cv.kl_from_dp),
-        ("epsilon", cv.mutual_information_from_dp),
+        ("eps", lambda v: cv.approximate_dp_delta(v, 0.1, 0.1)),
+        ("to_eps", lambda v: cv.approximate_dp_delta(0.1, 0.1, v)),
+        ("eps", lambda v: cv.approximate_dp_epsilon(v, 0.1, 0.1)),
+        ("eps", cv.kl_from_dp),
+        ("eps", cv.mutual_information_from_dp),
         ("divergence", cv.total_variation_from_kl),
         ("divergence", cv.mutual_information_from_kl),
         ("information", cv.total_variation_from_mutual_information),

@@ -407,7 +407,14 @@ def test_max_nodes_must_be_positive(max_nodes):
 
 
 @pytest.mark.parametrize(
-    "arguments", [{}, {"n": 2}, {"n": 2, "m": 3}, {"sizes": [2, 3]}, {"n": 2, "m": 2, "sizes": [4]}]
+    "arguments",
+    [
+        {},
+        {"n_records": 2},
+        {"n_records": 2, "n_symbols": 3},
+        {"sizes": [2, 3]},
+        {"n_records": 2, "n_symbols": 2, "sizes": [4]},
+    ],
 )
 def test_databases_must_fit(arguments):
     for measure in (individual_channel_capacity, mi_dp):

@@ -74,10 +74,10 @@ class RandomizedResponse(Sanitizer):
         if not isinstance(budget, LDPBudget):
             given = "none" if budget is None else type(budget).__name__
             raise InvalidBudget(f"RandomizedResponse needs its LDP in nats: a number or LDPBudget(eps), got {given}")
-        mechanism = partial(_respond, epsilon=budget.eps)
+        mechanism = partial(_respond, eps=budget.eps)
         return self._with_settings("randomized response", mechanism, budget, keeps_symbols=True)
 
 
-def _respond(joint: JointDistribution, epsilon: float, confidence: object = None) -> Channel:
+def _respond(joint: JointDistribution, eps: float, confidence: object = None) -> Channel:
     # LDP of X bounds LDP of S under every law, so a set of laws changes nothing.
-    return randomized_response(len(joint.public), epsilon).renamed(inputs=joint.public)
+    return randomized_response(len(joint.public), eps).renamed(inputs=joint.public)

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 class PrivacyLoss:
     """Level of (ε, δ)-differential privacy, δ of events; nats and a probability."""
 
-    epsilon: float
+    eps: float
     delta: float
 
 
-def basic_composition(epsilons: Sequence[float], deltas: Sequence[float] | None = None) -> PrivacyLoss:
+def basic_composition(eps: Sequence[float], deltas: Sequence[float] | None = None) -> PrivacyLoss:
     """Level of independent (ε_j, δ_j)-private answers about the same x: (Σ ε_j, 1 - Π (1 - δ_j)).
 
     The printed rule of the literature, Σ δ_j, is larger. The pair is attained, by channels that reveal x with
     probability δ_j and else answer by randomized response. Levels of Rényi DP of one order, of mutual-information
-    DP and of information privacy (C_1) add too: give them as ``epsilons`` [WXH Thm 7.1; CY].
+    DP and of information privacy (C_1) add too: give them as ``eps`` [WXH Thm 7.1; CY].
 
     Parameters
     ----------
-    epsilons : sequence of float
+    eps : sequence of float
         Levels in nats, >= 0; inf is allowed.
     deltas : sequence of float, optional
         Probabilities, event-wise, one a level; all 0 without it.
@@ -47,28 +47,26 @@ def basic_composition(epsilons: Sequence[float], deltas: Sequence[float] | None 
     Examples
     --------
     >>> basic_composition([0.5, 1.0], [0.0, 0.25])
-    PrivacyLoss(epsilon=1.5, delta=0.25)
+    PrivacyLoss(eps=1.5, delta=0.25)
     """
-    levels = [nats("epsilons", epsilon) for epsilon in listed("epsilons", epsilons)]
+    levels = [nats("eps", level) for level in listed("eps", eps)]
     chances = (
         [0.0] * len(levels) if deltas is None else [probability("deltas", delta) for delta in listed("deltas", deltas)]
     )
     if len(levels) != len(chances) or not levels:
-        raise InvalidParameter(
-            f"epsilons and deltas must have one entry a channel, got {len(levels)} and {len(chances)}"
-        )
+        raise InvalidParameter(f"eps and deltas must have one entry a channel, got {len(levels)} and {len(chances)}")
     delta = 0.0
     for chance in chances:  # 1 - Π(1 - δ) would lose a δ of 1e-17
         delta += chance * (1 - delta)
     return PrivacyLoss(math.fsum(levels), min(delta, 1.0))
 
 
-def group_privacy(epsilon: float, k: int, delta: float = 0.0) -> PrivacyLoss:
+def group_privacy(eps: float, k: int, delta: float = 0.0) -> PrivacyLoss:
     """Level for k records at once of an (ε, δ)-private channel: (kε, δ (e^{kε} - 1)/(e^ε - 1)), at most δ = 1.
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         Level for one record in nats, >= 0.
     k : int
         Records of the group, >= 1.
@@ -87,18 +85,16 @@ def group_privacy(epsilon: float, k: int, delta: float = 0.0) -> PrivacyLoss:
     Examples
     --------
     >>> group_privacy(0.5, 3)
-    PrivacyLoss(epsilon=1.5, delta=0.0)
+    PrivacyLoss(eps=1.5, delta=0.0)
     """
-    epsilon, k, delta = nats("epsilon", epsilon), whole_number("k", k, 1), probability("delta", delta)
+    eps, k, delta = nats("eps", eps), whole_number("k", k, 1), probability("delta", delta)
     if k == 1 or delta == 0:
-        return PrivacyLoss(k * epsilon, delta)
-    if math.isinf(epsilon):
-        return PrivacyLoss(epsilon, 1.0)
+        return PrivacyLoss(k * eps, delta)
+    if math.isinf(eps):
+        return PrivacyLoss(eps, 1.0)
     # log Σ_{j<k} e^{jε}, without the terms that overflow.
-    log_sum = (
-        math.log(k) if epsilon == 0 else (k - 1) * epsilon + math.log(math.expm1(-k * epsilon) / math.expm1(-epsilon))
-    )
-    return PrivacyLoss(k * epsilon, math.exp(min(0.0, math.log(delta) + log_sum)))
+    log_sum = math.log(k) if eps == 0 else (k - 1) * eps + math.log(math.expm1(-k * eps) / math.expm1(-eps))
+    return PrivacyLoss(k * eps, math.exp(min(0.0, math.log(delta) + log_sum)))
 
 
 def group_capacity_bound(individual: float, k: int, whole: float = math.inf) -> float:

@@ -123,14 +123,14 @@ def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
     return LiftBudget(lower=sum(budget.lower for budget in budgets), upper=sum(budget.upper for budget in budgets))
 
 
-def sensitive_ldp_composition(epsilons: Sequence[float], dependence: float) -> float:
+def sensitive_ldp_composition(eps: Sequence[float], dependence: float) -> float:
     """Σ ε_j + 2γ: LDP of S for columns released separately, each ε_j-LDP with respect to S, in nats.
 
     γ = max |log P(x_1, ..., x_d | s) / Π P(x_j | s)| is `conditional_dependence`; at γ = 0 the levels add.
 
     Parameters
     ----------
-    epsilons : sequence of float
+    eps : sequence of float
         LDP of S of each column, >= 0; inf is allowed.
     dependence : float
         γ >= 0; inf is allowed.
@@ -149,10 +149,10 @@ def sensitive_ldp_composition(epsilons: Sequence[float], dependence: float) -> f
     >>> sensitive_ldp_composition([0.5, 0.25], dependence=0.125)
     1.0
     """
-    return basic_composition(epsilons).epsilon + 2 * nats("dependence", dependence)
+    return basic_composition(eps).eps + 2 * nats("dependence", dependence)
 
 
-def private_mean_tail(half_range: float, epsilon: float, tau: float, balance: float = 0.0) -> MeanTail:
+def private_mean_tail(half_range: float, eps: float, tau: float, balance: float = 0.0) -> MeanTail:
     """Pr[|W - μ| >= τ] for W = mean of n rows + Gaussian noise of variance N, in the limit of n [WXH Prop. 4].
 
     N = T²/(e^{2(ε+δ)} - 1) makes W ε-information private against adversaries for whom the channel is
@@ -164,7 +164,7 @@ def private_mean_tail(half_range: float, epsilon: float, tau: float, balance: fl
     ----------
     half_range : float
         T > 0: rows lie in an interval of length 2T, of which the middle is subtracted.
-    epsilon : float
+    eps : float
         Information privacy in nats, > 0.
     tau : float
         Deviation, > 0, in units of the data.
@@ -186,11 +186,11 @@ def private_mean_tail(half_range: float, epsilon: float, tau: float, balance: fl
     >>> round(tail.limit, 3), round(tail.chebyshev, 3)
     (0.206, 0.626)
     """
-    given = {"half_range": half_range, "epsilon": epsilon, "tau": tau}
-    half_range, epsilon, tau = (positive(name, value) for name, value in given.items())
-    if not (math.isfinite(half_range) and math.isfinite(epsilon) and math.isfinite(tau)):
-        raise InvalidParameter(f"half_range, epsilon and tau must be finite, got {half_range}, {epsilon} and {tau}")
-    level = 2 * (epsilon + nats("balance", balance))
+    given = {"half_range": half_range, "eps": eps, "tau": tau}
+    half_range, eps, tau = (positive(name, value) for name, value in given.items())
+    if not (math.isfinite(half_range) and math.isfinite(eps) and math.isfinite(tau)):
+        raise InvalidParameter(f"half_range, eps and tau must be finite, got {half_range}, {eps} and {tau}")
+    level = 2 * (eps + nats("balance", balance))
     if math.isinf(level):
         return MeanTail(0.0, 0.0, 0.0)
     # T e^{-level/2} / sqrt(1 - e^{-level}): no overflow at large levels.

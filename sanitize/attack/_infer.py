@@ -30,7 +30,7 @@ def infer(
     cv: int = 5,
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     random_state: int = 0,
 ) -> InferenceAttack:
     """Let an adversary learn S from released rows and measure what she gains on rows she has not seen.
@@ -59,7 +59,7 @@ def infer(
         Weight of each row, passed on to estimators that take it.
     clusters : array-like of shape (n_rows,), optional
         Who each row belongs to, when people have several: their rows stay in one fold.
-    level : float
+    confidence : float
         Of the intervals, for example 0.95.
     random_state : int
         Seed of the folds. It is not noise of a release.
@@ -99,8 +99,8 @@ def infer(
     check_estimator(estimator)
     if rows not in ("shuffle", "keep"):
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
-    if not 0 < level < 1:
-        raise InvalidParameter(f"level must be between 0 and 1, got {level!r}")
+    if not 0 < confidence < 1:
+        raise InvalidParameter(f"confidence must be between 0 and 1, got {confidence!r}")
     alphabet, codes, _ = sensitive_codes(sensitive, table.n_rows)
     if len(alphabet) < 2:
         raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
@@ -120,9 +120,9 @@ def infer(
     right, prior_right = ((law.argmax(axis=1) == codes).astype(float) for law in (model, base))
     score = Score(secrets.weights, unit, fold)
     gain, error = score.of(prior_losses - losses)
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
     better, better_error = score.of(right - prior_right)
-    z_groups = NormalDist().inv_cdf(1 - (1 - level) / (2 * len(alphabet)))
+    z_groups = NormalDist().inv_cdf(1 - (1 - confidence) / (2 * len(alphabet)))
     groups = []
     for s in range(len(alphabet)):
         own = Score(np.where(codes == s, secrets.weights, 0.0), unit, fold)
@@ -152,7 +152,7 @@ def infer(
         adversary="mixture of classifiers" if estimator is None else type(estimator).__name__,
         columns=seen.columns,
         rows=rows,
-        level=float(level),
+        confidence=float(confidence),
         n_rows=table.n_rows,
         n_effective=score.n_effective,
         bias=(len(alphabet) - 1) / (2 * score.n_effective * (cv - 1) / cv),

@@ -25,7 +25,7 @@ class GroupInference:
     information : float
         Mean gain in log-loss over its rows, in nats.
     interval : tuple of float
-        Of the information; all groups' intervals hold together at the level stated.
+        Of the information; all groups' intervals hold together at the confidence stated.
     """
 
     symbol: str
@@ -48,12 +48,12 @@ class InferenceAttack:
     standard_error : float
         Of the gain.
     interval : tuple of float
-        Two-sided interval at ``level`` of the V-information: what the trained adversaries gain on fresh rows, 0
+        Two-sided interval at ``confidence`` of the V-information: what the trained adversaries gain on fresh rows, 0
         when they would lose, because an adversary may always ignore the release.
     accuracy, prior_accuracy : float
         Share of rows guessed right, and by the constant guess.
     accuracy_interval : tuple of float
-        Interval at ``level`` of the difference of the two.
+        Interval at ``confidence`` of the difference of the two.
     log_loss, prior_log_loss : float
         In nats a row.
     groups : tuple of GroupInference
@@ -82,7 +82,7 @@ class InferenceAttack:
     adversary: str
     columns: tuple[str, ...]
     rows: str
-    level: float
+    confidence: float
     n_rows: int
     n_effective: float
     bias: float
@@ -102,7 +102,7 @@ class InferenceAttack:
         """The result in sentences that name no symbol."""
         seen = " and the order of the rows" if self.rows == "keep" else ""
         what = f"An adversary ({self.adversary}) who sees the released columns{seen}"
-        level = f"{100 * self.level:.4g} % interval"
+        level = f"{100 * self.confidence:.4g} % interval"
         if not self.learns:
             return (
                 f"{what} learned nothing measurable about the sensitive columns: she gains {figure(self.information)} "

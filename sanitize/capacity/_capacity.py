@@ -128,7 +128,7 @@ def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> C
     return Capacity(found.lower, found.upper, (found.law / sizes)[reduced.states], found.steps)
 
 
-def dp_information_bound(epsilon: float) -> float:
+def dp_information_bound(eps: float) -> float:
     """Z - 1 - ln z with z = ε e^ε / (e^ε - 1): the supremum of I(X;Y) over all ε-LDP channels and all priors.
 
     The sharp form of the printed I <= ε for independent records [WXH Cor. 1]; about ε²/8 for small ε. Subset
@@ -137,7 +137,7 @@ def dp_information_bound(epsilon: float) -> float:
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         LDP level of the channel in nats, >= 0; inf allowed.
 
     Returns
@@ -148,26 +148,26 @@ def dp_information_bound(epsilon: float) -> float:
     Raises
     ------
     InvalidParameter
-        If ``epsilon`` is negative or not a number.
+        If ``eps`` is negative or not a number.
 
     Examples
     --------
-    >>> [round(dp_information_bound(epsilon), 4) for epsilon in (0.0, 1.0, 2.0)]
+    >>> [round(dp_information_bound(eps), 4) for eps in (0.0, 1.0, 2.0)]
     [0.0, 0.1233, 0.4745]
     """
-    epsilon = non_negative("epsilon", epsilon)
-    if math.isinf(epsilon):
+    eps = non_negative("eps", eps)
+    if math.isinf(eps):
         return math.inf
-    if epsilon == 0:
+    if eps == 0:
         return 0.0
-    if epsilon > 1:
-        z = epsilon / -math.expm1(-epsilon)
+    if eps > 1:
+        z = eps / -math.expm1(-eps)
         return z - 1 - math.log(z)
     # Both differences are of second order in ε; as integrals of positive functions they do not cancel:
     # e^-ε - 1 + ε = ε² ∫ (1-t) e^{-εt} dt, and u - ln(1+u) = u² ∫ t / (1+ut) dt, over 0 <= t <= 1.
     nodes, weights = leggauss(20)
     t, weights = (nodes + 1) / 2, weights / 2
-    u = epsilon**2 * float(weights @ ((1 - t) * np.exp(-epsilon * t))) / -math.expm1(-epsilon)
+    u = eps**2 * float(weights @ ((1 - t) * np.exp(-eps * t))) / -math.expm1(-eps)
     return u**2 * float(weights @ (t / (1 + u * t)))
 
 

@@ -89,7 +89,7 @@ def _check_budget(args: argparse.Namespace, mechanism: str) -> None:
 def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
     notions = ALL[mechanism][1]
     if "lift" not in notions:
-        return PolicyBudget(notions[0], {"epsilon" if notions == ("ldp",) else "nats": args.eps})
+        return PolicyBudget(notions[0], {"eps" if notions == ("ldp",) else "nats": args.eps})
     lower, upper = (args.lower, args.upper) if args.eps is None else (args.eps, args.eps)
     return PolicyBudget("lift", {"lower": lower, "upper": upper})
 

@@ -128,8 +128,10 @@ class Ledger:
 
         Parameters
         ----------
-        rows, sanitizer
-            As in `check`.
+        rows : table
+            The same rows as in every recorded release, with all columns those were made of.
+        sanitizer : Sanitizer
+            Fitted.
         key : NoiseKey or bytes, optional
             Key of the noise, where it is not a fresh one of the operating system; ``random_state`` of the sanitizer by
             default. A key that a recorded release used is refused, because equal noise is not independent.
@@ -141,8 +143,12 @@ class Ledger:
 
         Raises
         ------
-        LedgerExceeded, LedgerError, ColumnError
-            As in `check`; nothing is recorded then.
+        LedgerExceeded
+            If it would be more than the budget; nothing is recorded then, as after every error.
+        LedgerError
+            If these are not the rows of the ledger, the sensitive columns are others, or the key was used before.
+        ColumnError
+            If the joint law is too large to measure and no theorem bounds it.
         """
         return self._spend(rows, sanitizer, key)[1]
 
@@ -157,8 +163,12 @@ class Ledger:
 
         Parameters
         ----------
-        rows, sanitizer, key
-            As in `record`.
+        rows : table
+            The same rows as in every recorded release, with all columns those were made of.
+        sanitizer : Sanitizer
+            Fitted.
+        key : NoiseKey or bytes, optional
+            Key of the noise, as `record` takes it.
         target : path, optional
             What the block writes.
         """

@@ -30,11 +30,11 @@ def log_ratios(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.flo
     return np.where(p == 0, -np.inf, ratio)
 
 
-def positive_part(p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
+def positive_part(p: NDArray[np.float64], q: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
     """Largest P(A) - e^ε Q(A) over events A: the sum over outputs of the positive part of p - e^ε q."""
     # In two halves, because e^ε alone may overflow where its product with a tiny q does not. e^1400 makes the
     # smallest double exceed 1: no larger ε, nor inf, changes the answer.
-    half = np.exp(min(epsilon / 2, 700.0))
+    half = np.exp(min(eps / 2, 700.0))
     with np.errstate(over="ignore"):
         total: NDArray[np.float64] = np.maximum(p - q * half * half, 0).sum(axis=1)
     return np.minimum(total, 1.0)

@@ -21,7 +21,7 @@ _DATABASES = 1 << 40
 
 
 def hamming_neighbours(
-    n: int | None = None, m: int | None = None, *, sizes: Sequence[int] | None = None
+    n_records: int | None = None, n_symbols: int | None = None, *, sizes: Sequence[int] | None = None
 ) -> NDArray[np.intp]:
     """Pairs of databases that differ in exactly one record, in lexicographic order [WYZ §2.2, WXH Def. 10].
 
@@ -29,10 +29,10 @@ def hamming_neighbours(
 
     Parameters
     ----------
-    n, m : int
-        n records over m letters each: m**n databases.
+    n_records, n_symbols : int
+        Records n, and symbols m of one record: m**n databases.
     sizes : sequence of int
-        Instead of ``n`` and ``m``, the number of letters of each record.
+        Instead of ``n_records`` and ``n_symbols``, the number of symbols of each record.
 
     Returns
     -------
@@ -42,14 +42,14 @@ def hamming_neighbours(
     Raises
     ------
     InvalidParameter
-        If not exactly one of (``n``, ``m``) and ``sizes`` is given, or a size is not an integer >= 1.
+        If not exactly one of (``n_records``, ``n_symbols``) and ``sizes`` is given, or a size is not an integer >= 1.
 
     Examples
     --------
     >>> hamming_neighbours(2, 2).tolist()
     [[0, 2], [1, 3], [0, 1], [2, 3]]
     """
-    shape = database_sizes(n, m, sizes)
+    shape = database_sizes(n_records, n_symbols, sizes)
     codes = np.arange(math.prod(shape)).reshape(shape)
     blocks = []
     for record, letters in enumerate(shape):
@@ -59,22 +59,24 @@ def hamming_neighbours(
     return np.concatenate(blocks)
 
 
-def database_sizes(n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
-    """Letters of each record, from ``n`` and ``m`` or from ``sizes``."""
-    if sizes is not None and n is None and m is None:
+def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
+    """Letters of each record, from ``n_records`` and ``n_symbols`` or from ``sizes``."""
+    if sizes is not None and n_records is None and n_symbols is None:
         shape = tuple(whole_number("every one of sizes", size, 1) for size in listed("sizes", sizes))
-    elif sizes is None and n is not None and m is not None:
-        shape = (whole_number("m", m, 1),) * whole_number("n", n, 1, _RECORDS)
+    elif sizes is None and n_records is not None and n_symbols is not None:
+        shape = (whole_number("n_symbols", n_symbols, 1),) * whole_number("n_records", n_records, 1, _RECORDS)
     else:
-        raise InvalidParameter("describe the databases by n and m together, or by sizes alone")
+        raise InvalidParameter("describe the databases by n_records and n_symbols together, or by sizes alone")
     if not shape or math.prod(shape) > _DATABASES:
         raise InvalidParameter(f"records must make from 1 to {_DATABASES} databases, got {len(shape)} records")
     return shape
 
 
-def databases_of(n_inputs: int, n: int | None, m: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
+def databases_of(
+    n_inputs: int, n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None
+) -> tuple[int, ...]:
     """Letters of each record, checked to make up the inputs of a channel."""
-    shape = database_sizes(n, m, sizes)
+    shape = database_sizes(n_records, n_symbols, sizes)
     if math.prod(shape) != n_inputs:
         raise InvalidParameter(
             f"records of {shape} letters make {math.prod(shape)} databases, but the channel has {n_inputs} inputs"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import probabilities
+from sanitize._checks import probabilities, required
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidParameter
 from sanitize.notions._divergences import epsilon_at, log_ratios, positive_part, renyi
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
 
 # Cells of a block of pairs, to bound memory.
 _CELLS = 1 << 20
-# Longer values are not printed into an error.
-_LONGEST = 60
 
 
 def global_dp(
     channel: Channel | ArrayLike | Any,
-    n: int | None = None,
-    m: int | None = None,
+    n_records: int | None = None,
+    n_symbols: int | None = None,
     *,
     sizes: Sequence[int] | None = None,
     neighbours: ArrayLike | None = None,
@@ -50,10 +48,10 @@ def global_dp(
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
         Rows are databases in lexicographic order.
-    n, m : int
-        n records over m letters, n_x = m**n.
+    n_records, n_symbols : int
+        Records n, and symbols m of one record: n_x = m**n.
     sizes : sequence of int
-        Instead, the number of letters of each record; n_x is their product.
+        Instead, the number of symbols of each record; n_x is their product.
     neighbours : array-like of int, shape (n_pairs, 2)
         Instead, the pairs of inputs that are neighbours.
 
@@ -78,19 +76,19 @@ def global_dp(
     """
     matrix = channel_matrix(channel)
     if neighbours is None:
-        shape = databases_of(len(matrix), n, m, sizes)
+        shape = databases_of(len(matrix), n_records, n_symbols, sizes)
         tensor = matrix.reshape(*shape, -1)
         ends = [(tensor.max(axis=record), tensor.min(axis=record)) for record in range(len(shape))]
         return max(0.0, *(float(log_ratios(top, low).max()) for top, low in ends))
-    if not (n is None and m is None and sizes is None):
-        raise InvalidParameter("give either neighbours or the databases (n and m, or sizes), not both")
+    if not (n_records is None and n_symbols is None and sizes is None):
+        raise InvalidParameter("give either neighbours or the databases (n_records and n_symbols, or sizes), not both")
     return _worst(matrix, neighbours, partial(renyi, alpha=math.inf))
 
 
 def approximate_dp(
     channel: Channel | ArrayLike | Any,
     *,
-    epsilon: float | None = None,
+    eps: float | None = None,
     delta: float | None = None,
     neighbours: ArrayLike | None = None,
 ) -> float:
@@ -103,8 +101,8 @@ def approximate_dp(
     Parameters
     ----------
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
-    epsilon : float
-        Level in nats, >= 0; inf allowed. Exactly one of ``epsilon`` and ``delta`` is given.
+    eps : float
+        Level in nats, >= 0; inf allowed. Exactly one of ``eps`` and ``delta`` is given.
     delta : float
         Probability, between 0 and 1.
     neighbours : array-like of int, shape (n_pairs, 2), optional
@@ -118,23 +116,23 @@ def approximate_dp(
     Raises
     ------
     InvalidParameter
-        If not exactly one level is given, ``epsilon`` < 0, ``delta`` is outside [0, 1], or a pair is no pair.
+        If not exactly one level is given, ``eps`` < 0, ``delta`` is outside [0, 1], or a pair is no pair.
 
     Examples
     --------
     >>> flip = [[0.75, 0.25], [0.25, 0.75]]
-    >>> round(approximate_dp(flip, epsilon=0.0), 4)   # total variation
+    >>> round(approximate_dp(flip, eps=0.0), 4)   # total variation
     0.5
     >>> round(approximate_dp(flip, delta=0.25), 4)    # ln((0.75 - 0.25) / 0.25)
     0.6931
     """
     matrix = channel_matrix(channel)
-    if (epsilon is None) == (delta is None):
-        raise InvalidParameter("give exactly one of epsilon (for the least delta) and delta (for the least epsilon)")
-    if epsilon is not None:
-        level = _number(epsilon, "epsilon", "a number >= 0 (inf is allowed)", lambda v: v >= 0)
-        return _worst(matrix, neighbours, partial(positive_part, epsilon=level))
-    mass = _number(delta, "delta", "between 0 and 1", lambda v: 0 <= v <= 1)
+    if (eps is None) == (delta is None):
+        raise InvalidParameter("give exactly one of eps (for the least delta) and delta (for the least eps)")
+    if eps is not None:
+        level = required("eps", eps, "be a number >= 0 (inf is allowed)", lambda v: v >= 0)
+        return _worst(matrix, neighbours, partial(positive_part, eps=level))
+    mass = required("delta", delta, "be between 0 and 1", lambda v: 0 <= v <= 1)
     least = 0.0
 
     def raised(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -179,7 +177,7 @@ def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: Array
     [0.5493, 0.8473, 1.0986]
     """
     matrix = channel_matrix(channel)
-    order = _number(alpha, "alpha", "a number > 0 (inf is allowed)", lambda v: v > 0)
+    order = required("alpha", alpha, "be a number > 0 (inf is allowed)", lambda v: v > 0)
     if math.isinf(order) and neighbours is None:
         return global_dp(matrix, 1, len(matrix))
     return _worst(matrix, neighbours, partial(renyi, alpha=order))
@@ -250,18 +248,6 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
     """
     with np.errstate(divide="ignore"):
         return _spread(np.log(probabilities(prior))[:, None], neighbours)
-
-
-def _number(value: object, name: str, legal: str, holds: Callable[[float], bool]) -> float:
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not holds(number):
-        shown = repr(value)
-        shown = shown if len(shown) <= _LONGEST else type(value).__name__
-        raise InvalidParameter(f"{name} must be {legal}, got {shown}")
-    return number
 
 
 def _worst(

@@ -109,7 +109,7 @@ _BOTH = {
 }
 BOUNDS: dict[str, dict[str, tuple[Form[float], str]]] = {
     "lift": _BOTH,
-    "ldp": {"epsilon": (keys.number(0), "epsilon = 1.0 (nats)")},
+    "ldp": {"eps": (keys.number(0), "eps = 1.0 (nats)")},
     "l1": _BOTH,
     "chi2": _BOTH,
     "alpha": {"alpha": (keys.number(1, open_ends=True), "alpha = 2"), **_BOTH},
@@ -125,7 +125,7 @@ class PolicyBudget:
     ----------
     notion : {"lift", "ldp", "l1", "chi2", "alpha", "capacity"}
     bounds : mapping of str to float
-        ``lower`` and ``upper``; for alpha also ``alpha``; ``epsilon`` for ldp; ``nats`` for capacity.
+        ``lower`` and ``upper``; for alpha also ``alpha``; ``eps`` for ldp; ``nats`` for capacity.
     """
 
     notion: str
@@ -138,7 +138,7 @@ class PolicyBudget:
         bounds = self.bounds
         match self.notion:
             case "ldp":
-                return LDPBudget(bounds["epsilon"])
+                return LDPBudget(bounds["eps"])
             case "capacity":
                 return CapacityBudget(bounds["nats"])
             case "alpha":

@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sanitize._formatting import exact, rounded
 from sanitize._version import __version__
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from sanitize._release.row_order import RowOrder
     from sanitize.report import Audience, LeakageReport
 
 LAW = "the law of the rows that the channel was fitted on"
+
+
+class SavedText(Protocol):
+    """What a report needs of a `SavedRelease`, which imports this file."""
+
+    @property
+    def mechanism(self) -> str: ...
+    @property
+    def release(self) -> str: ...
+    @property
+    def sensitive(self) -> Sequence[str]: ...
+    @property
+    def public(self) -> Sequence[str]: ...
+    @property
+    def budget(self) -> object: ...
+    @property
+    def warnings(self) -> Sequence[str]: ...
+    @property
+    def summary(self) -> dict[str, Any]: ...
+    @property
+    def fingerprint(self) -> str: ...
+    def to_json(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +73,7 @@ class AppendedReport:
     (441, True, True)
     """
 
-    saved: Any
+    saved: SavedText
     n_rows: int
     held_out: LeakageReport | None
     kept: float
@@ -140,7 +163,7 @@ class AppendedReport:
         return f"AppendedReport({self.saved.mechanism}, {self.n_rows} rows, held out: {self.held_out!r})"
 
 
-def _shown(saved: Any, name: str) -> str:
+def _shown(saved: SavedText, name: str) -> str:
     value = saved.summary.get(name)
     return "-" if value is None else f"{value:.4g}"
 

@@ -38,18 +38,18 @@ def revealed(problem: Problem, channel: Vector, delta: float) -> Vector:
     return mixed
 
 
-def improved(problem: Problem, epsilon: float, delta: float, pairs: NDArray[np.intp], known: Vector) -> Vector | None:
+def improved(problem: Problem, eps: float, delta: float, pairs: NDArray[np.intp], known: Vector) -> Vector | None:
     """A channel that costs less than the known one, up to the tolerance of a solver; None if there is none."""
-    if epsilon > _LAST_LEVEL or not 0 < delta < 1:
+    if eps > _LAST_LEVEL or not 0 < delta < 1:
         return None
-    relaxed = _Relaxed(problem, epsilon, delta)
+    relaxed = _Relaxed(problem, eps, delta)
     relaxed.forbid(pairs, np.eye(known.shape[1], dtype=bool)[known.argmax(axis=1)][pairs[:, 0]])
     enough = problem.spent(known) * (1 - 1e-7) - _TOLERANCE
     for _ in range(_ROUNDS if known.size <= _CELLS_SEARCHED else 1):
         channel = relaxed.solve()
         if problem.spent(channel) >= enough:
             return None
-        excess, events = _events(channel, pairs, epsilon)
+        excess, events = _events(channel, pairs, eps)
         over = excess > delta + _TOLERANCE
         if not over.any():
             break
@@ -59,17 +59,17 @@ def improved(problem: Problem, epsilon: float, delta: float, pairs: NDArray[np.i
     return channel
 
 
-def held_to_events(problem: Problem, channel: Vector, epsilon: float, delta: float, pairs: NDArray[np.intp]) -> Vector:
+def held_to_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: NDArray[np.intp]) -> Vector:
     """The channel blended with a constant one so that no event exceeds δ."""
-    over = max(0.0, float(_events(channel, pairs, epsilon)[0].max()) - delta)
+    over = max(0.0, float(_events(channel, pairs, eps)[0].max()) - delta)
     return channel + over / (delta + over) * (best_constant(problem) - channel)
 
 
 class _Relaxed:
     """The program with the events found so far."""
 
-    def __init__(self, problem: Problem, epsilon: float, delta: float) -> None:
-        self.shrink, self.delta = math.exp(-epsilon), delta
+    def __init__(self, problem: Problem, eps: float, delta: float) -> None:
+        self.shrink, self.delta = math.exp(-eps), delta
         self.program = Program(np.ones(problem.d.shape, dtype=bool))
         self.worst = self.program.new(1)
         self.program.balance(self.program.cells, 1.0, 1.0)
@@ -88,13 +88,13 @@ class _Relaxed:
         return normalised(self.program.shares(self.program.least(self.worst, np.ones(1))))
 
 
-def _events(channel: Vector, pairs: NDArray[np.intp], epsilon: float) -> tuple[Vector, NDArray[np.bool_]]:
+def _events(channel: Vector, pairs: NDArray[np.intp], eps: float) -> tuple[Vector, NDArray[np.bool_]]:
     """Of each pair the largest P(A|x) - e**ε P(A|x') and its event A."""
     block = max(1, _CELLS // channel.shape[1])
     excess, events = [], []
     for start in range(0, len(pairs), block):
         left, right = pairs[start : start + block].T
-        gap = channel[left] - math.exp(epsilon) * channel[right]
+        gap = channel[left] - math.exp(eps) * channel[right]
         events.append(gap > 0)
         excess.append(np.maximum(gap, 0.0).sum(axis=1))
     return np.concatenate(excess), np.concatenate(events)

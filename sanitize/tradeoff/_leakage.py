@@ -72,6 +72,23 @@ def prior_maximal_leakage_mechanism(distortion: float, prior: ArrayLike) -> Vect
     The k-1 likeliest letters are kept, the k-th with probability (1-D-F_{k-1})/P_k; whatever is not kept becomes
     the likeliest letter.
 
+    Parameters
+    ----------
+    distortion : float
+        D, chance that the record is changed.
+    prior : array-like of shape (n_symbols,)
+        Law of one record.
+
+    Returns
+    -------
+    ndarray of shape (n_symbols, n_symbols)
+        Rows sum to 1.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
+
     Examples
     --------
     >>> prior_maximal_leakage_mechanism(0.35, [0.5, 0.3, 0.2])
@@ -125,6 +142,23 @@ def ordered_maximal_leakage(distortion: float, priors: ArrayLike) -> float:
 def ordered_maximal_leakage_distortion(leakage: float, priors: ArrayLike) -> float:
     """Least worst distortion at maximal leakage L over an ordered set: max_P of each prior's [ZB Cor. 15].
 
+    Parameters
+    ----------
+    leakage : float
+        Limit L on the maximal leakage, in nats.
+    priors : array-like of shape (n_priors, n_symbols)
+        Laws of one record, all with the same order of their symbols.
+
+    Returns
+    -------
+    float
+        Chance that the record is changed, under the worst prior of the set.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
+
     Examples
     --------
     >>> round(ordered_maximal_leakage_distortion(0.510826, [[0.5, 0.3, 0.2], [0.6, 0.2, 0.2]]), 6)
@@ -135,6 +169,23 @@ def ordered_maximal_leakage_distortion(leakage: float, priors: ArrayLike) -> flo
 
 def ordered_maximal_leakage_mechanism(distortion: float, priors: ArrayLike) -> Vector:
     """Channel of least maximal leakage whose distortion is at most D under every prior of an ordered set.
+
+    Parameters
+    ----------
+    distortion : float
+        D, chance that the record is changed, under any prior of the set.
+    priors : array-like of shape (n_priors, n_symbols)
+        Laws of one record, all with the same order of their symbols.
+
+    Returns
+    -------
+    ndarray of shape (n_symbols, n_symbols)
+        Rows sum to 1.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
 
     Examples
     --------
@@ -152,18 +203,37 @@ def ordered_maximal_leakage_mechanism(distortion: float, priors: ArrayLike) -> V
     return matrix
 
 
-def iid_maximal_leakage_bound(distortion: float, n: int, prior: ArrayLike) -> float:
+def iid_maximal_leakage_bound(distortion: float, prior: ArrayLike, n_records: int) -> float:
     """Maximal leakage of n identical optimal local channels: n times the local value at D/n [ZB Thm 18.2].
 
     An upper bound on the least one for n >= 2; printed as the value. Exact for n = 1.
 
+    Parameters
+    ----------
+    distortion : float
+        D, expected number of changed records.
+    prior : array-like of shape (n_symbols,)
+        Law of one record.
+    n_records : int
+        Records n, >= 1.
+
+    Returns
+    -------
+    float
+        Leakage in nats.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
+
     Examples
     --------
-    >>> round(iid_maximal_leakage_bound(0.6, 2, [0.5, 0.3, 0.2]), 6)
+    >>> round(iid_maximal_leakage_bound(0.6, [0.5, 0.3, 0.2], 2), 6)
     1.021651
     """
-    n = whole_number("n", n, 1)
-    return n * prior_maximal_leakage(distortion_within(distortion, n) / n, prior)
+    n_records = whole_number("n_records", n_records, 1)
+    return n_records * prior_maximal_leakage(distortion_within(distortion, n_records) / n_records, prior)
 
 
 def _ordered(priors: ArrayLike) -> Vector:

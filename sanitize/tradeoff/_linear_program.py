@@ -158,22 +158,22 @@ class _Rows:
         return sparse.csr_array((values, (rows, columns)), shape=(self._size, n_variables)), np.concatenate(self._right)
 
 
-def problem_of(priors: ArrayLike, distortion_matrix: ArrayLike) -> Problem:
+def problem_of(priors: ArrayLike, distances: ArrayLike) -> Problem:
     """Laws (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
     try:
         table = np.atleast_2d(np.asarray(priors, dtype=np.float64))
-        d = np.asarray(distortion_matrix, dtype=np.float64)
+        d = np.asarray(distances, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter("priors and distortion_matrix must be arrays of numbers") from None
+        raise InvalidParameter("priors and distances must be arrays of numbers") from None
     if table.ndim != 2 or not table.size:
         raise InvalidDistribution(f"prior must be one law or several (k, n_x), got shape {table.shape}")
     laws = np.array([probabilities(row) for row in table])
     if d.ndim != 2 or not d.size or d.shape[0] != laws.shape[1]:
         raise InvalidParameter(
-            f"distortion_matrix must have shape (n_x, n_y) with n_x={laws.shape[1]} as the prior, got {d.shape}"
+            f"distances must have shape (n_x, n_y) with n_x={laws.shape[1]} as the prior, got {d.shape}"
         )
     if not np.isfinite(d).all() or (d < 0).any():
-        raise InvalidParameter("distortion_matrix must have finite entries >= 0")
+        raise InvalidParameter("distances must have finite entries >= 0")
     least = d.min(axis=1)
     unit = float((d - least[:, None]).max()) or 1.0
     return Problem(laws, (d - least[:, None]) / unit, unit, laws @ (least / unit))

@@ -40,9 +40,9 @@ def best_constant(problem: Problem) -> Vector:
     return np.tile(law, (problem.d.shape[0], 1))
 
 
-def sharp_part(problem: Problem, epsilon: float) -> Vector:
+def sharp_part(problem: Problem, eps: float) -> Vector:
     """The channel V of the optimal ε-LDP channel, ε > 0."""
-    shrink, gap = math.exp(-epsilon), -math.expm1(-epsilon)
+    shrink, gap = math.exp(-eps), -math.expm1(-eps)
     odds = shrink / gap
     allowed = _worth_it(problem, odds)
     opened = np.flatnonzero(allowed.any(axis=0))
@@ -77,12 +77,12 @@ def _sharp_among(
     return normalised(shares)
 
 
-def blended(sharp: Vector, epsilon: float) -> Vector:
+def blended(sharp: Vector, eps: float) -> Vector:
     """(l + (e**ε - 1) V) / (Σ l + e**ε - 1), l_y = max_x V(y|x)."""
     low = sharp.max(axis=0)
-    if epsilon == 0:
+    if eps == 0:
         return np.tile(low / low.sum(), (len(sharp), 1))
-    odds = 1 / math.expm1(epsilon)
+    odds = 1 / math.expm1(eps)
     return (odds * low + sharp) / (1 + odds * low.sum())
 
 
@@ -108,10 +108,10 @@ def _nearest_cost(problem: Problem, odds: float) -> float:
     return float(odds * problem.constants[0][used].sum() / (1 + odds * len(used)))
 
 
-def identifiable_part(problem: Problem, epsilon: float) -> Vector:
+def identifiable_part(problem: Problem, eps: float) -> Vector:
     """U(x, y) of the optimal ε-identifiable joint law U + e**-ε L_y, L_y >= max_x U(x, y) / (1 - e**-ε)."""
     p, d = problem.laws[0], problem.d
-    shrink, gap = math.exp(-epsilon), -math.expm1(-epsilon)
+    shrink, gap = math.exp(-eps), -math.expm1(-eps)
     n_x, n_y = d.shape
     every = d.sum(axis=0)
     allowed = np.ones_like(d, dtype=bool)
@@ -139,23 +139,23 @@ def identifiable_part(problem: Problem, epsilon: float) -> Vector:
     return p[:, None] * program.shares(values)
 
 
-def identifiable(problem: Problem, part: Vector, epsilon: float) -> Vector:
+def identifiable(problem: Problem, part: Vector, eps: float) -> Vector:
     """Channel of an ε-identifiable joint law close to U + e**-ε L, its rows brought back to the prior."""
     p = problem.laws[0]
-    settled = _settled(p, part, epsilon) if epsilon > 0 else None
+    settled = _settled(p, part, eps) if eps > 0 else None
     if settled is not None:
         return normalised(settled / p[:, None])
-    return filled_up(problem, with_floor(part, epsilon), epsilon, p, 1.0 - np.eye(len(p)))
+    return filled_up(problem, with_floor(part, eps), eps, p, 1.0 - np.eye(len(p)))
 
 
-def with_floor(part: Vector, epsilon: float) -> Vector:
+def with_floor(part: Vector, eps: float) -> Vector:
     """U + e**-ε L with the least L that U allows."""
-    return part + part.max(axis=0) / math.expm1(epsilon) if epsilon > 0 else part
+    return part + part.max(axis=0) / math.expm1(eps) if eps > 0 else part
 
 
-def _settled(p: Vector, part: Vector, epsilon: float) -> Vector | None:
+def _settled(p: Vector, part: Vector, eps: float) -> Vector | None:
     """U + e**-ε L with the rows of U scaled until they sum to P(x) - e**-ε Σ L; None if that does not settle."""
-    u, odds = part, 1 / math.expm1(epsilon)
+    u, odds = part, 1 / math.expm1(eps)
     for _ in range(_FIXED_POINTS):
         rest, sums = p - odds * u.max(axis=0).sum(), u.sum(axis=1)
         if (rest <= 0).any() or (sums <= 0).any():
@@ -167,17 +167,17 @@ def _settled(p: Vector, part: Vector, epsilon: float) -> Vector | None:
     return None
 
 
-def filled_up(problem: Problem, joint: Vector, epsilon: float, weights: Vector, steps: Vector) -> Vector:
+def filled_up(problem: Problem, joint: Vector, eps: float, weights: Vector, steps: Vector) -> Vector:
     """Channel of a nearly private law, made private.
 
     Its cells are raised to what their neighbours demand. As much of that is taken as leaves each input a rest that
     is private too; all the rests go to one output.
     """
-    raised = demanded(joint, epsilon, steps)
+    raised = demanded(joint, eps, steps)
     sums, near = raised.sum(axis=1), steps == 1
     if np.ptp(sums / weights) <= _SAME:  # a level lower by as much makes up for it
         return normalised(raised)
-    growth = math.exp(epsilon)
+    growth = math.exp(eps)
     room, used = growth * weights[None, :] - weights[:, None], growth * sums[None, :] - sums[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         limits = np.where(near & (used > 0), np.maximum(room, 0.0) / used, np.inf)
@@ -188,6 +188,6 @@ def filled_up(problem: Problem, joint: Vector, epsilon: float, weights: Vector, 
     return normalised(raised / weights[:, None])
 
 
-def demanded(joint: Vector, epsilon: float, steps: Vector) -> Vector:
+def demanded(joint: Vector, eps: float, steps: Vector) -> Vector:
     """Every cell raised to e**(-ε steps) of what any other input has there."""
-    return np.stack([(np.exp(-epsilon * steps[x])[:, None] * joint).max(axis=0) for x in range(len(joint))])
+    return np.stack([(np.exp(-eps * steps[x])[:, None] * joint).max(axis=0) for x in range(len(joint))])

@@ -29,14 +29,14 @@ def steps_between(pairs: NDArray[np.intp], size: int) -> Vector:
     return steps
 
 
-def proposed(problem: Problem, weights: Vector, epsilon: float, pairs: NDArray[np.intp]) -> Vector:
+def proposed(problem: Problem, weights: Vector, eps: float, pairs: NDArray[np.intp]) -> Vector:
     """Cheapest joint law w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to a solver's tolerance."""
-    logs = np.maximum(-epsilon * _steps_away(problem, steps_between(pairs, len(weights))), _LOG_TINY)
+    logs = np.maximum(-eps * _steps_away(problem, steps_between(pairs, len(weights))), _LOG_TINY)
     n_x, n_y = problem.d.shape
     program = Program(np.ones((n_x, n_y), dtype=bool))
     worst = program.new(1)
     left, right = pairs.T
-    excess = (logs + np.log(weights)[:, None])[left] - (logs + np.log(weights)[:, None])[right] - epsilon
+    excess = (logs + np.log(weights)[:, None])[left] - (logs + np.log(weights)[:, None])[right] - eps
     program.require(
         np.stack([program.cells[left], program.cells[right]], axis=-1).reshape(-1, 2),
         np.stack([np.exp(np.minimum(excess, 0.0)), -np.exp(np.minimum(-excess, 0.0))], axis=-1).reshape(-1, 2),

@@ -55,9 +55,9 @@ _ROUNDING = 1e-12
 
 
 def optimal_dp_channel(
-    epsilon: float,
+    eps: float,
     priors: ArrayLike,
-    distortion_matrix: ArrayLike,
+    distances: ArrayLike,
     *,
     delta: float = 0.0,
     neighbours: ArrayLike | None = None,
@@ -71,11 +71,11 @@ def optimal_dp_channel(
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         Nats, >= 0; levels above 700 are met by 700.
     priors : array-like of shape (n_x,) or (k, n_x)
         Law of X, or every extreme law of the source set.
-    distortion_matrix : array-like of shape (n_x, n_y)
+    distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
     delta : float
         δ, from 0 to 1.
@@ -98,40 +98,40 @@ def optimal_dp_channel(
     >>> round(found.distortion, 6), found.channel.round(6).tolist()
     (0.25, [[0.75, 0.25], [0.25, 0.75]])
     """
-    problem = problem_of(priors, distortion_matrix)
-    epsilon = min(number("epsilon", epsilon, 0, math.inf), _LARGEST)
+    problem = problem_of(priors, distances)
+    eps = min(number("eps", eps, 0, math.inf), _LARGEST)
     delta = number("delta", delta, 0, 1)
     pure: Callable[[float], Vector]
     if neighbours is None:
-        pure = partial(blended, sharp_part(problem, epsilon) if epsilon > 0 else best_constant(problem))
+        pure = partial(blended, sharp_part(problem, eps) if eps > 0 else best_constant(problem))
     else:
-        pure = _among_neighbours(problem, np.ones(len(problem.d)), epsilon, neighbours)
+        pure = _among_neighbours(problem, np.ones(len(problem.d)), eps, neighbours)
 
     def measure(channel: Vector) -> float:
         return measured_dp(channel, delta, neighbours)
 
-    best = within(lambda level: revealed(problem, pure(level), delta), epsilon, measure)
+    best = within(lambda level: revealed(problem, pure(level), delta), eps, measure)
     if delta > 0 and best is not None:
         pairs = both_ways(neighbours, len(problem.d))
-        better = improved(problem, epsilon, delta, pairs, best[0])
+        better = improved(problem, eps, delta, pairs, best[0])
         if better is not None:
-            held = within(lambda level: held_to_events(problem, better, level, delta, pairs), epsilon, measure)
+            held = within(lambda level: held_to_events(problem, better, level, delta, pairs), eps, measure)
             best = min([one for one in (best, held) if one is not None], key=lambda one: problem.spent(one[0]))
     return _stated(problem, best or (best_constant(problem), 0.0))
 
 
 def optimal_identifiability_channel(
-    epsilon: float, prior: ArrayLike, distortion_matrix: ArrayLike, neighbours: ArrayLike | None = None
+    eps: float, prior: ArrayLike, distances: ArrayLike, neighbours: ArrayLike | None = None
 ) -> OptimalChannel:
     """Least distortion of ε-identifiability: p(x, y) <= e**ε p(x', y) for neighbours x, x' (PD-I) [WYZ §3].
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         Nats, at least `prior_ratio` for a solution to exist.
     prior : array-like of shape (n_x,)
         Law of X, all entries positive.
-    distortion_matrix : array-like of shape (n_x, n_y)
+    distances : array-like of shape (n_x, n_y)
         Distortions d(x, y).
     neighbours : array-like of int, shape (n_pairs, 2), optional
         Pairs of inputs, such as `hamming_neighbours(n, m)`; all pairs when left out.
@@ -148,15 +148,15 @@ def optimal_identifiability_channel(
     >>> round(found.distortion, 6)
     0.25
     """
-    problem = problem_of(prior, distortion_matrix)
+    problem = problem_of(prior, distances)
     law = single_law(problem.laws)
     if (law == 0).any():
         raise InvalidDistribution(
             "prior must have positive entries: beside a letter of probability 0 no finite level holds"
         )
-    epsilon = min(number("epsilon", epsilon, 0, math.inf), _LARGEST)
+    eps = min(number("eps", eps, 0, math.inf), _LARGEST)
     least = prior_ratio(law, neighbours)
-    if epsilon < least * (1 - _ROUNDING) - _ROUNDING:
+    if eps < least * (1 - _ROUNDING) - _ROUNDING:
         raise InvalidParameter(
             f"the level and the distortion must allow some channel; the program has no solution below {least:.12g}, "
             "what the prior alone tells apart"
@@ -168,34 +168,34 @@ def optimal_identifiability_channel(
     pairs = both_ways(neighbours, len(law))
     steps = steps_between(pairs, len(law))
     if neighbours is None:
-        part = identifiable_part(problem, epsilon)
-        joint = with_floor(part, epsilon)
-        held = within(lambda level: identifiable(problem, part, level), epsilon, measure)
+        part = identifiable_part(problem, eps)
+        joint = with_floor(part, eps)
+        held = within(lambda level: identifiable(problem, part, level), eps, measure)
     else:
-        joint = proposed(problem, law, epsilon, pairs)
-        held = within(lambda level: filled_up(problem, joint, level, law, steps), epsilon, measure)
+        joint = proposed(problem, law, eps, pairs)
+        held = within(lambda level: filled_up(problem, joint, level, law, steps), eps, measure)
     # Where the prior alone takes up the whole level nothing can be repaired; the level stated is the one measured.
-    plain = normalised(demanded(joint, epsilon, steps))
+    plain = normalised(demanded(joint, eps, steps))
     spent = problem.spent(plain)
     if held is None or problem.spent(held[0]) > spent * (1 + _ABOVE) + _REPAIR_UNITS:
         level = measure(plain)
-        if level <= epsilon + _ABOVE:
+        if level <= eps + _ABOVE:
             return _stated(problem, (plain, level))
         if held is None or problem.spent(held[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
-            raise InvalidParameter(f"epsilon must be further above {least:.12g} for doubles, got {epsilon:.12g}")
+            raise InvalidParameter(f"eps must be further above {least:.12g} for doubles, got {eps:.12g}")
     return _stated(problem, held)
 
 
-def optimal_max_information_channel(epsilon: float, prior: ArrayLike, distortion_matrix: ArrayLike) -> OptimalChannel:
+def optimal_max_information_channel(eps: float, prior: ArrayLike, distances: ArrayLike) -> OptimalChannel:
     """Least distortion with max-information at most ε: p(y|x) <= e**ε p_Y(y) for a known prior [ZB Def. 3.3].
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         Nats, >= 0; levels above 700 are met by 700.
     prior : array-like of shape (n_x,)
         Law of X, all entries positive.
-    distortion_matrix : array-like of shape (n_x, n_y)
+    distances : array-like of shape (n_x, n_y)
         Distortions d(x, y).
 
     Examples
@@ -204,23 +204,21 @@ def optimal_max_information_channel(epsilon: float, prior: ArrayLike, distortion
     >>> round(optimal_max_information_channel(np.log(1.5), [0.5, 0.5], 1 - np.eye(2)).distortion, 6)
     0.25
     """
-    problem = problem_of(prior, distortion_matrix)
+    problem = problem_of(prior, distances)
     law = single_law(problem.laws)
-    epsilon = min(number("epsilon", epsilon, 0, math.inf), _LARGEST)
-    channel = least_informative(problem, epsilon) if epsilon > 0 else best_constant(problem)
+    eps = min(number("eps", eps, 0, math.inf), _LARGEST)
+    channel = least_informative(problem, eps) if eps > 0 else best_constant(problem)
     return _stated(
         problem,
         within(
             lambda level: held_to_outputs(problem, channel, level),
-            epsilon,
+            eps,
             lambda held: measured_max_information(law, held),
         ),
     )
 
 
-def optimal_maximal_leakage_channel(
-    distortion: float, priors: ArrayLike, distortion_matrix: ArrayLike
-) -> OptimalChannel:
+def optimal_maximal_leakage_channel(distortion: float, priors: ArrayLike, distances: ArrayLike) -> OptimalChannel:
     """Least maximal leakage log Σ_y max_x p(y|x) with distortion at most D under every prior [ZB Def. 3.4].
 
     Parameters
@@ -229,7 +227,7 @@ def optimal_maximal_leakage_channel(
         D, at least what the noiseless choice costs.
     priors : array-like of shape (n_x,) or (k, n_x)
         Law of X, or every extreme law of the source set.
-    distortion_matrix : array-like of shape (n_x, n_y)
+    distances : array-like of shape (n_x, n_y)
         Distortions d(x, y).
 
     Raises
@@ -243,7 +241,7 @@ def optimal_maximal_leakage_channel(
     >>> round(optimal_maximal_leakage_channel(0.25, [0.5, 0.5], 1 - np.eye(2)).privacy, 6)
     0.405465
     """
-    problem = problem_of(priors, distortion_matrix)
+    problem = problem_of(priors, distances)
     limits = number("distortion", distortion, 0, math.inf) / problem.unit - problem.floor
     if (limits < -_ROUNDING * problem.floor).any():
         raise InvalidParameter(
@@ -259,17 +257,17 @@ def optimal_maximal_leakage_channel(
 
 
 def _among_neighbours(
-    problem: Problem, weights: Vector, epsilon: float, neighbours: ArrayLike
+    problem: Problem, weights: Vector, eps: float, neighbours: ArrayLike
 ) -> Callable[[float], Vector]:
     """Private channel for each level close to ε, from one program at ε."""
     pairs = both_ways(neighbours, len(weights))
     steps = steps_between(pairs, len(weights))
-    joint = proposed(problem, weights, epsilon, pairs)
+    joint = proposed(problem, weights, eps, pairs)
     aim = problem.spent(joint / weights[:, None])
-    cost = problem.spent(filled_up(problem, joint, epsilon, weights, steps))
+    cost = problem.spent(filled_up(problem, joint, eps, weights, steps))
     if cost > aim * (1 + _REPAIR) + _REPAIR_UNITS:
         raise InvalidParameter(
-            f"epsilon must be small enough for doubles at these neighbours, got {epsilon:.12g}: no private channel "
+            f"eps must be small enough for doubles at these neighbours, got {eps:.12g}: no private channel "
             "found within 1e-6 of the optimum"
         )
     return lambda level: filled_up(problem, joint, level, weights, steps)

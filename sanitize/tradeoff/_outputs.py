@@ -88,14 +88,14 @@ def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
     return normalised(kept * channel + (1 - kept) * nearest)
 
 
-def least_informative(problem: Problem, epsilon: float) -> Vector:
+def least_informative(problem: Problem, eps: float) -> Vector:
     """Channel of least distortion with p(y|x) <= e**ε p_Y(y), up to the tolerance of a solver.
 
     Only inputs with P(x) < e**-ε are bound at all. They may use an output as far as others carry mass e**-ε to it.
     In units of e**-ε those masses, and what is opened, are of the order of 1.
     """
     p, d = problem.laws[0], problem.d
-    weights = math.exp(epsilon) * p
+    weights = math.exp(eps) * p
     bound, nearest, n_y = weights < 1, d.argmin(axis=1), d.shape[1]
     saved = np.einsum("b,bxy->xy", weights[bound], np.maximum(d[bound][:, nearest, None] - d[bound][:, None, :], 0.0))
     # What is opened for bound inputs lets their own mass open more.
@@ -121,9 +121,9 @@ def least_informative(problem: Problem, epsilon: float) -> Vector:
     return normalised(shares)
 
 
-def held_to_outputs(problem: Problem, channel: Vector, epsilon: float) -> Vector:
+def held_to_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
     """Rows that tell more than ε of their input blended with p_Y, each as little as needed."""
-    p, growth = problem.laws[0], math.exp(epsilon)
+    p, growth = problem.laws[0], math.exp(eps)
     held = channel
     for _ in range(_REPAIRS):
         marginal = p @ held
@@ -135,4 +135,4 @@ def held_to_outputs(problem: Problem, channel: Vector, epsilon: float) -> Vector
     marginal = p @ channel
     shown = marginal > 0
     ratio = float((channel[:, shown] / marginal[shown]).max()) if (channel[:, ~shown] == 0).all() else math.inf
-    return channel + max(0.0, 1 - math.expm1(epsilon) / (ratio - 1)) * (marginal - channel)
+    return channel + max(0.0, 1 - math.expm1(eps) / (ratio - 1)) * (marginal - channel)

@@ -65,14 +65,14 @@ def prior_dp(distortion: float, prior: ArrayLike, delta: float = 0.0) -> float:
     return max(0.0, float((np.log(k) + math.log1p(-least) - np.log(room[open_])).min()))
 
 
-def prior_dp_distortion(epsilon: float, prior: ArrayLike, delta: float = 0.0) -> float:
+def prior_dp_distortion(eps: float, prior: ArrayLike, delta: float = 0.0) -> float:
     """Least distortion of (ε, δ)-LDP: (1-δ) min_k [1 - F_k e**ε/(e**ε + k - 1)]; the inverse of `prior_dp`.
 
     F_k is the probability of the k likeliest letters.
 
     Parameters
     ----------
-    epsilon : float
+    eps : float
         Nats, >= 0; inf gives 0.
     prior : array-like of shape (m,)
         Law of X.
@@ -84,9 +84,9 @@ def prior_dp_distortion(epsilon: float, prior: ArrayLike, delta: float = 0.0) ->
     >>> round(prior_dp_distortion(2.079442, [0.5, 0.3, 0.2]), 6)
     0.2
     """
-    epsilon, delta = number("epsilon", epsilon, 0, math.inf), number("delta", delta, 0, 1)
+    eps, delta = number("eps", eps, 0, math.inf), number("delta", delta, 0, 1)
     _, tails = likeliest_first(prior)
-    return (1 - delta) * float(_local_distortions(epsilon, tails).min())
+    return (1 - delta) * float(_local_distortions(eps, tails).min())
 
 
 def prior_dp_mechanism(distortion: float, prior: ArrayLike, delta: float = 0.0) -> Vector:
@@ -94,6 +94,25 @@ def prior_dp_mechanism(distortion: float, prior: ArrayLike, delta: float = 0.0) 
 
     δ I + (1-δ) M: M releases only the k likeliest letters, each kept with e**ε/(e**ε + k - 1); any other letter
     draws one of the k at random. Its distortion is at most D.
+
+    Parameters
+    ----------
+    distortion : float
+        D, chance that the record is changed.
+    prior : array-like of shape (n_symbols,)
+        Law of one record.
+    delta : float
+        δ by event, from 0 to 1.
+
+    Returns
+    -------
+    ndarray of shape (n_symbols, n_symbols)
+        Rows sum to 1.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
 
     Examples
     --------
@@ -114,9 +133,9 @@ def prior_dp_mechanism(distortion: float, prior: ArrayLike, delta: float = 0.0) 
     return delta * np.eye(m) + (1 - delta) * matrix
 
 
-def _local_distortions(epsilon: float, tails: Vector) -> Vector:
+def _local_distortions(eps: float, tails: Vector) -> Vector:
     """Distortion of keeping the k likeliest letters at level ε, for k = 1..m."""
-    others = np.arange(len(tails) - 1) * math.exp(-epsilon)
+    others = np.arange(len(tails) - 1) * math.exp(-eps)
     # 1 - F/(1 + o) = (T + o)/(1 + o)
     loss: Vector = (tails[1:] + others) / (1 + others)
     return loss
@@ -144,28 +163,66 @@ def records_dp(distortion: float, priors: Sequence[ArrayLike], delta: float = 0.
     tails = _all_tails(priors)
     distortion, delta = distortion_within(distortion, len(tails)), number("delta", delta, 0, 1)
 
-    def utility(epsilon: float) -> float:
-        return -(1 - delta) * float(sum(_local_distortions(epsilon, t).min() for t in tails))
+    def utility(eps: float) -> float:
+        return -(1 - delta) * float(sum(_local_distortions(eps, t).min() for t in tails))
 
     return level_of(utility, -distortion)
 
 
-def records_dp_distortion(epsilon: float, priors: Sequence[ArrayLike], delta: float = 0.0) -> float:
+def records_dp_distortion(eps: float, priors: Sequence[ArrayLike], delta: float = 0.0) -> float:
     """Least total distortion of (ε, δ)-DP for independent records: Σ_i D*_i(ε); the inverse of `records_dp`.
+
+    Parameters
+    ----------
+    eps : float
+        ε in nats, >= 0; inf is allowed.
+    priors : sequence of n array-likes
+        Law of each record; alphabets may differ.
+    delta : float
+        δ by event, from 0 to 1.
+
+    Returns
+    -------
+    float
+        Expected number of changed records.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
 
     Examples
     --------
     >>> round(records_dp_distortion(1.0, [[0.5, 0.3, 0.2], [0.5, 0.5]]), 6)
     0.684095
     """
-    epsilon, delta = number("epsilon", epsilon, 0, math.inf), number("delta", delta, 0, 1)
-    return (1 - delta) * float(sum(_local_distortions(epsilon, t).min() for t in _all_tails(priors)))
+    eps, delta = number("eps", eps, 0, math.inf), number("delta", delta, 0, 1)
+    return (1 - delta) * float(sum(_local_distortions(eps, t).min() for t in _all_tails(priors)))
 
 
 def records_dp_mechanism(distortion: float, priors: Sequence[ArrayLike], delta: float = 0.0) -> Vector:
     """Optimal (ε, δ)-DP channel for independent records at total distortion D: a product of local ones.
 
     Shape (m_1 ... m_n, m_1 ... m_n), databases in lexicographic order.
+
+    Parameters
+    ----------
+    distortion : float
+        D, expected number of changed records.
+    priors : sequence of n array-likes
+        Law of each record; alphabets may differ.
+    delta : float
+        δ by event, from 0 to 1.
+
+    Returns
+    -------
+    ndarray of shape (m_1 ... m_n, m_1 ... m_n)
+        Rows sum to 1; databases in lexicographic order.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
 
     Examples
     --------
@@ -183,27 +240,69 @@ def records_dp_mechanism(distortion: float, priors: Sequence[ArrayLike], delta: 
     return matrix
 
 
-def iid_dp(distortion: float, n: int, prior: ArrayLike, delta: float = 0.0) -> float:
+def iid_dp(distortion: float, prior: ArrayLike, n_records: int, delta: float = 0.0) -> float:
     """Least ε of (ε, δ)-DP for n i.i.d. records: the local value at D/n, over all mechanisms [ZB Thm 18.1].
 
+    Parameters
+    ----------
+    distortion : float
+        D, expected number of changed records.
+    prior : array-like of shape (n_symbols,)
+        Law of one record.
+    n_records : int
+        Records n, >= 1.
+    delta : float
+        δ by event, from 0 to 1.
+
+    Returns
+    -------
+    float
+        ε in nats.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
+
     Examples
     --------
-    >>> round(iid_dp(0.4, 2, [0.5, 0.3, 0.2]), 6)
+    >>> round(iid_dp(0.4, [0.5, 0.3, 0.2], 2), 6)
     2.079442
     """
-    n = whole_number("n", n, 1)
-    return prior_dp(distortion_within(distortion, n) / n, prior, delta)
+    n_records = whole_number("n_records", n_records, 1)
+    return prior_dp(distortion_within(distortion, n_records) / n_records, prior, delta)
 
 
-def iid_dp_distortion(epsilon: float, n: int, prior: ArrayLike, delta: float = 0.0) -> float:
+def iid_dp_distortion(eps: float, prior: ArrayLike, n_records: int, delta: float = 0.0) -> float:
     """Least distortion of (ε, δ)-DP for n i.i.d. records: n times the local one; the inverse of `iid_dp`.
+
+    Parameters
+    ----------
+    eps : float
+        ε in nats, >= 0; inf is allowed.
+    prior : array-like of shape (n_symbols,)
+        Law of one record.
+    n_records : int
+        Records n, >= 1.
+    delta : float
+        δ by event, from 0 to 1.
+
+    Returns
+    -------
+    float
+        Expected number of changed records.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is out of its range.
 
     Examples
     --------
-    >>> round(iid_dp_distortion(2.079442, 2, [0.5, 0.3, 0.2]), 6)
+    >>> round(iid_dp_distortion(2.079442, [0.5, 0.3, 0.2], 2), 6)
     0.4
     """
-    return whole_number("n", n, 1) * prior_dp_distortion(epsilon, prior, delta)
+    return whole_number("n_records", n_records, 1) * prior_dp_distortion(eps, prior, delta)
 
 
 def likeliest_first(prior: ArrayLike) -> tuple[NDArray[np.intp], Vector]:

@@ -27,12 +27,12 @@ SOUGHT = 1e-9
 
 
 def optimal_mutual_information_channel(
-    distortion: float, prior: ArrayLike, distortion_matrix: ArrayLike, tolerance: float = 1e-7
+    distortion: float, prior: ArrayLike, distances: ArrayLike, tol: float = 1e-7
 ) -> OptimalChannel:
     """Least I(X;Y) with expected distortion at most D, with a certificate [WYZ PD-MIP].
 
     Newton's method inside the channels; it stops when the first-order lower bound, which holds for every channel, is
-    within the tolerance. So the value is proved to that many nats, also beside the distortion where an output is
+    within the tol. So the value is proved to that many nats, also beside the distortion where an output is
     given up, at which alternating updates hardly move.
 
     Parameters
@@ -41,15 +41,15 @@ def optimal_mutual_information_channel(
         D, at least the distortion of the best deterministic choice.
     prior : array-like of shape (n_x,)
         Law of X.
-    distortion_matrix : array-like of shape (n_x, n_y)
+    distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
-    tolerance : float
+    tol : float
         Largest gap to the optimum in nats, from 1e-13 to 1.
 
     Raises
     ------
     InvalidParameter
-        If a parameter is out of its range, or doubles cannot prove the tolerance.
+        If a parameter is out of its range, or doubles cannot prove the tol.
 
     Examples
     --------
@@ -58,10 +58,10 @@ def optimal_mutual_information_channel(
     >>> round(found.privacy, 6)
     0.390621
     """
-    problem = problem_of(prior, distortion_matrix)
-    tolerance = number("tolerance", tolerance, 1e-13, 1)
-    gap = min(tolerance, SOUGHT)
-    return least_informed(problem, distortion, MutualInformation, gap, tolerance, lambda value: value)
+    problem = problem_of(prior, distances)
+    tol = number("tol", tol, 1e-13, 1)
+    gap = min(tol, SOUGHT)
+    return least_informed(problem, distortion, MutualInformation, gap, tol, lambda value: value)
 
 
 def least_informed(
@@ -69,12 +69,12 @@ def least_informed(
     distortion: float,
     notion: Callable[[Vector], Information],
     gap: float,
-    tolerance: float,
+    tol: float,
     nats: Callable[[float], float],
 ) -> OptimalChannel:
     """Channel of the least information of a notion with at most D spent.
 
-    The notion is minimised to a ``gap`` in its own unit, and turned into ``nats`` to be held against the tolerance.
+    The notion is minimised to a ``gap`` in its own unit, and turned into ``nats`` to be held against the tol.
     """
     law, floor = single_law(problem.laws), float(problem.floor[0])
     least = problem.unit * floor
@@ -86,8 +86,8 @@ def least_informed(
     information = notion(law[kept] / law[kept].sum())
     found = least_information(information, problem.d[kept], max(0.0, limit * (1 - _ROUNDING)), gap)
     value = nats(found.value)
-    if value - nats(max(found.lower, 0.0)) > tolerance:
-        raise InvalidParameter(f"tolerance must be one that doubles can prove at this distortion, got {tolerance:g}")
+    if value - nats(max(found.lower, 0.0)) > tol:
+        raise InvalidParameter(f"tol must be one that doubles can prove at this distortion, got {tol:g}")
     channel = np.zeros_like(problem.d)
     channel[kept] = found.channel
     channel[~kept, int((law[kept] @ found.channel).argmax())] = 1.0

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def optimal_sibson_channel(
-    distortion: float, prior: ArrayLike, distortion_matrix: ArrayLike, alpha: float, tolerance: float = 1e-7
+    distortion: float, prior: ArrayLike, distances: ArrayLike, alpha: float, tol: float = 1e-7
 ) -> OptimalChannel:
     """Least Sibson information I_α(X;Y) with expected distortion at most D, with a certificate [ZB Def. 3.6].
 
     Σ_y (Σ_x P p(y|x)**α)**(1/α) is convex in the channel; Newton's method inside the channels minimises it and stops
-    when its first-order lower bound is within the tolerance. α = 1 is mutual information, inf maximal leakage.
+    when its first-order lower bound is within the tol. α = 1 is mutual information, inf maximal leakage.
 
     Parameters
     ----------
@@ -29,17 +29,17 @@ def optimal_sibson_channel(
         D, at least the distortion of the best deterministic choice.
     prior : array-like of shape (n_x,)
         Law of X.
-    distortion_matrix : array-like of shape (n_x, n_y)
+    distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
     alpha : float
         Order, at least 1.
-    tolerance : float
+    tol : float
         Largest gap to the optimum in nats, from 1e-12 to 1.
 
     Raises
     ------
     InvalidParameter
-        If a parameter is out of its range, or doubles cannot prove the tolerance.
+        If a parameter is out of its range, or doubles cannot prove the tol.
 
     Examples
     --------
@@ -48,16 +48,16 @@ def optimal_sibson_channel(
     >>> round(found.privacy, 6)
     0.223144
     """
-    alpha, tolerance = number("alpha", alpha, 1, math.inf), number("tolerance", tolerance, 1e-12, 1)
+    alpha, tol = number("alpha", alpha, 1, math.inf), number("tol", tol, 1e-12, 1)
     if alpha == 1:
-        return optimal_mutual_information_channel(distortion, prior, distortion_matrix, tolerance)
+        return optimal_mutual_information_channel(distortion, prior, distances, tol)
     if math.isinf(alpha):
-        return optimal_maximal_leakage_channel(distortion, prior, distortion_matrix)
-    problem = problem_of(prior, distortion_matrix)
+        return optimal_maximal_leakage_channel(distortion, prior, distances)
+    problem = problem_of(prior, distances)
 
     def nats(norm: float) -> float:
         return alpha / (alpha - 1) * math.log(max(norm, 1.0))
 
     # The logarithm is taken of norms of 1 and more.
-    gap = min(tolerance, SOUGHT) * (alpha - 1) / alpha
-    return least_informed(problem, distortion, lambda p: SibsonNorm(p, alpha), gap, tolerance, nats)
+    gap = min(tol, SOUGHT) * (alpha - 1) / alpha
+    return least_informed(problem, distortion, lambda p: SibsonNorm(p, alpha), gap, tol, nats)

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 _SEED = 13  # of the choice of rows, which must not depend on what they hold
 
 
-def design_rows(n: int, share: float = 0.15) -> NDArray[np.bool_]:
+def design_rows(n_records: int, share: float = 0.15) -> NDArray[np.bool_]:
     """Rows that a tree is grown on, when all others certify it: a fixed uniform choice by position.
 
     Parameters
     ----------
-    n : int
+    n_records : int
         Rows of the table.
     share : float
         Of the rows, between 0 and 1.
 
     Returns
     -------
-    ndarray of bool, shape (n,)
+    ndarray of bool, shape (n_records,)
 
     Examples
     --------
@@ -35,8 +35,8 @@ def design_rows(n: int, share: float = 0.15) -> NDArray[np.bool_]:
     """
     if not 0 < share < 1:
         raise InvalidParameter(f"share must lie between 0 and 1, got {share!r}")
-    chosen = np.zeros(n, bool)
-    chosen[np.random.default_rng(_SEED).permutation(n)[: round(share * n)]] = True
+    chosen = np.zeros(n_records, bool)
+    chosen[np.random.default_rng(_SEED).permutation(n_records)[: round(share * n_records)]] = True
     return chosen
 
 

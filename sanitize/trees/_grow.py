@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import is_number, whole_number
 from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
@@ -245,8 +246,7 @@ def _check_whole(**numbers: int | None) -> None:
     for name, value in numbers.items():
         if value is None and name == "max_block_cells":
             continue
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InvalidParameter(f"{name} must be a whole number >= 1, got {value!r}")
+        whole_number(name, value, 1)
     if numbers["max_cells"] is not None and numbers["max_cells"] > MOST_CELLS:
         raise InvalidParameter(f"max_cells must be at most {MOST_CELLS}, got {numbers['max_cells']}")
 
@@ -254,8 +254,7 @@ def _check_whole(**numbers: int | None) -> None:
 def _check_weights(weights: Mapping[str, float] | None, names: list[str]) -> dict[str, float]:
     given = _check_names(weights, names, "weights")
     for name, value in given.items():
-        is_number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
-        if not (is_number and 0 <= value < np.inf):
+        if not (is_number(value) and 0 <= value < np.inf):
             raise InvalidParameter(f"the weight of {name!r} must be a finite number >= 0, got {value!r}")
     return {name: float(given.get(name, 1.0)) for name in names}
 

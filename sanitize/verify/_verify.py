@@ -144,7 +144,7 @@ def verify_parquet(
     source : path
         What it was written from, unchanged.
     sanitizer : Sanitizer or Policy
-        As for the release; a sanitizer is copied, not fitted in place.
+        What the release was made with; a sanitizer is copied, not fitted in place.
     rows : {"shuffle", "keep"}, optional
         How the rows were released; by default what the policy says, and "shuffle" for a sanitizer.
     against : sequence of (released, source)

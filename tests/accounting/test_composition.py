@@ -323,9 +323,9 @@ BAD_NATS = [-1e-9, math.nan, -math.inf, "one", None]
 
 @pytest.mark.parametrize("value", BAD_NATS)
 def test_levels_out_of_range_are_refused(value):
-    with pytest.raises(InvalidParameter, match="epsilons must be a number of nats >= 0"):
+    with pytest.raises(InvalidParameter, match="eps must be a number of nats >= 0"):
         basic_composition([1.0, value])
-    with pytest.raises(InvalidParameter, match="epsilon must be a number of nats >= 0"):
+    with pytest.raises(InvalidParameter, match="eps must be a number of nats >= 0"):
         group_privacy(value, 2)
     with pytest.raises(InvalidParameter, match="individual must be a number of nats >= 0"):
         group_capacity_bound(value, 2)
@@ -355,10 +355,10 @@ def test_counts_out_of_range_are_refused(value):
         cross_capacity(FLIP, value)
 
 
-@pytest.mark.parametrize("name", ["half_range", "epsilon", "tau"])
+@pytest.mark.parametrize("name", ["half_range", "eps", "tau"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "far"])
 def test_mean_tail_arguments_out_of_range_are_refused(name, value):
-    arguments = {"half_range": 1.0, "epsilon": 1.0, "tau": 1.0} | {name: value}
+    arguments = {"half_range": 1.0, "eps": 1.0, "tau": 1.0} | {name: value}
     legal = "must be finite" if value == math.inf else f"{name} must be a number > 0"
     with pytest.raises(InvalidParameter, match=legal):
         private_mean_tail(**arguments)

@@ -143,7 +143,7 @@ def test_x_level_ldp_adds_whatever_the_dependence(seed):
     law = rng.dirichlet(np.full(18, 0.3)).reshape(2, 3, 3)
     law = (law + 1e-6) / (law + 1e-6).sum()
     kernels = [full_kernel(rng, 3, 3), full_kernel(rng, 3, 2)]
-    total = basic_composition([global_dp(kernel, 1, 3) for kernel in kernels]).epsilon
+    total = basic_composition([global_dp(kernel, 1, 3) for kernel in kernels]).eps
     released = joint_release(law, kernels)
     assert LDPBudget(total).excess(released).max() <= 1e-9
     assert LiftBudget.symmetric(total).excess(released).max() <= 1e-9

@@ -54,9 +54,9 @@ def test_dp_and_renyi_levels_add(seed):
     rng = np.random.default_rng(seed)
     first, second = full_kernel(rng, 4, 3), full_kernel(rng, 4, 2)
     both = compose(first, second)
-    assert global_dp(both, 2, 2) <= basic_composition([global_dp(first, 2, 2), global_dp(second, 2, 2)]).epsilon + 1e-9
+    assert global_dp(both, 2, 2) <= basic_composition([global_dp(first, 2, 2), global_dp(second, 2, 2)]).eps + 1e-9
     for alpha in (1.0, 1 + 1e-9, 2.0, 100.0, math.inf):
-        total = basic_composition([renyi_dp(first, alpha), renyi_dp(second, alpha)]).epsilon
+        total = basic_composition([renyi_dp(first, alpha), renyi_dp(second, alpha)]).eps
         assert renyi_dp(both, alpha) <= total + 1e-7
 
 
@@ -74,14 +74,14 @@ def test_approximate_dp_composes_to_an_attained_level(epsilons, deltas):
             ]
         )
     level = basic_composition(epsilons, deltas)
-    assert level.epsilon == sum(epsilons)
+    assert level.eps == sum(epsilons)
     assert level.delta <= sum(deltas) + 1e-15
-    assert_allclose(approximate_dp(compose(*kernels), epsilon=level.epsilon), level.delta, rtol=1e-9, atol=1e-14)
+    assert_allclose(approximate_dp(compose(*kernels), eps=level.eps), level.delta, rtol=1e-9, atol=1e-14)
 
 
 def test_no_delta_is_lost():
     assert basic_composition([1.0] * 3, [1e-17] * 3).delta == pytest.approx(3e-17, rel=1e-12)
-    assert basic_composition([math.inf, 1.0]).epsilon == math.inf
+    assert basic_composition([math.inf, 1.0]).eps == math.inf
 
 
 @settings(max_examples=30)
@@ -91,7 +91,7 @@ def test_wxh_theorem_7_1_individual_capacities_add(seed):
     first, second = random_kernel(rng, 4, 2), random_kernel(rng, 4, 3)
     parts = [float(individual_channel_capacity(kernel, sizes=(2, 2))) for kernel in (first, second)]
     both = individual_channel_capacity(compose(first, second), sizes=(2, 2))
-    assert both.lower <= basic_composition(parts).epsilon + 1e-9
+    assert both.lower <= basic_composition(parts).eps + 1e-9
     whole = [float(channel_capacity(kernel)) for kernel in (first, second)]
     assert channel_capacity(compose(first, second)).lower <= sum(whole) + 1e-9
 
@@ -171,10 +171,10 @@ def test_dp_of_a_group(seed, k, epsilon):
     distance = (BITS[:, :, None] != BITS[:, None]).sum(axis=0)
     near, far = (np.argwhere((distance == d) & np.tri(8, k=-1, dtype=bool)) for d in (1, k))
     level = global_dp(channel, neighbours=near)
-    assert global_dp(channel, neighbours=far) <= group_privacy(level, k).epsilon + 1e-9
-    delta = approximate_dp(channel, epsilon=epsilon, neighbours=near)
+    assert global_dp(channel, neighbours=far) <= group_privacy(level, k).eps + 1e-9
+    delta = approximate_dp(channel, eps=epsilon, neighbours=near)
     group = group_privacy(epsilon, k, delta)
-    assert approximate_dp(channel, epsilon=group.epsilon, neighbours=far) <= group.delta + 1e-12
+    assert approximate_dp(channel, eps=group.eps, neighbours=far) <= group.delta + 1e-12
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 1e-6, 1.0, 50.0])
@@ -184,7 +184,7 @@ def test_group_delta_against_high_precision(epsilon, k, delta):
     with mpmath.workdps(40):
         expected = min(mpmath.mpf(1), delta * mpmath.fsum(mpmath.exp(j * mpmath.mpf(epsilon)) for j in range(k)))
     assert_allclose(group_privacy(epsilon, k, delta).delta, float(expected), rtol=1e-12)
-    assert group_privacy(epsilon, k, delta).epsilon == k * epsilon
+    assert group_privacy(epsilon, k, delta).eps == k * epsilon
 
 
 def test_group_of_an_unbounded_level():

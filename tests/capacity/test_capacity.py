@@ -426,5 +426,5 @@ def test_channel_must_be_a_kernel(matrix):
 
 @pytest.mark.parametrize("epsilon", [-1e-9, math.nan, -math.inf, "one", None])
 def test_dp_information_bound_needs_a_level(epsilon):
-    with pytest.raises(InvalidParameter, match="epsilon must be a number >= 0"):
+    with pytest.raises(InvalidParameter, match="eps must be a number >= 0"):
         dp_information_bound(epsilon)

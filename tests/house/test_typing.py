@@ -21,17 +21,32 @@ ESTIMATORS = [
     if inspect.isclass(made) and not inspect.isabstract(made)
 ]
 ROOMS = sorted(name for name in dir(sz) if inspect.ismodule(getattr(sz, name)))
-# The privacy-distortion functions are documented apart: their letters are those of the papers.
 FUNCTIONS = sorted(
     {
         f"{owner.__name__}.{name}": made
-        for owner in (sz, *(getattr(sz, room) for room in ROOMS if room != "tradeoff"))
+        for owner in (sz, *(getattr(sz, room) for room in ROOMS))
         for name in (dir(sz) if owner is sz else getattr(owner, "__all__", ()))
-        if inspect.isfunction(made := getattr(owner, name))
-        and made.__module__.startswith("sanitize")
-        and not made.__module__.startswith("sanitize.tradeoff")
+        if inspect.isfunction(made := getattr(owner, name)) and made.__module__.startswith("sanitize")
     }.items()
 )
+
+# One word a concept: another word for it, or a bare letter of a paper, is no name of a parameter.
+OTHER_WORDS = {
+    "epsilon": "eps",
+    "epsilons": "eps",
+    "privacy": "eps",
+    "tolerance": "tol",
+    "n": "n_records or n_symbols",
+    "m": "n_symbols",
+    "n_letters": "n_symbols",
+    "n_rows": "n_records",
+    "distortion_matrix": "distances",
+    "level": "eps, alpha or confidence",
+    "d": "distances",
+    "p_x": "prior",
+    "p": "prior",
+    "kernel": "channel",
+}
 
 RIGHT = """
 import sanitize as sz
@@ -107,6 +122,11 @@ def test_a_public_function_names_its_parameters(name, function):
     parameters = inspect.signature(function).parameters
     assert [one for one in parameters if not re.search(rf"\b{one}\b", function.__doc__)] == []
     assert not any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
+def test_a_concept_has_one_word_in_every_signature(name, function):
+    assert {one: OTHER_WORDS[one] for one in inspect.signature(function).parameters if one in OTHER_WORDS} == {}
 
 
 def test_the_hall_is_small_and_its_help_short():

@@ -131,11 +131,11 @@ def test_hostile_capacities_are_refused(function, bad):
 @pytest.mark.parametrize("bad", [0, -1, 2.0, "2", None, True, math.nan])
 def test_hostile_sizes_are_refused(bad):
     for function in (calibrate_randomized_response, capacity_randomized_response, randomized_response_capacity):
-        with pytest.raises(InvalidParameter, match="n must be a whole number >= 1"):
+        with pytest.raises(InvalidParameter, match="n_symbols must be a whole number >= 1"):
             function(bad, 0.5)
 
 
 @pytest.mark.parametrize("bad", [-1, math.nan, "1", None])
 def test_hostile_epsilons_are_refused(bad):
-    with pytest.raises(InvalidParameter, match="epsilon must be a number of nats >= 0"):
+    with pytest.raises(InvalidParameter, match="eps must be a number of nats >= 0"):
         randomized_response_capacity(2, bad)

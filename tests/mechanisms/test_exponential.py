@@ -385,7 +385,7 @@ def test_e_i_is_differentially_private_at_epsilon_plus_the_prior_ratio():
 
 
 def test_below_the_threshold_the_formula_is_no_channel():
-    with pytest.raises(InvalidParameter, match=r"epsilon must be at least 1\.09861229"):
+    with pytest.raises(InvalidParameter, match=r"eps must be at least 1\.09861229"):
         identifiability_channel([0.5, 0.3, 0.2], 1, 1.0)
     with pytest.raises(InvalidParameter, match="at least"):
         identifiability_channel([0.5, 0.3, 0.2], 1, 0.0)
@@ -393,9 +393,9 @@ def test_below_the_threshold_the_formula_is_no_channel():
 
 @pytest.mark.parametrize("bad", [-1, math.nan, math.inf, "1", None, True])
 def test_hostile_levels_are_refused(bad):
-    with pytest.raises((InvalidParameter, InvalidBudget), match="epsilon"):
+    with pytest.raises((InvalidParameter, InvalidBudget), match="eps"):
         hamming_channel(2, 2, bad)
-    with pytest.raises((InvalidParameter, InvalidBudget), match="epsilon"):
+    with pytest.raises((InvalidParameter, InvalidBudget), match="eps"):
         identifiability_channel([0.5, 0.5], 1, bad)
 
 
@@ -418,7 +418,7 @@ def test_hostile_priors_are_refused(prior, n, words):
 
 def test_hostile_products_are_refused():
     for n, m in ((0, 2), (2, 0), (2.0, 2), (True, 2)):
-        with pytest.raises(InvalidParameter, match=r"n_records|n_letters"):
+        with pytest.raises(InvalidParameter, match=r"n_records|n_symbols"):
             hamming_channel(n, m, 1.0)
     with pytest.raises(InvalidParameter, match="at least one"):
         product_channel([])

@@ -280,7 +280,7 @@ def test_randomized_response_refuses_sizes_that_are_no_number_of_symbols(n):
 
 @pytest.mark.parametrize("epsilon", [-1, -1e-300, float("nan"), float("inf"), -np.inf, "1", None, True, np.True_, 1j])
 def test_randomized_response_refuses_epsilons_that_are_no_number_of_nats(epsilon):
-    with pytest.raises(InvalidBudget, match="epsilon must be"):
+    with pytest.raises(InvalidBudget, match="eps must be"):
         sz.randomized_response(3, epsilon)
 
 

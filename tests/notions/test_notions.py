@@ -140,7 +140,7 @@ def test_wxh_theorem_2_1_is_a_supremum():
 def test_least_delta_is_the_worst_event(matrix, epsilon):
     rows = rows_of(matrix)
     exact = max((delta_exact(rows[a], rows[b], epsilon) for a, b in ordered_pairs(len(rows))), default=0.0)
-    assert_allclose(approximate_dp(matrix, epsilon=epsilon), exact, atol=2e-15)
+    assert_allclose(approximate_dp(matrix, eps=epsilon), exact, atol=2e-15)
 
 
 @given(kernels(), st.sampled_from([0.0, 1e-12, 0.05, 0.3, 0.99, 1.0]))
@@ -149,7 +149,7 @@ def test_least_epsilon_is_the_worst_event(matrix, delta):
     exact = max((epsilon_exact(rows[a], rows[b], delta) for a, b in ordered_pairs(len(rows))), default=0.0)
     found = approximate_dp(matrix, delta=delta)
     if math.isinf(exact) or math.isinf(found):
-        assert found == exact or approximate_dp(matrix, epsilon=INF) == pytest.approx(delta, abs=1e-13)
+        assert found == exact or approximate_dp(matrix, eps=INF) == pytest.approx(delta, abs=1e-13)
     else:
         assert_allclose(found, exact, rtol=1e-6, atol=1e-6)
 
@@ -158,11 +158,11 @@ def test_least_epsilon_is_the_worst_event(matrix, delta):
 def test_delta_and_epsilon_invert_each_other(pair, epsilon):
     sizes, matrix = pair
     pairs = hamming_neighbours(sizes=sizes)
-    delta = approximate_dp(matrix, epsilon=epsilon, neighbours=pairs)
+    delta = approximate_dp(matrix, eps=epsilon, neighbours=pairs)
     least = approximate_dp(matrix, delta=delta, neighbours=pairs)
     assert approximate_dp(matrix, delta=min(1.0, delta + 1e-12), neighbours=pairs) <= epsilon + 1e-9
     if math.isfinite(least):
-        assert_allclose(approximate_dp(matrix, epsilon=least, neighbours=pairs), delta, atol=1e-13)
+        assert_allclose(approximate_dp(matrix, eps=least, neighbours=pairs), delta, atol=1e-13)
 
 
 @given(kernels())
@@ -171,15 +171,15 @@ def test_ends_of_the_curve(matrix):
     assert_allclose(approximate_dp(matrix, delta=0.0), level, rtol=1e-12)
     assert approximate_dp(matrix, delta=1.0) == 0.0
     distances = [np.abs(p - q).sum() / 2 for p in matrix for q in matrix]
-    assert_allclose(approximate_dp(matrix, epsilon=0.0), max(distances), atol=1e-14)
+    assert_allclose(approximate_dp(matrix, eps=0.0), max(distances), atol=1e-14)
     if math.isfinite(level):
-        assert approximate_dp(matrix, epsilon=level * (1 + 1e-12)) < 1e-14
-        assert approximate_dp(matrix, epsilon=INF) == 0.0
+        assert approximate_dp(matrix, eps=level * (1 + 1e-12)) < 1e-14
+        assert approximate_dp(matrix, eps=INF) == 0.0
 
 
 def test_erasure_needs_delta():
     lost = np.array([[0.9, 0.0, 0.1], [0.0, 0.9, 0.1]])
-    assert approximate_dp(lost, epsilon=50.0) == pytest.approx(0.9)
+    assert approximate_dp(lost, eps=50.0) == pytest.approx(0.9)
     assert approximate_dp(lost, delta=0.9) == 0.0
     assert approximate_dp(lost, delta=0.89) == INF
 
@@ -190,11 +190,11 @@ def test_the_four_point_pair_of_the_tightest_conversion(epsilon, delta):
     # [CY]: (ε, δ)-close exactly; every ε' < ε needs δ' = 1 - (e^ε' + 1)(1 - δ)/(e^ε + 1).
     high, low = (1 - delta) / (1 + math.exp(-epsilon)), (1 - delta) / (1 + math.exp(epsilon))
     pair = np.array([[delta, high, low, 0.0], [0.0, low, high, delta]])
-    assert_allclose(approximate_dp(pair, epsilon=epsilon), delta, rtol=1e-9, atol=4e-16)
+    assert_allclose(approximate_dp(pair, eps=epsilon), delta, rtol=1e-9, atol=4e-16)
     assert_allclose(approximate_dp(pair, delta=delta), epsilon, rtol=1e-3 if delta == 1e-12 else 1e-9)
     for part in (0.0, 0.3, 0.9):
         weaker = 1 - (math.exp(part * epsilon) + 1) * (1 - delta) / (math.exp(epsilon) + 1)
-        assert_allclose(approximate_dp(pair, epsilon=part * epsilon), weaker, atol=1e-14)
+        assert_allclose(approximate_dp(pair, eps=part * epsilon), weaker, atol=1e-14)
 
 
 def test_zb_definition_3_entrywise_delta_is_vacuous():
@@ -202,7 +202,7 @@ def test_zb_definition_3_entrywise_delta_is_vacuous():
     tags = 1000
     reveal = np.kron(np.eye(2), np.full((1, tags), 1 / tags))
     assert np.max(reveal[0] - reveal[1]) <= 1 / tags
-    assert approximate_dp(reveal, epsilon=5.0) == pytest.approx(1.0)
+    assert approximate_dp(reveal, eps=5.0) == pytest.approx(1.0)
 
 
 @given(kernels(n_x=3), kernels(n_x=3), st.floats(0, 1), st.sampled_from([0.0, 0.5, 2.0]))
@@ -211,7 +211,7 @@ def test_zb_lemma_21_mixtures_are_no_worse_than_the_worse_part(first, second, sh
     wide[0, :, : first.shape[1]], wide[1, :, : second.shape[1]] = first, second
     mixed = share * wide[0] + (1 - share) * wide[1]
     for loss in (
-        lambda w: approximate_dp(w, epsilon=level),
+        lambda w: approximate_dp(w, eps=level),
         lambda w: global_dp(w, 1, 3),
         lambda w: renyi_dp(w, 0.5 + level),
     ):
@@ -242,18 +242,18 @@ def test_pairs_are_taken_in_blocks(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "n and m together, or by sizes"),
-        ({"n": 2}, "n and m together, or by sizes"),
-        ({"n": 1, "m": 4, "sizes": [4]}, "n and m together, or by sizes"),
-        ({"n": 0, "m": 4}, "n must be a whole number from 1 to 65536, got 0"),
-        ({"n": 1, "m": 4.0}, "m must be a whole number >= 1, got 4.0"),
-        ({"n": True, "m": 4}, "n must be a whole number from 1 to 65536, got True"),
-        ({"n": 10**9, "m": 1}, "n must be a whole number from 1 to 65536, got 1000000000"),
-        ({"n": 60, "m": 2}, "from 1 to 1099511627776 databases"),
+        ({}, "n_records and n_symbols together, or by sizes"),
+        ({"n_records": 2}, "n_records and n_symbols together, or by sizes"),
+        ({"n_records": 1, "n_symbols": 4, "sizes": [4]}, "n_records and n_symbols together, or by sizes"),
+        ({"n_records": 0, "n_symbols": 4}, "n_records must be a whole number from 1 to 65536, got 0"),
+        ({"n_records": 1, "n_symbols": 4.0}, "n_symbols must be a whole number >= 1, got 4.0"),
+        ({"n_records": True, "n_symbols": 4}, "n_records must be a whole number from 1 to 65536, got True"),
+        ({"n_records": 10**9, "n_symbols": 1}, "n_records must be a whole number from 1 to 65536, got 1000000000"),
+        ({"n_records": 60, "n_symbols": 2}, "from 1 to 1099511627776 databases"),
         ({"sizes": []}, "from 1 to 1099511627776 databases"),
         ({"sizes": [2, -2]}, "every one of sizes must be a whole number >= 1, got -2"),
-        ({"n": 2, "m": 3}, r"make 9 databases, but the channel has 4 inputs"),
-        ({"n": 2, "m": 2, "neighbours": [[0, 1]]}, "not both"),
+        ({"n_records": 2, "n_symbols": 3}, r"make 9 databases, but the channel has 4 inputs"),
+        ({"n_records": 2, "n_symbols": 2, "neighbours": [[0, 1]]}, "not both"),
         ({"neighbours": [[0, 4]]}, "inputs from 0 to 3, got 0 to 4"),
         ({"neighbours": [[-1, 2]]}, "inputs from 0 to 3, got -1 to 2"),
         ({"neighbours": [0, 1]}, r"integer array \(n_pairs, 2\), got shape \(2,\)"),
@@ -265,16 +265,16 @@ def test_databases_must_be_described_once_and_fit(arguments, message):
         global_dp(np.kron(FLIP, FLIP), **arguments)
 
 
-@pytest.mark.parametrize("levels", [{}, {"epsilon": 1.0, "delta": 0.1}])
+@pytest.mark.parametrize("levels", [{}, {"eps": 1.0, "delta": 0.1}])
 def test_exactly_one_level_is_given(levels):
-    with pytest.raises(InvalidParameter, match="exactly one of epsilon"):
+    with pytest.raises(InvalidParameter, match="exactly one of eps"):
         approximate_dp(FLIP, **levels)
 
 
 @pytest.mark.parametrize("epsilon", [-1e-9, math.nan, -INF, "one", [1.0, 2.0]])
 def test_epsilon_must_not_be_negative(epsilon):
-    with pytest.raises(InvalidParameter, match="epsilon must be a number >= 0"):
-        approximate_dp(FLIP, epsilon=epsilon)
+    with pytest.raises(InvalidParameter, match="eps must be a number >= 0"):
+        approximate_dp(FLIP, eps=epsilon)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1 + 1e-9, math.nan, INF, "half"])

@@ -99,7 +99,7 @@ def test_levels_whose_exponential_overflows(epsilon):
     matrix = np.array([[0.5, 0.5], [1.0, 1e-320]])
     p, q = rows_of(matrix)
     exact = delta_exact(p, q, min(epsilon, 2000.0))
-    assert_allclose(approximate_dp(matrix, epsilon=epsilon), exact, rtol=1e-9)
+    assert_allclose(approximate_dp(matrix, eps=epsilon), exact, rtol=1e-9)
 
 
 @pytest.mark.parametrize("alpha", [50.0, 100.0])

@@ -39,7 +39,7 @@ def test_zb_lemma_24_outputs_outside_the_input_alphabet_are_not_needed(seed):
     fewer = channel @ merge
     for level in (
         lambda channel: global_dp(channel, 1, len(prior)),
-        lambda channel: approximate_dp(channel, epsilon=0.3),
+        lambda channel: approximate_dp(channel, eps=0.3),
         lambda channel: approximate_dp(channel, delta=0.05),
         lambda channel: renyi_dp(channel, 1.0),
         lambda channel: renyi_dp(channel, 3.0),
@@ -62,7 +62,7 @@ def test_zb_lemma_24_excepts_the_entrywise_delta():
     merge = np.repeat(np.eye(2), 2, axis=0)
     assert entrywise_delta(channel, 1.0) == 0.5
     assert entrywise_delta(channel @ merge, 1.0) == 1.0
-    assert approximate_dp(channel, epsilon=1.0) == approximate_dp(channel @ merge, epsilon=1.0) == 1.0
+    assert approximate_dp(channel, eps=1.0) == approximate_dp(channel @ merge, eps=1.0) == 1.0
 
 
 @given(SEEDS, st.sampled_from([1.01, 2.0, 10.0, 1e4]))

@@ -49,7 +49,7 @@ public = ["town", "age"]
 drop = ["name", "year"]
 [budget]
 notion = "ldp"
-epsilon = 2
+eps = 2
 [channel]
 mechanism = "optimal-random-response"
 min_count = 5
@@ -91,7 +91,7 @@ budget = { notion = "capacity", nats = 0.3 }
 name = "work"
 public = ["job"]
 mechanism = "randomized-response"
-budget = { notion = "ldp", epsilon = 1 }
+budget = { notion = "ldp", eps = 1 }
 """
 
 EXPONENTIAL = """
@@ -160,8 +160,8 @@ INVALID = {
     "negative": (edited(SMALL, "0.5", "-0.5"), "budget.upper must be a number >= 0, got -0.5; write inf for no bound"),
     "boolean": (edited(SMALL, "0.5", "true"), "budget.upper must be a number >= 0, got a boolean"),
     "notion unknown": (edited(SMALL, "upper", 'notion = "lifts"\nupper'), "did you mean 'lift'?"),
-    "ldp with upper": (edited(SMALL, "upper", 'notion = "ldp"\nupper'), "budget.epsilon is missing"),
-    "ldp with both": (edited(SMALL, "upper", 'notion = "ldp"\nepsilon = 1\nupper'), "budget.lower is not a key"),
+    "ldp with upper": (edited(SMALL, "upper", 'notion = "ldp"\nupper'), "budget.eps is missing"),
+    "ldp with both": (edited(SMALL, "upper", 'notion = "ldp"\neps = 1\nupper'), "budget.lower is not a key"),
     "alpha of one": (edited(SEVERAL, "alpha = 2", "alpha = 1"), "budget.alpha must be a number > 1, got 1"),
     "capacity of zero": (edited(EXPONENTIAL, "0.5", "0"), "budget.nats must be a number > 0, got 0"),
     "mechanism unknown": (
@@ -190,7 +190,7 @@ INVALID = {
         "budget.notion must be 'capacity' with exponential-channel, got 'lift'",
     ),
     "notion of optimal": (
-        edited(FULL, 'notion = "ldp"\nepsilon = 2', 'notion="l1"\nupper=1\nlower=1'),
+        edited(FULL, 'notion = "ldp"\neps = 2', 'notion="l1"\nupper=1\nlower=1'),
         "budget.notion must be 'lift' or 'ldp' with optimal-random-response, got 'l1'",
     ),
     "capacity with merging": (
@@ -202,11 +202,11 @@ INVALID = {
         "budget.notion must limit what is told about the sensitive columns",
     ),
     "no own budget": (
-        edited(SEVERAL, 'budget = { notion = "ldp", epsilon = 1 }', ""),
+        edited(SEVERAL, 'budget = { notion = "ldp", eps = 1 }', ""),
         "randomized-response needs a budget of its own",
     ),
     "own budget of another notion": (
-        edited(SEVERAL, 'budget = { notion = "ldp", epsilon = 1 }', "budget = { upper = 1, lower = 1 }"),
+        edited(SEVERAL, 'budget = { notion = "ldp", eps = 1 }', "budget = { upper = 1, lower = 1 }"),
         "channel[2].budget.notion must be 'ldp'",
     ),
     "budget in the one channel": (
@@ -290,7 +290,7 @@ VALUES = [0, 1, 2, -1, 0.5, True, "x", "lift", "ldp", "capacity", "keep", "label
 KEYS = [
     "notion",
     "upper",
-    "epsilon",
+    "eps",
     "nats",
     "mechanism",
     "gap",
@@ -356,7 +356,7 @@ def test_the_budget_of_each_notion():
         return sz.Policy.from_toml(f"version = 1\n{lines}").budget.build()
 
     assert budget("upper = 1\nlower = inf") == sz.LiftBudget(lower=float("inf"), upper=1)
-    assert budget("notion = 'ldp'\nepsilon = 2") == sz.LDPBudget(2)
+    assert budget("notion = 'ldp'\neps = 2") == sz.LDPBudget(2)
     assert budget("notion = 'l1'\nupper = 1\nlower = 2") == sz.L1LiftBudget(lower=2, upper=1)
     assert budget("notion = 'chi2'\nupper = 1\nlower = 2") == sz.Chi2LiftBudget(lower=2, upper=1)
     assert budget("notion = 'alpha'\nalpha = 3\nupper = 1\nlower = 2") == sz.AlphaLiftBudget(3, lower=2, upper=1)
@@ -409,7 +409,7 @@ def test_a_joint_policy_releases_a_table():
     name = "sex"
     public = ["sex"]
     mechanism = "randomized-response"
-    budget = { notion = "ldp", epsilon = 0.5 }
+    budget = { notion = "ldp", eps = 0.5 }
     """
     df = sz.datasets.load_titanic()
     released = sz.Policy.from_toml(text).sanitizer(random_state=0).fit_transform(df)

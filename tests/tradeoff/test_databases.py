@@ -88,10 +88,10 @@ RECORD_FUNCTIONS = (
 )
 
 LEVEL_FUNCTIONS = (
-    ("epsilon", td.hamming_distortion),
-    ("epsilon", td.hamming_mechanism),
-    ("epsilon", td.uniform_dp_distortion),
-    ("epsilon", lambda v, n, m: td.uniform_renyi_dp_distortion(v, n, m, 2)),
+    ("eps", td.hamming_distortion),
+    ("eps", td.hamming_mechanism),
+    ("eps", td.uniform_dp_distortion),
+    ("eps", lambda v, n, m: td.uniform_renyi_dp_distortion(v, n, m, 2)),
     ("leakage", td.uniform_maximal_leakage_distortion),
     ("information", td.uniform_mutual_information_distortion),
     ("information", lambda v, n, m: td.uniform_sibson_information_distortion(v, n, m, 2)),
@@ -104,10 +104,10 @@ def test_bad_distortions_and_sizes_are_refused(function) -> None:
         with pytest.raises(InvalidParameter, match=r"^distortion must .* between 0 and 2, got"):
             function(distortion, 2, 3)
     for n in (0, -1, 1.5, "1", True):
-        with pytest.raises(InvalidParameter, match=r"^n must be a whole number >= 1, got"):
+        with pytest.raises(InvalidParameter, match=r"^n_records must be a whole number >= 1, got"):
             function(0.5, n, 3)
     for m in (1, 0, 2.5, None):
-        with pytest.raises(InvalidParameter, match=r"^m must be a whole number >= 2, got"):
+        with pytest.raises(InvalidParameter, match=r"^n_symbols must be a whole number >= 2, got"):
             function(0.5, 2, m)
 
 
@@ -116,7 +116,7 @@ def test_bad_levels_are_refused(name: str, function) -> None:
     for level in (-1e-9, math.nan, -INF, "1", None, True):
         with pytest.raises(InvalidParameter, match=rf"^{name} must .* between 0 and inf, got"):
             function(level, 2, 3)
-    with pytest.raises(InvalidParameter, match=r"^m must"):
+    with pytest.raises(InvalidParameter, match=r"^n_symbols must"):
         function(1.0, 2, 1)
 
 
@@ -160,13 +160,13 @@ PRIOR_FUNCTIONS = (
     lambda p: td.prior_maximal_leakage(0.1, p),
     lambda p: td.prior_maximal_leakage_distortion(0.1, p),
     lambda p: td.prior_maximal_leakage_mechanism(0.1, p),
-    lambda p: td.iid_dp(0.1, 2, p),
-    lambda p: td.iid_dp_distortion(0.1, 2, p),
-    lambda p: td.iid_maximal_leakage_bound(0.1, 2, p),
+    lambda p: td.iid_dp(0.1, p, 2),
+    lambda p: td.iid_dp_distortion(0.1, p, 2),
+    lambda p: td.iid_maximal_leakage_bound(0.1, p, 2),
     lambda p: td.records_dp(0.1, [p]),
     lambda p: td.records_dp_mechanism(0.1, [p]),
     td.identifiability_threshold,
-    lambda p: td.identifiability_mechanism(p, 1.0),
+    lambda p: td.identifiability_mechanism(1.0, p),
     lambda p: td.identifiability_tradeoff(0.1, p),
     lambda p: td.dp_tradeoff(0.1, p),
     lambda p: td.prior_mutual_information(0.1, p),
@@ -188,7 +188,7 @@ def test_bad_sets_lengths_and_programs_are_refused() -> None:
         td.ordered_maximal_leakage(0.1, [[0.7, 0.3], [0.4, 0.6]])
     with pytest.raises(InvalidDistribution, match=r"priors must be a matrix"):
         td.ordered_maximal_leakage(0.1, [[0.7, 0.3], [1.0]])
-    with pytest.raises(InvalidDistribution, match=r"m\*\*n entries"):
+    with pytest.raises(InvalidDistribution, match="n_records entries"):
         td.identifiability_threshold([0.2, 0.3, 0.5], 2)
     with pytest.raises(InvalidDistribution, match=r"same databases"):
         td.source_set_dp_tradeoff(0.1, [[0.5, 0.5], [0.2, 0.3, 0.5]])
@@ -196,11 +196,11 @@ def test_bad_sets_lengths_and_programs_are_refused() -> None:
         td.source_set_dp_tradeoff(0.1, [])
     with pytest.raises(InvalidParameter, match=r"2\*\*25 cells"):
         td.records_dp_mechanism(0.1, [[0.5, 0.5]] * 13)
-    with pytest.raises(InvalidParameter, match=r"epsilon must be at least 1.09861"):
-        td.identifiability_mechanism([0.5, 0.3, 0.2], 1.0)
+    with pytest.raises(InvalidParameter, match=r"eps must be at least 1.09861"):
+        td.identifiability_mechanism(1.0, [0.5, 0.3, 0.2])
     with pytest.raises(InvalidParameter, match=r"distortion must lie between 0 and 0.4 for the closed form"):
         td.prior_mutual_information(0.41, [0.5, 0.3, 0.2])
-    with pytest.raises(InvalidParameter, match=r"distortion_matrix must have shape"):
+    with pytest.raises(InvalidParameter, match=r"distances must have shape"):
         td.optimal_dp_channel(1.0, [0.5, 0.5], np.eye(3))
     with pytest.raises(InvalidParameter, match=r"finite entries"):
         td.optimal_dp_channel(1.0, [0.5, 0.5], [[0.0, math.nan], [1.0, 0.0]])
@@ -220,5 +220,5 @@ def test_bad_sets_lengths_and_programs_are_refused() -> None:
         td.least_level(lambda e: td.optimal_dp_channel(e, [0.5, 0.5], np.ones((2, 2))), 0.5)
     with pytest.raises(InvalidParameter, match=r"distortion must lie between 1 and inf"):
         td.optimal_mutual_information_channel(0.5, [0.5, 0.5], np.ones((2, 2)))
-    with pytest.raises(InvalidParameter, match=r"tolerance must"):
+    with pytest.raises(InvalidParameter, match=r"tol must"):
         td.optimal_mutual_information_channel(0.1, [0.5, 0.5], 1 - np.eye(2), 0.0)

@@ -250,9 +250,9 @@ def test_independent_records_are_the_optimum_of_the_global_linear_program(priors
 def test_zb_theorem_18_1_iid_records_cost_what_one_costs_at_d_over_n() -> None:
     prior = [0.5, 0.3, 0.2]
     for n, distortion, delta in ((1, 0.2, 0.0), (2, 0.5, 0.0), (3, 0.3, 0.05), (1000, 77.0, 0.0)):
-        value = td.iid_dp(distortion, n, prior, delta)
+        value = td.iid_dp(distortion, prior, n, delta)
         assert value == pytest.approx(td.prior_dp(distortion / n, prior, delta))
-        assert td.iid_dp_distortion(value, n, prior, delta) == pytest.approx(distortion)
+        assert td.iid_dp_distortion(value, prior, n, delta) == pytest.approx(distortion)
         if n < 10:
             assert td.records_dp(distortion, [prior] * n, delta) == pytest.approx(value)
     assert td.records_dp(0.0, [prior] * 2) == INF
@@ -263,10 +263,10 @@ def test_zb_theorem_18_1_iid_records_cost_what_one_costs_at_d_over_n() -> None:
 def test_zb_theorem_18_2_the_iid_product_is_not_optimal_for_maximal_leakage() -> None:
     prior = np.array([0.6, 0.4])
     joint = np.kron(prior, prior)
-    bound = td.iid_maximal_leakage_bound(0.4, 2, prior)
+    bound = td.iid_maximal_leakage_bound(0.4, prior, 2)
     found = td.optimal_maximal_leakage_channel(0.4, joint, td.hamming_distances(2, 2))
     assert found.privacy < bound - 0.05
-    assert td.iid_maximal_leakage_bound(0.2, 1, prior) == td.prior_maximal_leakage(0.2, prior)
+    assert td.iid_maximal_leakage_bound(0.2, prior, 1) == td.prior_maximal_leakage(0.2, prior)
 
 
 # --- identifiability -------------------------------------------------------------------------------------------
@@ -307,21 +307,21 @@ def test_wyz_threshold_is_where_the_inverted_kernel_stops_being_a_law(prior, n: 
 def test_threshold_has_its_ends() -> None:
     for n, m in ((1, 2), (1, 7), (2, 3), (3, 2)):
         assert td.identifiability_threshold(np.full(m**n, 1 / m**n), n) == pytest.approx(0, abs=1e-12)
-        assert td.identifiability_mechanism(np.full(m**n, 1 / m**n), 0.5, n) == pytest.approx(
+        assert td.identifiability_mechanism(0.5, np.full(m**n, 1 / m**n), n) == pytest.approx(
             td.hamming_mechanism(0.5, n, m)
         )
     assert td.identifiability_threshold([1.0, 0.0]) == INF
-    assert td.identifiability_mechanism([0.5, 0.5], 5e-324) == pytest.approx(np.full((2, 2), 0.5))
-    assert (td.identifiability_mechanism([1.0, 0.0], INF) == np.eye(2)).all()
+    assert td.identifiability_mechanism(5e-324, [0.5, 0.5]) == pytest.approx(np.full((2, 2), 0.5))
+    assert (td.identifiability_mechanism(INF, [1.0, 0.0]) == np.eye(2)).all()
     assert td.identifiability_tradeoff(0.1, [1.0, 0.0]).upper == INF
-    assert td.identifiability_mechanism([0.5, 0.5], 0.0) == pytest.approx(np.full((2, 2), 0.5))
+    assert td.identifiability_mechanism(0.0, [0.5, 0.5]) == pytest.approx(np.full((2, 2), 0.5))
 
 
 @pytest.mark.parametrize(("prior", "n"), DATABASES)
 @pytest.mark.parametrize("above", [0.0, 0.5, 3.0])
 def test_wyz_lemma_4_e_i_is_identifiable_at_epsilon_with_distortion_h(prior, n: int, above: float) -> None:
     m, epsilon = letters(prior, n), td.identifiability_threshold(prior, n) + above
-    channel = td.identifiability_mechanism(prior, epsilon, n)
+    channel = td.identifiability_mechanism(epsilon, prior, n)
     distances = td.hamming_distances(n, m)
     joint = prior[:, None] * channel
     pairs = np.argwhere(distances == 1)
@@ -388,7 +388,7 @@ def test_wyz_theorem_2_e_i_has_the_least_mutual_information(prior, n: int, share
     closed = td.prior_mutual_information(distortion, prior, n)
     found = td.optimal_mutual_information_channel(distortion, prior, td.hamming_distances(n, m), 1e-8)
     assert closed == pytest.approx(found.privacy, abs=2e-8)
-    joint = prior[:, None] * td.identifiability_mechanism(prior, td.hamming_epsilon(distortion, n, m), n)
+    joint = prior[:, None] * td.identifiability_mechanism(td.hamming_epsilon(distortion, n, m), prior, n)
     out = joint.sum(axis=0)
     information = float((joint * np.log(joint / (prior[:, None] * out))).sum())
     assert information == pytest.approx(closed, abs=1e-10)
@@ -480,7 +480,7 @@ def test_information_of_order_alpha_takes_any_order_and_refuses_bad_numbers() ->
     for alpha in (0.5, math.nan):
         with pytest.raises(InvalidParameter, match="alpha must lie between 1 and inf"):
             td.optimal_sibson_channel(0.8, prior, d, alpha)
-    with pytest.raises(InvalidParameter, match="tolerance must lie between"):
+    with pytest.raises(InvalidParameter, match="tol must lie between"):
         td.optimal_sibson_channel(0.8, prior, d, 2, 0.0)
     with pytest.raises(InvalidParameter, match="distortion must lie between 0 and inf"):
         td.optimal_sibson_channel(-0.1, prior, d, 2)

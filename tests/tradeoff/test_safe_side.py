@@ -74,7 +74,7 @@ def test_bounds_on_divergence_and_information_are_never_below_the_true_ones(leve
         lambda: td.least_level(3, 0.1),
         lambda: cv.approximate_dp_delta(HUGE, 0.0, 1.0),
         lambda: cv.mutual_information_from_total_variation(0.1, HUGE, 2),
-        lambda: approximate_dp([[0.5, 0.5], [0.5, 0.5]], epsilon=HUGE),
+        lambda: approximate_dp([[0.5, 0.5], [0.5, 0.5]], eps=HUGE),
         lambda: approximate_dp([[0.5, 0.5], [0.5, 0.5]], delta=HUGE),
         lambda: global_dp([[1e308, 1e308], [0.5, 0.5]], 1, 2),
         lambda: global_dp([[HUGE, 0], [0, 1]], 1, 2),

@@ -6,13 +6,11 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING
 
-import numpy as np
 from scipy.optimize import brentq
 from scipy.special import xlogy
 
-from sanitize._checks import nats
+from sanitize._checks import nats, whole_number
 from sanitize.channel import Channel
-from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._data_independent.randomized_response import randomized_response
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ ROUNDING = 1e-13
 NOTHING = 1e-290
 
 
-def randomized_response_capacity(n: int, epsilon: float) -> float:
+def randomized_response_capacity(n_symbols: int, eps: float) -> float:
     """C = log n - H(Z) of n-ary randomized response, Z the law of a row, in nats [WXH Cor. 3, 4].
 
     Every row is a permutation of one law and the columns sum alike, so the uniform input attains the bound of
@@ -33,9 +31,9 @@ def randomized_response_capacity(n: int, epsilon: float) -> float:
 
     Parameters
     ----------
-    n : int
+    n_symbols : int
         Symbols, >= 1.
-    epsilon : float
+    eps : float
         Local differential privacy in nats, >= 0; inf keeps every symbol.
 
     Returns
@@ -46,25 +44,25 @@ def randomized_response_capacity(n: int, epsilon: float) -> float:
     Raises
     ------
     InvalidParameter
-        If n or epsilon is out of range.
+        If n_symbols or eps is out of range.
 
     Examples
     --------
     >>> round(randomized_response_capacity(2, 2.0), 6), round(randomized_response_capacity(5, 1.0), 6)
     (0.327813, 0.109215)
     """
-    n = check_size("n", n)
-    epsilon = nats("epsilon", epsilon)
-    if n == 1 or epsilon == 0:
+    n_symbols = whole_number("n_symbols", n_symbols, 1)
+    eps = nats("eps", eps)
+    if n_symbols == 1 or eps == 0:
         return 0.0
-    if epsilon > 1:
-        return math.log(n) - _response_entropy(n, epsilon)
+    if eps > 1:
+        return math.log(n_symbols) - _response_entropy(n_symbols, eps)
     # Deviations of n P from 1; sum (1 + d) log(1 + d) - d over n cells has no first-order term to cancel.
-    other = -math.expm1(epsilon) / (math.exp(epsilon) + n - 1)
-    return (_information(-(n - 1) * other) + (n - 1) * _information(other)) / n
+    other = -math.expm1(eps) / (math.exp(eps) + n_symbols - 1)
+    return (_information(-(n_symbols - 1) * other) + (n_symbols - 1) * _information(other)) / n_symbols
 
 
-def calibrate_randomized_response(n: int, capacity: float) -> float:
+def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
     """The ε at which n-ary randomized response has a given capacity: log n - H(Z) = capacity [WXH Cor. 3, 4].
 
     **Corrected**: in nats throughout (the paper's interval (0, 1) for n = 2 is in bits), and no noise at all
@@ -72,7 +70,7 @@ def calibrate_randomized_response(n: int, capacity: float) -> float:
 
     Parameters
     ----------
-    n : int
+    n_symbols : int
         Symbols, >= 1. For n = 2 the flip probability is p* = 1/(1 + e^ε).
     capacity : float
         Budget in nats, >= 0.
@@ -85,7 +83,7 @@ def calibrate_randomized_response(n: int, capacity: float) -> float:
     Raises
     ------
     InvalidParameter
-        If n or capacity is out of range.
+        If n_symbols or capacity is out of range.
 
     Examples
     --------
@@ -93,25 +91,25 @@ def calibrate_randomized_response(n: int, capacity: float) -> float:
     >>> round(1 / (1 + math.exp(epsilon)), 4)    # flips one symbol in ten
     0.1
     """
-    n = check_size("n", n)
+    n_symbols = whole_number("n_symbols", n_symbols, 1)
     capacity = nats("capacity", capacity)
-    if capacity >= math.log(n):
+    if capacity >= math.log(n_symbols):
         return math.inf
     if capacity < NOTHING:
         return 0.0
-    entropy = math.nextafter(math.log(n), math.inf) - capacity  # the logarithm may be rounded down
+    entropy = math.nextafter(math.log(n_symbols), math.inf) - capacity  # the logarithm may be rounded down
 
     def off(log_epsilon: float) -> float:
         epsilon = math.exp(log_epsilon)
         if epsilon > 1 and entropy < capacity:  # near log n the entropy that is left has the digits
-            return math.log(entropy / _response_entropy(n, epsilon))
-        return math.log(randomized_response_capacity(n, epsilon) / capacity)
+            return math.log(entropy / _response_entropy(n_symbols, epsilon))
+        return math.log(randomized_response_capacity(n_symbols, epsilon) / capacity)
 
     # C <= epsilon^2 / 8 for every epsilon-LDP channel; and beyond the upper end H(Z) < 1e-25.
-    return math.exp(root(off, math.log(8 * capacity) / 2 - 1e-9, math.log(64 + math.log(n))))
+    return math.exp(root(off, math.log(8 * capacity) / 2 - 1e-9, math.log(64 + math.log(n_symbols))))
 
 
-def capacity_randomized_response(n: int, capacity: float) -> Channel:
+def capacity_randomized_response(n_symbols: int, capacity: float) -> Channel:
     """Randomized response over n symbols whose capacity is the budget: log n - H(Z) = capacity [WXH Cor. 3, 4].
 
     Guarantee
@@ -121,7 +119,7 @@ def capacity_randomized_response(n: int, capacity: float) -> Channel:
 
     Parameters
     ----------
-    n : int
+    n_symbols : int
         Symbols, >= 1.
     capacity : float
         Budget in nats, >= 0. From log n on, symbols are released as they are.
@@ -133,7 +131,7 @@ def capacity_randomized_response(n: int, capacity: float) -> Channel:
     Raises
     ------
     InvalidParameter
-        If n or capacity is out of range.
+        If n_symbols or capacity is out of range.
 
     Examples
     --------
@@ -141,8 +139,8 @@ def capacity_randomized_response(n: int, capacity: float) -> Channel:
     array([[0.9, 0.1],
            [0.1, 0.9]])
     """
-    epsilon = calibrate_randomized_response(n, capacity)
-    return Channel.identity(int(n)) if math.isinf(epsilon) else randomized_response(n, epsilon)
+    epsilon = calibrate_randomized_response(n_symbols, capacity)
+    return Channel.identity(int(n_symbols)) if math.isinf(epsilon) else randomized_response(n_symbols, epsilon)
 
 
 def root(off: Callable[[float], float], low: float, high: float, rounding: float = ROUNDING) -> float:
@@ -160,17 +158,10 @@ def root(off: Callable[[float], float], low: float, high: float, rounding: float
     return found
 
 
-def check_size(name: str, value: object) -> int:
-    """A whole number of symbols, >= 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidParameter(f"{name} must be a whole number >= 1, got {value!r}")
-    return int(value)
-
-
-def _response_entropy(n: int, epsilon: float) -> float:
+def _response_entropy(n_symbols: int, eps: float) -> float:
     """H(Z) of a row: all terms positive, so it keeps its digits where it is small."""
-    odds = (n - 1) * math.exp(-epsilon)  # of replacing to keeping
-    replaced = odds * epsilon / (1 + odds) if odds else 0.0
+    odds = (n_symbols - 1) * math.exp(-eps)  # of replacing to keeping
+    replaced = odds * eps / (1 + odds) if odds else 0.0
     return math.log1p(odds) + replaced
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import zeta
 
-from sanitize._checks import nats
+from sanitize._checks import nats, whole_number
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._data_independent.calibration import NOTHING, check_size, root
+from sanitize.mechanisms._data_independent.calibration import NOTHING, root
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -53,7 +53,7 @@ def exponential_entropy(k: int, rate: float) -> float:
     >>> round(exponential_entropy(5, 1.0), 6), round(exponential_entropy(5, 0.0), 6)
     (0.999973, 1.609438)
     """
-    k, rate = check_size("k", k), nats("rate", rate)
+    k, rate = whole_number("k", k, 1), nats("rate", rate)
     if k == 1 or rate > 1000:
         return 0.0
     if rate < 0.5:
@@ -90,7 +90,7 @@ def calibrate_exponential(k: int, capacity: float) -> float:
     >>> [round(calibrate_exponential(5, eps), 4) for eps in (0.1, 0.5, 1.0)]
     [0.327, 0.8585, 1.6366]
     """
-    k, capacity = check_size("k", k), nats("capacity", capacity)
+    k, capacity = whole_number("k", k, 1), nats("capacity", capacity)
     if capacity >= math.log(k):
         return math.inf
     if capacity < NOTHING:
@@ -109,7 +109,7 @@ def calibrate_exponential(k: int, capacity: float) -> float:
 
 
 def exponential_channel(
-    n: int,
+    n_symbols: int,
     *,
     capacity: float | None = None,
     rate: float | None = None,
@@ -124,7 +124,7 @@ def exponential_channel(
 
     Parameters
     ----------
-    n : int
+    n_symbols : int
         Input symbols, >= 1.
     capacity : float, optional
         Budget in nats; λ is calibrated to it. Give this or ``rate``.
@@ -151,8 +151,8 @@ def exponential_channel(
            [0.1429, 0.5714, 0.2857],
            [0.2857, 0.1429, 0.5714]])
     """
-    n = check_size("n", n)
-    ranks = _ranks(n, distance)
+    n_symbols = whole_number("n_symbols", n_symbols, 1)
+    ranks = _ranks(n_symbols, distance)
     k = ranks.shape[1]
     if (capacity is None) == (rate is None):
         raise InvalidParameter("give either capacity or rate, and not both")
@@ -165,30 +165,30 @@ def exponential_channel(
     if ladder[0] <= ladder[1]:  # flat to within rounding: one law for all inputs, which tells nothing
         flat = np.full(k, SCALE // k, np.int64)
         flat[: SCALE % k] += 1
-        start = Stage.deterministic(np.zeros(n, np.int32), 1)
+        start = Stage.deterministic(np.zeros(n_symbols, np.int32), 1)
         return Channel((start, Stage(np.array([0, k]), np.arange(k, dtype=np.int32), flat, k)))
-    indices = np.tile(np.arange(k, dtype=np.int32), n)
-    return Channel((Stage(np.arange(0, n * k + 1, k), indices, ladder[ranks].ravel(), k),))
+    indices = np.tile(np.arange(k, dtype=np.int32), n_symbols)
+    return Channel((Stage(np.arange(0, n_symbols * k + 1, k), indices, ladder[ranks].ravel(), k),))
 
 
-def _ranks(n: int, distance: Distance | ArrayLike) -> NDArray[np.intp]:
+def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> NDArray[np.intp]:
     """Rank of each output by its distance from each input, shape (n, k), every row a permutation."""
     if isinstance(distance, str):
         if distance not in ("line", "circle"):
             raise InvalidParameter(f"distance must be 'line', 'circle' or a matrix (n, k), got {distance!r}")
-        _check_cells(n, n)
-        x, y = np.arange(n)[:, None], np.arange(n)
+        _check_cells(n_symbols, n_symbols)
+        x, y = np.arange(n_symbols)[:, None], np.arange(n_symbols)
         if distance == "circle":
-            ahead = (y - x) % n
-            return np.where(2 * ahead <= n, np.maximum(2 * ahead - 1, 0), 2 * (n - ahead))
+            ahead = (y - x) % n_symbols
+            return np.where(2 * ahead <= n_symbols, np.maximum(2 * ahead - 1, 0), 2 * (n_symbols - ahead))
         given = np.abs(x - y)
     else:
         try:
             given = np.asarray(distance, dtype=np.float64)
         except (TypeError, ValueError):
             raise InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)") from None
-        if given.ndim != 2 or len(given) != n or given.shape[1] < 1:
-            raise InvalidParameter(f"distance must have shape ({n}, k) with k >= 1, got {given.shape}")
+        if given.ndim != 2 or len(given) != n_symbols or given.shape[1] < 1:
+            raise InvalidParameter(f"distance must have shape ({n_symbols}, k) with k >= 1, got {given.shape}")
         if not np.isfinite(given).all() or (given < 0).any():
             raise InvalidParameter("distance must be finite numbers >= 0")
         _check_cells(*given.shape)
@@ -225,9 +225,9 @@ def _share(x: float) -> float:
     return x / math.expm1(x) if x < 700 else 0.0
 
 
-def _check_cells(n: int, k: int) -> None:
-    if n * k > _MOST_CELLS:
+def _check_cells(n_symbols: int, k: int) -> None:
+    if n_symbols * k > _MOST_CELLS:
         raise InvalidParameter(
-            f"an exponential channel from {n} to {k} symbols is a dense matrix of more than 2^24 cells; "
+            f"an exponential channel from {n_symbols} to {k} symbols is a dense matrix of more than 2^24 cells; "
             "merge or bin symbols first"
         )

@@ -121,7 +121,7 @@ def gaussian_channel(
         Standard deviations of noise that the grid extends beyond the values, >= 0. What would fall outside is
         released as the end point: a bias at the ends, none in the middle. 0 keeps releases within the range.
     method : {"exact", "closed_form"}
-        As in `gaussian_noise_variance`.
+        Noise of the least variance within the capacity, of at most 3 nats, or of the closed form's larger one.
 
     Returns
     -------
@@ -189,31 +189,31 @@ def _variance(half_range: float, amplitude: float) -> float:
     return max(deviation * deviation * (1 + 8 * sys.float_info.epsilon), sys.float_info.min)
 
 
-def _interval_amplitude(epsilon: float) -> float:
+def _interval_amplitude(eps: float) -> float:
     """Largest A with C(A) <= ε, between the input of bounded power and the uniform one."""
-    if epsilon > _MOST_NATS:
+    if eps > _MOST_NATS:
         raise InvalidParameter(
-            f"method='exact' takes a capacity of at most {_MOST_NATS:g} nats, got {epsilon}; use "
+            f"method='exact' takes a capacity of at most {_MOST_NATS:g} nats, got {eps}; use "
             "method='closed_form', which is valid too"
         )
-    low = math.sqrt(math.expm1(2 * epsilon))
+    low = math.sqrt(math.expm1(2 * eps))
     high = min(LARGEST_AMPLITUDE, low * math.sqrt(math.pi * math.e / 2) * (1 + 1e-9))
 
     def off(log_amplitude: float) -> float:
-        return math.log(amplitude_capacity(math.exp(log_amplitude)).upper / epsilon)
+        return math.log(amplitude_capacity(math.exp(log_amplitude)).upper / eps)
 
     return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high), _ROUNDING))
 
 
-def _known_amplitude(units: NDArray[np.float64], epsilon: float) -> float:
+def _known_amplitude(units: NDArray[np.float64], eps: float) -> float:
     """Largest A at which the values A u, |u| <= 1, have capacity at most ε < log k."""
-    if epsilon <= amplitude_capacity(_TWO_POINTS).value:  # the two outer values alone are best on the interval
-        return _interval_amplitude(epsilon) / float(units[-1])
+    if eps <= amplitude_capacity(_TWO_POINTS).value:  # the two outer values alone are best on the interval
+        return _interval_amplitude(eps) / float(units[-1])
 
     def off(log_amplitude: float) -> float:
-        return math.log(known_values_capacity(math.exp(log_amplitude) * units, 1e-11).upper / epsilon)
+        return math.log(known_values_capacity(math.exp(log_amplitude) * units, 1e-11).upper / eps)
 
-    low = math.log(math.expm1(2 * epsilon)) / 2 - 1e-6
+    low = math.log(math.expm1(2 * eps)) / 2 - 1e-6
     high = low + 1
     while off(high) < -_ROUNDING:
         high += 1

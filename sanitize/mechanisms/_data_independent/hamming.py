@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import nats, probabilities
+from sanitize._checks import nats, probabilities, whole_number
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget, InvalidDistribution, InvalidParameter
-from sanitize.mechanisms._data_independent.calibration import check_size
 from sanitize.mechanisms._data_independent.randomized_response import randomized_response
 from sanitize.tradeoff import identifiability_threshold
 
@@ -90,7 +89,7 @@ def _along(stage: Stage, before: int, after: int) -> Stage:
     return Stage(indptr, outputs.astype(np.int32), stage.weights[entry], before * stage.n_outputs * after)
 
 
-def hamming_channel(n_records: int, n_letters: int, epsilon: float) -> Channel:
+def hamming_channel(n_records: int, n_symbols: int, eps: float) -> Channel:
     """E_d: P(y|x) = e^{-ε d(x,y)} / (1 + (m-1) e^{-ε})^n, d the number of records that differ [WYZ (27)].
 
     Databases are numbered 0 .. m^n - 1 with the first record most significant. The channel is randomized
@@ -104,9 +103,9 @@ def hamming_channel(n_records: int, n_letters: int, epsilon: float) -> Channel:
 
     Parameters
     ----------
-    n_records, n_letters : int
-        n and m, each >= 1.
-    epsilon : float
+    n_records, n_symbols : int
+        Records n, and symbols m of one record, each >= 1.
+    eps : float
         Nats, finite and >= 0.
 
     Returns
@@ -124,13 +123,13 @@ def hamming_channel(n_records: int, n_letters: int, epsilon: float) -> Channel:
     >>> hamming_channel(2, 2, np.log(3)).matrix[0]
     array([0.5625, 0.1875, 0.1875, 0.0625])
     """
-    n, m = check_size("n_records", n_records), check_size("n_letters", n_letters)
+    n, m = whole_number("n_records", n_records, 1), whole_number("n_symbols", n_symbols, 1)
     if m > 1 and n * math.log(m) > math.log(_MOST_ENTRIES):
-        raise InvalidParameter(f"n_letters ** n_records must be at most 2^25 databases, got {m} ** {n}")
-    return product_channel([randomized_response(m, epsilon)] * n)
+        raise InvalidParameter(f"n_symbols ** n_records must be at most 2^25 databases, got {m} ** {n}")
+    return product_channel([randomized_response(m, eps)] * n)
 
 
-def identifiability_channel(prior: ArrayLike, n_records: int, epsilon: float) -> Channel:
+def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Channel:
     """E_i: P(y|x) = p_Y(y) e^{-ε d(x,y)} / (P_X(x) (1 + (m-1) e^{-ε})^n), p_Y = T^{-1} P_X [WYZ (26)].
 
     Guarantee
@@ -146,7 +145,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, epsilon: float) ->
         Law of the database, first record most significant; all entries > 0, at most 1024 of them.
     n_records : int
         n >= 1.
-    epsilon : float
+    eps : float
         Nats, finite, at least ``identifiability_threshold(prior, n_records)``.
 
     Returns
@@ -158,7 +157,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, epsilon: float) ->
     InvalidDistribution
         If the prior is not a law with full support on m^n databases.
     InvalidParameter, InvalidBudget
-        If epsilon is not a finite number, or below the threshold, where the formula gives negative entries.
+        If eps is not a finite number, or below the threshold, where the formula gives negative entries.
 
     Examples
     --------
@@ -167,20 +166,20 @@ def identifiability_channel(prior: ArrayLike, n_records: int, epsilon: float) ->
            [0.4375, 0.5625]])
     """
     p, m, n = _database_law(prior, n_records)
-    if not math.isfinite(nats("epsilon", epsilon)):
-        raise InvalidBudget(f"epsilon must be finite and >= 0, got {epsilon}")
+    if not math.isfinite(nats("eps", eps)):
+        raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
     parts = _interactions(p, m, n)
-    if m == 1 or (epsilon == 0 and not parts.any()):  # T has one row: every input draws from the same law
+    if m == 1 or (eps == 0 and not parts.any()):  # T has one row: every input draws from the same law
         return hamming_channel(n, m, 0.0)
     # At the threshold itself one entry is zero up to rounding.
-    if epsilon == 0 or (p_y := _output_law(p, parts, m, epsilon)).min() < -_ROUNDING:
+    if eps == 0 or (p_y := _output_law(p, parts, m, eps)).min() < -_ROUNDING:
         least = identifiability_threshold(p, n)
-        raise InvalidParameter(f"epsilon must be at least {least:.9g} nats for this prior, got {epsilon}")
-    one = np.full((m, m), math.exp(-epsilon))
+        raise InvalidParameter(f"eps must be at least {least:.9g} nats for this prior, got {eps}")
+    one = np.full((m, m), math.exp(-eps))
     np.fill_diagonal(one, 1.0)
     kernel: NDArray[np.float64] = np.ones((1, 1))
     for _ in range(n):
-        kernel = np.kron(kernel, one / (1 + (m - 1) * math.exp(-epsilon))).astype(np.float64)
+        kernel = np.kron(kernel, one / (1 + (m - 1) * math.exp(-eps))).astype(np.float64)
     return Channel((_rounded_up(kernel * np.maximum(p_y, 0.0) / p[:, None]),))
 
 
@@ -197,7 +196,7 @@ def _rounded_up(matrix: NDArray[np.float64]) -> Stage:
 
 def _database_law(prior: ArrayLike, n_records: int) -> tuple[NDArray[np.float64], int, int]:
     """The prior with its number of letters and records."""
-    n = check_size("n_records", n_records)
+    n = whole_number("n_records", n_records, 1)
     p = probabilities(prior)
     m = round(len(p) ** (1 / n))
     if m**n != len(p):
@@ -209,25 +208,25 @@ def _database_law(prior: ArrayLike, n_records: int) -> tuple[NDArray[np.float64]
     return p, m, n
 
 
-def _interactions(p: NDArray[np.float64], m: int, n: int) -> NDArray[np.float64]:
+def _interactions(p: NDArray[np.float64], n_symbols: int, n_records: int) -> NDArray[np.float64]:
     """Parts of a law by order of interaction, shape (n, m^n): T^{-1} multiplies order k by (1/r)^k.
 
     In rational arithmetic, so that a part that vanishes (at a uniform or independent law) is exactly 0.
     """
-    exact = np.array([Fraction(value) for value in p.tolist()], dtype=object).reshape((m,) * n)
+    exact = np.array([Fraction(value) for value in p.tolist()], dtype=object).reshape((n_symbols,) * n_records)
     parts = [exact]
-    for axis in range(n):
+    for axis in range(n_records):
         split = [np.zeros_like(exact) for _ in range(len(parts) + 1)]
         for order, part in enumerate(parts):
-            mean = part.sum(axis=axis, keepdims=True) * Fraction(1, m)
+            mean = part.sum(axis=axis, keepdims=True) * Fraction(1, n_symbols)
             split[order] = split[order] + mean
             split[order + 1] = split[order + 1] + (part - mean)
         parts = split
     return np.array([part.ravel().astype(np.float64) for part in parts[1:]])
 
 
-def _output_law(p: NDArray[np.float64], parts: NDArray[np.float64], m: int, epsilon: float) -> NDArray[np.float64]:
+def _output_law(p: NDArray[np.float64], parts: NDArray[np.float64], n_symbols: int, eps: float) -> NDArray[np.float64]:
     """p_Y = P + sum_k ((1/r)^k - 1) part_k with 1/r = 1 + m/(e^ε - 1): nothing cancels for large ε."""
-    log_gain = math.log1p(m / math.expm1(epsilon))
+    log_gain = math.log1p(n_symbols / math.expm1(eps))
     law: NDArray[np.float64] = p + np.expm1(np.arange(1, len(parts) + 1) * log_gain) @ parts
     return law

@@ -8,8 +8,9 @@ from decimal import Decimal
 
 import numpy as np
 
+from sanitize._checks import is_number, whole_number
 from sanitize.channel import SCALE, Channel, Stage
-from sanitize.errors import InvalidBudget, InvalidParameter
+from sanitize.errors import InvalidBudget
 
 # Up to this many symbols one dense stage is small and draws one word a row; above, two sparse stages.
 _DENSE_SYMBOLS = 256
@@ -17,7 +18,7 @@ _DENSE_SYMBOLS = 256
 _LOOSEST = 1000
 
 
-def randomized_response(n: int, epsilon: float) -> Channel:
+def randomized_response(n_symbols: int, eps: float) -> Channel:
     """ε-LDP randomized response over n symbols: keep with probability e^ε / (e^ε + n - 1) [WXH §4.1].
 
     Guarantee
@@ -27,9 +28,9 @@ def randomized_response(n: int, epsilon: float) -> Channel:
 
     Parameters
     ----------
-    n : int
+    n_symbols : int
         Symbols, at least 1; 2 is Warner's binary response.
-    epsilon : float
+    eps : float
         Local differential privacy of X in nats, finite and >= 0.
 
     Returns
@@ -40,7 +41,7 @@ def randomized_response(n: int, epsilon: float) -> Channel:
     Raises
     ------
     InvalidBudget
-        If epsilon is negative or not finite.
+        If eps is negative or not finite.
 
     Examples
     --------
@@ -50,65 +51,73 @@ def randomized_response(n: int, epsilon: float) -> Channel:
            [0.25, 0.5 , 0.25],
            [0.25, 0.25, 0.5 ]])
     """
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise InvalidParameter(f"n must be a whole number of symbols >= 1, got {n!r}")
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.floating, np.integer)):
-        raise InvalidBudget(f"epsilon must be a number of nats, got {type(epsilon).__name__}")
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise InvalidBudget(f"epsilon must be finite and >= 0, got {epsilon}")
-    n, epsilon = int(n), float(epsilon)
-    if n == 1:
+    n_symbols = whole_number("n_symbols", n_symbols, 1)
+    if not is_number(eps):
+        raise InvalidBudget(f"eps must be a number of nats, got {type(eps).__name__}")
+    if not (math.isfinite(eps) and eps >= 0):
+        raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
+    eps = float(eps)
+    if n_symbols == 1:
         return Channel.identity(1)
-    return _one_stage(n, epsilon) if n <= _DENSE_SYMBOLS else _two_stages(n, epsilon)
+    return _one_stage(n_symbols, eps) if n_symbols <= _DENSE_SYMBOLS else _two_stages(n_symbols, eps)
 
 
-def _one_stage(n: int, epsilon: float) -> Channel:
+def _one_stage(n_symbols: int, eps: float) -> Channel:
     """Every other symbol gets w = ceil(2^62 / (e^ε + n - 1)), so keeping has at most e^ε w."""
     with decimal.localcontext(decimal.Context(prec=60)):
-        other = math.ceil(Decimal(SCALE) / (Decimal(min(epsilon, _LOOSEST)).exp() + (n - 1)))
+        other = math.ceil(Decimal(SCALE) / (Decimal(min(eps, _LOOSEST)).exp() + (n_symbols - 1)))
     # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
-    keep = SCALE - (n - 1) * other
+    keep = SCALE - (n_symbols - 1) * other
     if keep < other:
-        return Channel(_constant(n))
-    weights = np.full((n, n), other, np.int64)
+        return Channel(_constant(n_symbols))
+    weights = np.full((n_symbols, n_symbols), other, np.int64)
     np.fill_diagonal(weights, keep)
-    return Channel((Stage(np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), weights.ravel(), n),))
+    return Channel(
+        (
+            Stage(
+                np.arange(0, n_symbols * n_symbols + 1, n_symbols),
+                np.tile(np.arange(n_symbols), n_symbols),
+                weights.ravel(),
+                n_symbols,
+            ),
+        )
+    )
 
 
-def _two_stages(n: int, epsilon: float) -> Channel:
+def _two_stages(n_symbols: int, eps: float) -> Channel:
     """Keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) times the least of the draw."""
-    uniform = _uniform(n)
+    uniform = _uniform(n_symbols)
     with decimal.localcontext(decimal.Context(prec=60)):
-        odds = (Decimal(min(epsilon, _LOOSEST)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
+        odds = (Decimal(min(eps, _LOOSEST)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
         keep = min(math.floor(SCALE * odds / (1 + odds)), SCALE - 1)
     if keep == 0:
-        return Channel(_constant(n))
-    symbols = np.arange(n)
+        return Channel(_constant(n_symbols))
+    symbols = np.arange(n_symbols)
     first = Stage(
-        np.arange(0, 2 * n + 1, 2),
-        np.stack([symbols, np.full(n, n)], axis=1).ravel(),
-        np.tile([keep, SCALE - keep], n),
-        n + 1,
+        np.arange(0, 2 * n_symbols + 1, 2),
+        np.stack([symbols, np.full(n_symbols, n_symbols)], axis=1).ravel(),
+        np.tile([keep, SCALE - keep], n_symbols),
+        n_symbols + 1,
     )
     second = Stage(
-        np.append(np.arange(n + 1), 2 * n),
+        np.append(np.arange(n_symbols + 1), 2 * n_symbols),
         np.concatenate([symbols, symbols]),
-        np.concatenate([np.full(n, SCALE, np.int64), uniform]),
-        n,
+        np.concatenate([np.full(n_symbols, SCALE, np.int64), uniform]),
+        n_symbols,
     )
     return Channel((first, second))
 
 
-def _uniform(n: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _uniform(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Integers that sum to 2^62 and differ by at most one."""
-    weights = np.full(n, SCALE // n, np.int64)
-    weights[: SCALE % n] += 1
+    weights = np.full(n_symbols, SCALE // n_symbols, np.int64)
+    weights[: SCALE % n_symbols] += 1
     return weights
 
 
-def _constant(n: int) -> tuple[Stage, Stage]:
+def _constant(n_symbols: int) -> tuple[Stage, Stage]:
     """Every input draws from the same uniform law: no leakage at all, rounding included."""
     return (
-        Stage.deterministic(np.zeros(n, np.int32), 1),
-        Stage(np.array([0, n]), np.arange(n, dtype=np.int32), _uniform(n), n),
+        Stage.deterministic(np.zeros(n_symbols, np.int32), 1),
+        Stage(np.array([0, n_symbols]), np.arange(n_symbols, dtype=np.int32), _uniform(n_symbols), n_symbols),
     )

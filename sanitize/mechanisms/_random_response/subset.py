@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import positive
+from sanitize._checks import positive, whole_number
 from sanitize.budgets import as_budget, check_kind
-from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.effort import effort_of
@@ -88,12 +87,11 @@ def subset_random_response(
     >>> round(sz.normalized_utility(joint, subset_random_response(joint, 0.3, block_size=2)), 4)
     0.7832
     """
-    if isinstance(block_size, bool) or not isinstance(block_size, (int, np.integer)) or block_size < 1:
-        raise InvalidParameter(f"block_size must be a whole number of symbols >= 1, got {block_size!r}")
+    block_size = whole_number("block_size", block_size, 1)
     budget = as_budget(budget)
     check_kind(budget)
     if confidence is not None:
-        deal = partial(_blocks, block_size=int(block_size))
+        deal = partial(_blocks, block_size=block_size)
         return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, deal=deal)
     groups = _groups(subset_merging(joint, budget))
     return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, effort, time_limit)
