@@ -5,6 +5,13 @@ from __future__ import annotations
 import os
 
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
+
+# Many small matrices, and a worker a core: threads of the linear algebra would wait for each other most of the time.
+# NumPy may be loaded here already; SciPy, the workers and every process that a test starts read the environment.
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+threadpool_limits(1, user_api="blas")
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("ci", derandomize=True, max_examples=60, deadline=None, suppress_health_check=_QUIET)
