@@ -8,13 +8,17 @@ import doctest
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 import tomllib
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from sanitize.cli import main
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -55,18 +59,40 @@ def examples(block: Block) -> list[doctest.Example]:
 
 
 def run_command(command: str, folder: Path) -> str:
-    """What a command prints, on both streams, with this environment's programs first on the path."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    """What a command prints, on both streams, with this environment's programs first on the path.
+
+    The program `sanitize` at the start of a command runs in this process, whose imports are made; what comes after it
+    gets its output and exit code from a stand-in. That the program starts by its name is for the tests of the command.
+    """
+    given, path = "", os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    if ours := re.fullmatch(r"sanitize ((?:[^|;&<>$`\\]|\\\n)*)(.*)", command, re.DOTALL):
+        given, code = _run_main(shlex.split(ours[1].replace("\\\n", "")), folder)
+        command = f"(cat; exit {code}) {ours[2]}"
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
         env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+        input=given,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
     return done.stdout
+
+
+def _run_main(arguments: list[str], folder: Path) -> tuple[str, int]:
+    """What the program prints on both streams, and its exit code."""
+    out = io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(out),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("default")
+        code = main(arguments)
+    return out.getvalue(), code
 
 
 def run(page: Path, folder: Path) -> list[str]:
