@@ -117,7 +117,7 @@ class AppendedReport:
             "held_out": None if self.held_out is None else self.held_out.to_dict(audience=audience),
             "warnings": self._warnings(audience),
         }
-        return document if audience == "public" else document | {"n_rows": self.n_rows}
+        return document if audience == "public" else document | {"n_rows": self.n_rows, "contents": self.saved.contents}
 
     def to_json(self, path: str | os.PathLike[str] | None = None, *, audience: Audience = "internal") -> str:
         """The report as JSON; written to ``path``, readable by its owner only, when one is given."""
@@ -142,6 +142,7 @@ class AppendedReport:
         ]
         if audience == "internal":
             lines.insert(2, f"new rows: {self.n_rows}")
+            lines.append(f"The saved text holds {saved.contents}.")
         lines += [f"! {note}" for note in self._warnings(audience)]
         if self.held_out is None:
             lines.append("The new rows have no sensitive columns, so nothing is known of their own law.")

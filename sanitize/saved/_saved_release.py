@@ -2,8 +2,8 @@
 
 What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the public
 figures of the fit. The law of (S, X), counts and keys are not. The channel does tell some of P_X: a released
-symbol is printed as a public one with the frequencies of its group. Whoever may write to the saved text decides
-what is released by it, so keep it like code.
+symbol is printed as a public one with the frequencies of its group. A tree tells more: its thresholds, and the rows
+that it prints from. Whoever may write to the saved text decides what is released by it, so keep it like code.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.errors import ColumnError
 from sanitize.saved._appended import AppendedReport, footer_of
+from sanitize.saved._fit import check_fit
 from sanitize.saved._json import (
     Damaged,
     bins_from,
@@ -39,20 +40,23 @@ from sanitize.saved._json import (
     text_of,
 )
 from sanitize.saved._new_rows import NewRows
+from sanitize.saved._tree import RELEASES, contents_of, layout_from, printer_from, tree_to
 
 if TYPE_CHECKING:
     import os
 
+    from sanitize._release.design import ReleaseMode
     from sanitize._release.first_pass import FirstPass
     from sanitize._release.row_order import RowOrder
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.measures import Measure
     from sanitize.transformers import Sanitizer
+    from sanitize.trees import Printer
 
 _FORMAT = "sanitize/release"
-# Version 1, of no released library, redrew joint releases by other tables than the fitted one.
-_VERSION = 2
+# Versions 1 and 2, of no released library: other tables for joint releases, no trees.
+_VERSION = 3
 _FIELDS = (
     "format",
     "version",
@@ -66,6 +70,8 @@ _FIELDS = (
     "labelled",
     "budget",
     "channel",
+    "tree",
+    "printer",
     "figures",
     "warnings",
     "sha256",
@@ -81,11 +87,14 @@ class SavedRelease:
     fitted on; new rows that hold the sensitive columns too are measured as held-out rows. Values that were not
     there at fit are refused and nothing is written.
 
+    Releases of whole tables (`TreeMerging`, `TreeRandomResponse`) keep their tree and what it prints from: see
+    ``contents``, and keep such a text like the table itself.
+
     Attributes
     ----------
     mechanism : str
     release : str
-        ``resample`` or ``label``.
+        ``resample``, ``label`` or, of a whole table, ``independent``.
     budget : Budget
     channel : Channel
         From public symbols to what is printed.
@@ -112,6 +121,7 @@ class SavedRelease:
     figures: tuple[Measure, ...]
     warnings: tuple[str, ...]
     _layout: Layout = field(repr=False)
+    _printer: Printer | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, sanitizer: Sanitizer) -> SavedRelease:
@@ -125,18 +135,18 @@ class SavedRelease:
             If its report is over the budget.
         """
         release = sanitizer.fitted_release()
-        release.require_symbols("saved")
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
         public = sanitizer.report_.with_key().to_dict(audience="public")
         known = {name: bins_from(bins.to_dict()) for name, bins in release.layout.bins.items()}
         return cls(
             release.recipe.name,
-            release.recipe.release,
+            sanitizer.report_.facts.release,
             budget_from(budget_to(release.recipe.budget)),
             release.design.channel,
             tuple(measure_from(measure_to(line)) for line in public["measures"]),
             tuple(public["warnings"]),
             replace(release.layout, bins=known),
+            release.printer,
         )
 
     @property
@@ -147,7 +157,12 @@ class SavedRelease:
     @property
     def public(self) -> tuple[str, ...]:
         """Names of the columns that are released."""
-        return self._layout.public
+        return self._layout.read
+
+    @property
+    def contents(self) -> str:
+        """What of the table that it was fitted on can be read from it, in words; no value is quoted."""
+        return contents_of(self._layout, self._printer, self.release, self.channel)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -192,8 +207,10 @@ class SavedRelease:
 
     def bound(self) -> Release:
         """The release that encodes, draws and prints rows."""
-        recipe = Recipe(self.mechanism, no_mechanism, self.budget, release=self.release)  # type: ignore[arg-type]
-        return Release(self._layout, recipe, bare_design(self.channel))
+        # Whatever is drawn from cells is drawn by the printer.
+        release: ReleaseMode = "label" if self.release == "label" else "resample"
+        recipe = Recipe(self.mechanism, no_mechanism, self.budget, release=release)
+        return Release(self._layout, recipe, bare_design(self.channel), printer=self._printer)
 
     @property
     def numeric_columns(self) -> tuple[str, ...]:
@@ -238,12 +255,14 @@ class SavedRelease:
             "mechanism": self.mechanism,
             "release": self.release,
             "sensitive": list(layout.sensitive),
-            "public": list(layout.public),
+            "public": list(layout.read),
             "missing": layout.missing,
             "bins": [bins.to_dict() for _, bins in sorted(layout.bins.items())],
             "labelled": sorted(layout.labelled),
             "budget": budget_to(self.budget),
             "channel": json.loads(self.channel.to_json()),
+            "tree": tree_to(layout),
+            "printer": None if self._printer is None else self._printer.to_dict(),
             "figures": [measure_to(vars(measure)) for measure in self.figures],
             "warnings": list(self.warnings),
         }
@@ -270,9 +289,12 @@ class SavedRelease:
             layout = Layout(sensitive, public, bins, missing, frozenset(labelled))  # type: ignore[arg-type]
         except ColumnError as error:
             raise Damaged(str(error)) from None
-        release = text_of(state["release"], "release", ("resample", "label"))
-        channel = channel_from(state["channel"])
-        _check_fit(layout, channel, release, len(state["bins"]))
+        if len(bins) < len(state["bins"]):
+            raise Damaged("a column has bins twice")
+        layout = layout_from(layout, state["tree"])
+        release = text_of(state["release"], "release", RELEASES if state["tree"] else RELEASES[:2])
+        channel, printer = channel_from(state["channel"]), printer_from(state["printer"])
+        check_fit(layout, channel, printer, release)
         return cls(
             text_of(state["mechanism"], "mechanism"),
             release,
@@ -281,25 +303,5 @@ class SavedRelease:
             listed(state["figures"], measure_from, "figures"),
             listed(state["warnings"], lambda note: text_of(note, "a warning"), "warnings"),
             layout,
+            printer,
         )
-
-
-def _check_fit(layout: Layout, channel: Channel, release: str, n_bins: int) -> None:
-    """Refuse parts that do not belong together."""
-    if channel.inputs.columns != layout.public:
-        raise Damaged("its channel is for other columns")
-    if len(layout.bins) < n_bins or not set(layout.bins) <= {*layout.sensitive, *layout.public}:
-        raise Damaged("its bins are for other columns, or a column has two")
-    # Labels of merged tuples have columns of their own; all others are printed under the names they had.
-    printed = [name for name in layout.public if name not in layout.labelled] if release == "resample" else []
-    others = [name for name in channel.outputs.columns if name not in printed]
-    if release == "resample" and (
-        [name for name in channel.outputs.columns if name in printed] != printed
-        or (others and not layout.labelled)
-        or set(others) & set(layout.sensitive)
-    ):
-        raise Damaged("its channel prints other columns")
-    for alphabet, names in ((channel.inputs, layout.public), (channel.outputs, printed)):
-        for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
-            if name in names and name in layout.bins and not level.equals(layout.bins[name].labels):
-                raise Damaged("its bins are not those of its channel")

@@ -82,7 +82,8 @@ class Levels:
         step = _steps(counts, MOST_LEVELS - 1)
         starts = np.flatnonzero(np.diff(step, prepend=-1))
         rows = np.flatnonzero(~missing)[first[starts]]
-        made = cls(name, is_ordered=True, values=plain(arrow).take(pa.array(rows)))
+        values = plain(arrow).take(pa.array(rows))
+        made = cls(name, is_ordered=True, values=_whole(values))
         levels = np.full(len(numbers), made.missing, np.uint16)
         levels[~missing] = step[inverse]
         return made, levels, entropy(np.append(counts, missing.sum()))
@@ -125,6 +126,13 @@ class Levels:
         """Ordered levels that begin at these levels only; the first one stays."""
         kept = [0, *(cut for cut in cuts if cut < len(self.values))] if len(self.values) else []
         return replace(self, values=self.values.take(pa.array(kept, pa.int64())))
+
+
+def _whole(values: ArrowColumn) -> pa.Array:
+    """Values of a table or of files as one array."""
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
 
 
 def entropy(counts: NDArray[np.integer[Any]]) -> float:

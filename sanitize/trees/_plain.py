@@ -41,7 +41,7 @@ def to_plain(fields: Fields) -> dict[str, Any]:
     return {
         "version": VERSION,
         "columns": [
-            {"name": levels.name, "ordered": levels.is_ordered, "values": _values_to_plain(levels.values)}
+            {"name": levels.name, "ordered": levels.is_ordered, "values": values_to_plain(levels.values)}
             for levels in columns
         ],
         "nodes": [
@@ -64,37 +64,37 @@ def from_plain(state: Any) -> Fields:
         If they are not those of a tree: every node but the root must be a side of one earlier node.
     """
     if not isinstance(state, dict) or state.get("version") != VERSION:
-        raise _bad(f"it is not a tree of version {VERSION}")
-    columns = tuple(_levels(entry) for entry in _listed(state, "columns", MOST_LEVELS))
+        raise bad(f"it is not a tree of version {VERSION}")
+    columns = tuple(_levels(entry) for entry in listed(state, "columns", MOST_LEVELS))
     if not columns or len({levels.name for levels in columns}) < len(columns):
-        raise _bad("its columns must be named, each once")
-    nodes = _listed(state, "nodes", _MOST_NODES)
+        raise bad("its columns must be named, each once")
+    nodes = listed(state, "nodes", _MOST_NODES)
     if not nodes:
-        raise _bad("it has no nodes")
+        raise bad("it has no nodes")
     column, sides = np.full(len(nodes), -1, np.int32), np.full((len(nodes), 2), -1, np.int32)
     left: list[NDArray[np.bool_]] = [np.zeros(0, bool)] * len(nodes)
     block, n_rows = np.empty(len(nodes), np.int32), np.empty(len(nodes), np.int64)
     following = 1
     for i, node in enumerate(nodes):
         if not isinstance(node, dict):
-            raise _bad(f"node {i} is not an object")
+            raise bad(f"node {i} is not an object")
         n_rows[i] = _whole(node.get("rows"), 0, 1 << 62)
         block[i] = _whole(node.get("block"), -1, len(nodes) - 1)
         if "column" not in node:
             continue
         column[i] = _whole(node["column"], 0, len(columns) - 1)
         if node.get("sides") != [following, following + 1] or following + 1 >= len(nodes):
-            raise _bad(f"the sides of node {i} must be the next two nodes")
+            raise bad(f"the sides of node {i} must be the next two nodes")
         sides[i] = (following, following + 1)
         following += 2
         left[i] = np.zeros(columns[column[i]].n_levels, bool)
-        for level in _listed(node, "left", len(left[i])):
+        for level in listed(node, "left", len(left[i])):
             left[i][_whole(level, 0, len(left[i]) - 1)] = True
     if following != len(nodes):
-        raise _bad("some node is not a side of another")
+        raise bad("some node is not a side of another")
     blocks = block[column < 0]
     if blocks.min() < 0 or not np.array_equal(np.unique(blocks), np.arange(blocks.max() + 1)):
-        raise _bad("blocks of cells must be numbered from 0 without gaps")
+        raise bad("blocks of cells must be numbered from 0 without gaps")
     return columns, column, sides, tuple(left), block, n_rows
 
 
@@ -104,17 +104,18 @@ def _levels(entry: Any) -> Levels:
         or not isinstance(entry.get("name"), str)
         or not isinstance(entry.get("ordered"), bool)
     ):
-        raise _bad("a column must have a name and say whether it is ordered")
-    values = _values_from_plain(entry.get("values"))
+        raise bad("a column must have a name and say whether it is ordered")
+    values = values_from_plain(entry.get("values"))
     if len(values) > MOST_LEVELS or values.null_count:
-        raise _bad("a column has too many levels, or a missing one")
+        raise bad("a column has too many levels, or a missing one")
     made = Levels(entry["name"], is_ordered=entry["ordered"], values=values)
     if not made.begins_well():
-        raise _bad("the levels of a column must be distinct, and ascending where they are ordered")
+        raise bad("the levels of a column must be distinct, and ascending where they are ordered")
     return made
 
 
-def _values_to_plain(values: pa.Array) -> dict[str, Any]:
+def values_to_plain(values: pa.Array) -> dict[str, Any]:
+    """Arrow array without missing values as plain values; see `values_from_plain`."""
     name = str(values.type)
     if name in _PLAIN:
         return {"type": name, "values": values.to_pylist()}
@@ -127,7 +128,8 @@ def _values_to_plain(values: pa.Array) -> dict[str, Any]:
     return {"type": "arrow", "values": base64.b64encode(sink.getvalue()).decode()}
 
 
-def _values_from_plain(entry: Any) -> pa.Array:
+def values_from_plain(entry: Any) -> pa.Array:
+    """Arrow array from plain values, checked as untrusted input."""
     try:
         name, values = entry["type"], entry["values"]
         is_list = isinstance(values, list)
@@ -138,22 +140,24 @@ def _values_from_plain(entry: Any) -> pa.Array:
         read = pa.ipc.open_stream(base64.b64decode(values, validate=True)).read_all().column(0).combine_chunks()
         read.validate(full=True)
     except (pa.ArrowException, TypeError, ValueError, KeyError, IndexError, OverflowError, OSError, AttributeError):
-        raise _bad("the values of a column cannot be read") from None
+        raise bad("the values of a column cannot be read") from None
     return read
 
 
-def _listed(state: Mapping[str, Any], key: str, most: int) -> list[Any]:
+def listed(state: Mapping[str, Any], key: str, most: int) -> list[Any]:
+    """List under a key of an object, of a bounded length."""
     found = state.get(key)
     if not isinstance(found, list) or len(found) > most:
-        raise _bad(f"{key!r} must be a list of at most {most} entries")
+        raise bad(f"{key!r} must be a list of at most {most} entries")
     return found
 
 
 def _whole(value: Any, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise _bad(f"a number must be whole, from {least} to {most}")
+        raise bad(f"a number must be whole, from {least} to {most}")
     return value
 
 
-def _bad(what: str) -> InvalidParameter:
+def bad(what: str) -> InvalidParameter:
+    """Error for a saved tree that cannot be one."""
     return InvalidParameter(f"saved tree: {what}")

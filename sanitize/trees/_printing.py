@@ -13,6 +13,7 @@ from sanitize._sampling.sampler import draw_all
 from sanitize._tables.columns import MISSING, as_arrow, factorize, sort_values
 from sanitize._tables.keys import distinct_rows
 from sanitize.channel import Stage
+from sanitize.trees._printer_plain import printer_from_plain, printer_to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,6 +62,11 @@ class PrintTable:
         columns = zip(self.levels.items(), self.codes.T, strict=True)
         return {name: _released(level, codes[rows]) for (name, level), codes in columns}
 
+    @property
+    def n_cells(self) -> int:
+        """Released symbols that it prints."""
+        return len(self.starts) - 1
+
 
 def _released(level: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:
     """Column of some values, whose dictionary names no others: a file would hold them too."""
@@ -98,6 +104,15 @@ class Printer:
         for number, table in enumerate(self.tables):
             printed |= table.draw(released, words, _PRINT_LANE + number, start)
         return printed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold; see `from_dict`. They hold every value that may be printed."""
+        return printer_to_plain([(t.levels, t.codes, t.starts, t.counts) for t in self.tables])
+
+    @classmethod
+    def from_dict(cls, state: Any) -> Printer:
+        """Printer from plain values, checked as untrusted input."""
+        return cls(tuple(PrintTable(*fields) for fields in printer_from_plain(state)))
 
 
 def whole_rows(table: Mapping[str, Any], names: list[str], cells: NDArray[np.int32], n_cells: int) -> PrintTable:

@@ -13,7 +13,6 @@ import sanitize as sz
 from sanitize._files.open import open_source
 from sanitize._release.first_pass import FirstPass
 from sanitize.errors import InvalidParameter
-from sanitize.saved import SavedRelease
 from sanitize.transformers import TreeMerging, TreeRandomResponse, _tree_sanitizer
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
@@ -97,9 +96,6 @@ def test_texts_like_formulas_are_told_in_csv(raw, tmp_path):
 
 
 def test_what_is_not_there_yet_is_refused_in_words(raw, tmp_path):
-    fitted = KINDS[0].fit(DF)
-    with pytest.raises(InvalidParameter, match="through a tree cannot be saved yet"):
-        SavedRelease.of(fitted)
     with pytest.raises(InvalidParameter, match="cannot be recorded in a ledger yet"):
         sz.Ledger(tmp_path / "book.json", BUDGET).record(DF, KINDS[0].fit(DF))
     sz.privatize_parquet(raw, tmp_path / "out.parquet", KINDS[0])
