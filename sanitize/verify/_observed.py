@@ -13,7 +13,8 @@ from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
 from sanitize.verify._chance import closed_groups
 from sanitize.verify._order import OrderTally
-from sanitize.verify._printed import Printed, printed_types, typed
+from sanitize.verify._printed import printed_batches
+from sanitize.verify._readers import reader_of
 from sanitize.verify._sorted import SortedTally
 
 if TYPE_CHECKING:
@@ -127,16 +128,12 @@ class Observed:
             Of the source, from which it was designed.
         rows : {"shuffle", "keep"}
         """
-        channel, sensitive = release.design.channel, release.design.joint.sensitive
-        types = printed_types(source.schema, release)
-        doubtful: set[tuple[str, int]] = set()
+        reader, sensitive = reader_of(release), release.design.joint.sensitive
+        channel = reader.channel
 
         def printed() -> Iterator[Codes]:
-            for file in released.files:
-                for batch in released.batches(file, list(channel.outputs.columns)):
-                    columns = Printed({name: typed(batch[name], types[name], name) for name in batch}, release)
-                    yield channel.outputs.encode(columns)
-                    doubtful.update(columns.doubtful())
+            for batch in printed_batches(source, released, release):
+                yield reader.codes(batch)
 
         def read() -> Iterator[tuple[Codes, Codes]]:
             names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
@@ -147,7 +144,7 @@ class Observed:
         x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
         inputs = np.zeros((len(sensitive), channel.n_inputs), np.int64)
         np.add.at(inputs.T, np.where(x < 0, release.design.fallback, x), counts.counts.T)
-        return cls.of(channel, inputs, Streams(read, printed), rows, doubtful, sensitive)
+        return cls.of(channel, inputs, Streams(read, printed), rows, reader.doubtful, sensitive)
 
     @classmethod
     def of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from sanitize.errors import ColumnError
 from sanitize.parquet import released_schema
 
 if TYPE_CHECKING:
+    from sanitize._files.source import Source
     from sanitize._release.release import Release
     from sanitize.binning import Bins
 
@@ -61,6 +62,14 @@ def _wrapped(values: Any, dtype: pa.ExtensionType) -> Any:
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
     storage = [dtype.wrap_array(chunk.cast(dtype.storage_type)) for chunk in chunks]
     return pa.chunked_array(storage, dtype) if isinstance(values, pa.ChunkedArray) else storage[0]
+
+
+def printed_batches(source: Source, released: Source, release: Release) -> Iterator[dict[str, Any]]:
+    """Printed columns of a release, batch by batch, in the types that they were printed in."""
+    types = printed_types(source.schema, release)
+    for file in released.files:
+        for batch in released.batches(file, list(release.output_columns)):
+            yield {name: typed(batch[name], types[name], name) for name in batch}
 
 
 class Printed(Mapping[str, Any]):

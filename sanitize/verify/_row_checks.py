@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from sanitize._release.row_order import RowOrder
     from sanitize.verify._observed import Observed
+    from sanitize.verify._printing import PrintedTally
 
 # Checks that may raise a false alarm share the stated rate equally.
-_CHANCES = 6
+_CHANCES = 7
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,13 @@ class RowChecks:
             logs.append(close)
         log_chance = min(0.0, min(logs) + math.log(len(logs)))
         self._chance("frequencies", log_chance, f"{what} follow the channel", bad)
+
+    def check_printing(self, tally: PrintedTally | None) -> None:
+        """Rows of a whole table were drawn from the cells that they stand for, and are no copies."""
+        if tally is None:
+            return
+        log_chance, bad = tally.log_chance()
+        self._chance("printing", min(0.0, log_chance), "rows were drawn from their cells", bad)
 
     def check_leakage(self) -> None:
         """Released rows tell S no more than the channel lets them; measured where rows are aligned."""

@@ -22,6 +22,7 @@ from sanitize.verify._contents import Findings, summary_fault
 from sanitize.verify._leftovers import MOST_VALUES, Scanner, Spellings, spellings
 from sanitize.verify._observed import Observed
 from sanitize.verify._printed import printed_types, stored_type
+from sanitize.verify._printing import printed_tally
 from sanitize.verify._row_checks import Check, RowChecks
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def verify_parquet(
     is known without trusting the file. Then the file is taken apart to the last byte, and its rows are compared with
     what the channel can print, how often, and in which order. Statistical checks use bounds that hold for any number
     of rows; together they fail an honest release with probability at most ``false_alarm``. The more rows, the
-    smaller the faults they find.
+    smaller the faults they find. Of a whole table (`TreeMerging`, `TreeRandomResponse`) the tree is grown again, and rows
+    must also have been drawn from the cells that they stand for.
 
     Files are read batch by batch and kept as counts, so memory does not grow with the rows. Noise that repeats itself
     is looked for among the first 2,097,152 rows.
@@ -190,6 +192,7 @@ def verify_parquet(
                 judged = RowChecks(seen, kept_order, false_alarm)
                 judged.check_support()
                 judged.check_frequencies()
+                judged.check_printing(printed_tally(table, written, again._release))
                 judged.check_leakage()
                 judged.check_noise(getattr(again._release.layout, "groups", ()))
                 judged.check_order()
@@ -209,7 +212,6 @@ def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tupl
         again = copy.deepcopy(sanitizer)
     with open_source(source, again.numeric_columns) as table:
         counts = again._fit_counted(FirstPass(table, BATCH_ROWS), rows).table
-    again._release.require_symbols("verified")
     return again, counts
 
 
@@ -228,12 +230,12 @@ def _others(
 
 def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) -> list[Check]:
     """Whether the files hold the columns and rows of a release, and nothing else."""
-    outputs = again._release.design.channel.outputs
+    printed = again._release.printed_levels
     expected = json.loads(footer_of(again.report_, rows))
-    names = [name for name in dict.fromkeys(table.schema.names) if name not in outputs.columns]
+    names = [name for name in dict.fromkeys(table.schema.names) if name not in printed]
     searched = [name for name in names if _searchable(table, name)]
-    legitimate = [*(spelling for level in outputs.levels for spelling in sorted(spellings(level)))]
-    legitimate += [name.encode() for name in outputs.columns] + [json.dumps(expected).encode()]
+    legitimate = [*(spelling for level in printed.values() for spelling in sorted(spellings(level)))]
+    legitimate += [name.encode() for name in printed] + [json.dumps(expected).encode()]
     n_bytes = 4 * sum(file.stat().st_size for file in written.files)
     scanner = Scanner.of(_spelt(table, searched), n_bytes, b"\0".join(legitimate))
     findings = Findings()

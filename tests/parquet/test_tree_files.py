@@ -98,9 +98,6 @@ def test_texts_like_formulas_are_told_in_csv(raw, tmp_path):
 def test_what_is_not_there_yet_is_refused_in_words(raw, tmp_path):
     with pytest.raises(InvalidParameter, match="cannot be recorded in a ledger yet"):
         sz.Ledger(tmp_path / "book.json", BUDGET).record(DF, KINDS[0].fit(DF))
-    sz.privatize_parquet(raw, tmp_path / "out.parquet", KINDS[0])
-    with pytest.raises(InvalidParameter, match="cannot be verified yet"):
-        sz.verify_parquet(tmp_path / "out.parquet", raw, KINDS[0])
 
 
 def test_dask_releases_the_same_columns():

@@ -1,0 +1,189 @@
+"""Printed rows of a release as the released symbols that they were printed from, for tuples and for whole tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from sanitize._release.tree_layout import TreeLayout
+from sanitize._tables.columns import as_arrow, factorize, look_up
+from sanitize.channel import Channel
+from sanitize.verify._printed import Printed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from sanitize._release.release import Release
+    from sanitize.trees import Printer, PrintTable
+
+_TRIES = 32
+
+
+class Reader(Protocol):
+    """Tells which symbol each printed row stands for.
+
+    Attributes
+    ----------
+    channel : Channel
+        To the symbols that printing tells apart.
+    doubtful : set of tuple
+        Columns and bins of which a row read so far leaves in doubt whether it was printed from the next.
+    """
+
+    @property
+    def channel(self) -> Channel: ...
+
+    @property
+    def doubtful(self) -> set[tuple[str, int]]: ...
+
+    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
+        """Released symbol of each printed row; -1 where the release prints no such row."""
+        ...
+
+
+def reader_of(release: Release) -> Reader:
+    """Who reads the rows of a release."""
+    if release.printer is None:
+        return _Tuples(release)
+    if len(release.printer.tables) > 1 or release.recipe.release != "label":
+        return Cells(release)
+    return _Labels(release)
+
+
+@dataclass(eq=False)
+class _Tuples:
+    """Rows whose columns are the symbols themselves, or numbers drawn in their bins."""
+
+    release: Release
+    doubtful: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def channel(self) -> Channel:
+        return self.release.design.channel
+
+    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
+        columns = Printed(batch, self.release)
+        codes = self.channel.outputs.encode(columns)
+        self.doubtful.update(columns.doubtful())
+        return codes
+
+
+@dataclass(eq=False)
+class Cells:
+    """Rows of a whole table, drawn from released cells: the tree finds the cell that a row was printed from.
+
+    A row printed as a whole is a row of its cell; one printed column by column lies in the same box.
+    """
+
+    release: Release
+    doubtful: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def channel(self) -> Channel:
+        return self.release.design.channel
+
+    @property
+    def printer(self) -> Printer:
+        """What the rows were printed from."""
+        assert self.release.printer is not None
+        return self.release.printer
+
+    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
+        cells, places = self.places(batch)
+        return np.where((places >= 0).all(axis=0), cells, -1).astype(np.int32)
+
+    def places(self, batch: Mapping[str, Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Cell of each row, and which entry of each print table it was printed by, -1 where by none of its cell."""
+        layout = self.release.layout
+        assert isinstance(layout, TreeLayout)
+        cells = layout.tree.assign({name: as_arrow(batch[name], name) for name in layout.tree.names})
+        return cells, np.stack([index.of(batch, cells) for index in self._indices])
+
+    @cached_property
+    def _indices(self) -> list[_RowIndex]:
+        return [_RowIndex(table) for table in self.printer.tables]
+
+
+@dataclass(eq=False)
+class _Labels:
+    """Rows of intervals and sets, each of which names a released symbol, or several that have one label."""
+
+    release: Release
+    doubtful: set[tuple[str, int]] = field(default_factory=set)
+
+    @cached_property
+    def _index(self) -> _RowIndex:
+        assert self.release.printer is not None
+        return _RowIndex(self.release.printer.tables[0], by_cell=False)
+
+    @cached_property
+    def channel(self) -> Channel:
+        """To labels: symbols that print the same are one."""
+        made = self.release.design.channel
+        labels = self._index.kinds
+        return made if len(np.unique(labels)) == len(labels) else made.then(Channel.merge(labels))
+
+    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
+        found = self._index.of(batch, None)
+        return np.where(found >= 0, self._index.kinds[found], -1).astype(np.int32)
+
+
+class _RowIndex:
+    """Which entry of a print table a row of values is, found by a digest and compared value by value.
+
+    Parameters
+    ----------
+    table : PrintTable
+    by_cell : bool
+        An entry is found by its cell as well as its values.
+
+    Attributes
+    ----------
+    kinds : ndarray of int, shape (n_printed,)
+        Number of the row that each entry prints: entries that print the same have one.
+    """
+
+    kinds: NDArray[np.int32]
+
+    def __init__(self, table: PrintTable, *, by_cell: bool = True) -> None:
+        self._levels = table.levels
+        cells = np.repeat(np.arange(table.n_cells), np.diff(table.starts))
+        self._rows = np.column_stack([cells, table.codes]) if by_cell else table.codes.astype(np.int64)
+        _, first, kinds = np.unique(self._rows, axis=0, return_index=True, return_inverse=True)
+        # Numbers of different rows, in the order of the entries.
+        self.kinds = np.argsort(np.argsort(first)).astype(np.int32)[kinds.reshape(-1)]
+        for seed in range(_TRIES):
+            words = np.random.default_rng(seed).integers(0, 1 << 63, self._rows.shape[1], np.uint64) * 2 + 1
+            digests = _digests(self._rows[first], words)
+            order = np.argsort(digests)
+            self._words, self._digests, self._entries = words, digests[order], first[order]
+            if (np.diff(self._digests) > 0).all():
+                return
+        raise AssertionError("distinct rows have one digest")  # pragma: no cover
+
+    def of(self, batch: Mapping[str, Any], cells: NDArray[np.integer] | None) -> NDArray[np.int64]:
+        """Entry of each row; -1 where there is none."""
+        columns: Iterable[Any] = (_places(batch[name], level, name) for name, level in self._levels.items())
+        rows = np.column_stack([*columns] if cells is None else [cells, *columns]).astype(np.int64)
+        at = np.minimum(np.searchsorted(self._digests, _digests(rows, self._words)), len(self._digests) - 1)
+        found = self._entries[at]
+        return np.where((self._rows[found] == rows).all(axis=1), found, -1)
+
+
+def _digests(rows: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Sums of products modulo 2^64."""
+    digests = np.zeros(len(rows), np.uint64)
+    for column, word in zip(rows.T, words, strict=True):
+        digests += column.astype(np.uint64) * word
+    return digests
+
+
+def _places(column: Any, level: Any, name: str) -> NDArray[np.int32]:
+    """Place of each value among levels; missing is the last, and a value that is not among them negative."""
+    values, codes = factorize(as_arrow(column, name), name)
+    return np.append(look_up(values, level), np.int32(len(level)))[codes]
