@@ -160,7 +160,12 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
             if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
                 raise InvalidParameter("sanitizers must be a list of (name, sanitizer) pairs")
             name, part = pair
-            if not isinstance(part, Sanitizer) or isinstance(part, JointRelease) or not part._is_part:
+            if isinstance(part, Sanitizer) and not part._is_part:
+                raise InvalidParameter(
+                    f"part {name!r}: {type(part).__name__} releases a whole table and is no part of a joint release; "
+                    "give all columns to it as public, or release apart and record both in one sanitize.Ledger"
+                )
+            if not isinstance(part, Sanitizer) or isinstance(part, JointRelease):
                 raise InvalidParameter(
                     f"part {name!r} must be a sanitizer of sanitize.transformers with channels of its own, "
                     f"got {type(part).__name__}"

@@ -13,6 +13,7 @@ from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
+from sanitize.policy import TREES
 
 if TYPE_CHECKING:
     import argparse
@@ -136,6 +137,8 @@ def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
     if not alone or policy.budget.notion == "capacity":
         return None
     name = policy.channels[0].mechanism
+    if name in TREES:  # another budget grows another tree
+        return None
     # Under these settings the law alone gives another design, and its curve would contradict the verdict above it.
     if {"confidence", "min_count", "smoothing"} & set(policy.channels[0].settings):
         return None

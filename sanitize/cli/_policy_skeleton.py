@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _MOST_VALUES = 10_000
 # Numbers with more values than this are asked for bins.
 _MANY = 20
+# Bins that such numbers would have, and the fewest rows of a combination of values that are worth a try.
+_BINS, _FEW_ROWS = 5, 5
 _SENSITIVE = re.compile(
     r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
     r"drug|therap|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|orient|politic|party|"
@@ -44,9 +47,18 @@ _TAIL = """
 # upper =
 
 [channel]
+"""
+_TUPLES = """\
 mechanism = "subset-merging"  # or watchdog, optimal-random-response, subset-random-response, randomized-response, ...
 confidence = 0.95             # for the source of the rows; take it out where the rows are everybody
 # min_count = 10              # pool public values in fewer rows
+"""
+_TREE = f"""\
+# So many columns have combinations of values with fewer than {_FEW_ROWS} rows each, and no law of them can be learned.
+# A tree over all columns finds groups of rows that are alike.
+mechanism = "tree-random-response"  # or tree-merging
+confidence = 0.95                   # for the source of the rows; take it out where the rows are everybody
+# release = "independent"           # print column by column, so that no row is anybody's but by chance
 """
 
 
@@ -83,6 +95,8 @@ def skeleton(source: Path | BinaryIO) -> str:
     roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "keep": [], "drop": []}
     for survey in surveys:
         roles[_role(survey, n_rows)].append(survey)
+    is_whole = _too_many(roles["public"], n_rows)
+    wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if _needs_bins(s)]
     lines = [_HEAD]
     for role, note in (
         ("sensitive", "to protect; guessed by name, so look for what was missed"),
@@ -91,10 +105,9 @@ def skeleton(source: Path | BinaryIO) -> str:
         ("drop", "left out"),
     ):
         lines.append(f"# {note}\n{role} = [")
-        lines += [f"\n    {_quoted(survey.name)},  # {_words(survey, n_rows)}" for survey in roles[role]]
+        lines += [f"\n    {_quoted(survey.name)},  # {_words(survey, n_rows, wide)}" for survey in roles[role]]
         lines.append("\n]\n" if roles[role] else "]\n")
-    lines.append(_TAIL)
-    wide = [survey for survey in (*roles["sensitive"], *roles["public"]) if _needs_bins(survey)]
+    lines += [_TAIL, _TREE if is_whole else _TUPLES]
     if wide:
         lines.append(
             "\n# Numbers with many values are released as intervals. Choose edges from knowledge, not from rows.\n"
@@ -142,20 +155,26 @@ def _distinct(survey: _Survey, n_rows: int) -> bool:
     return len(survey.values) > max(n_rows / 2, 1)
 
 
+def _too_many(public: list[_Survey], n_rows: int) -> bool:
+    """Whether combinations of the public columns would have too few rows each."""
+    sizes = (_BINS if _needs_bins(survey) else len(survey.values) + survey.missing for survey in public)
+    return math.prod(sizes) * _FEW_ROWS > n_rows and len(public) > 1
+
+
 def _needs_bins(survey: _Survey) -> bool:
     return survey.numeric and len(survey.values) > _MANY
 
 
-def _words(survey: _Survey, n_rows: int) -> str:
+def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:
     """What is known of a column, without a value of it."""
     if survey.nested:
         return f"{survey.kind}: flatten it to release it"
     told = [survey.kind, survey.n]
     if survey.missing:
         told.append("some missing")
-    if _needs_bins(survey):
+    if survey in wide:
         told.append("needs bins")
-    elif _distinct(survey, n_rows):
+    elif not _needs_bins(survey) and _distinct(survey, n_rows):
         told.append("a different value in most rows: no law can be learned")
     return ", ".join(told)
 

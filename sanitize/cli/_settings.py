@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sanitize.errors import InvalidParameter, TargetError
-from sanitize.policy import DEFAULT_MECHANISM, Policy, PolicyBudget, PolicyChannel
+from sanitize.policy import DEFAULT_MECHANISM, SETTINGS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
 
 if TYPE_CHECKING:
@@ -65,6 +65,11 @@ def policy_of(args: argparse.Namespace) -> Policy:
                 raise InvalidParameter(f"column {both[0]!r} is given both with {other} and with {option}; choose one")
     mechanism = getattr(args, "mechanism", None) or DEFAULT_MECHANISM
     settings = {name: value for name in ("min_count", "smoothing") if (value := getattr(args, name, None)) is not None}
+    for name in settings:
+        if mechanism not in SETTINGS[name][1]:
+            raise InvalidParameter(f"{mechanism} has no {_SETTINGS[name]}; leave it out, or take another -m")
+    if keep and mechanism in TREES:
+        raise InvalidParameter(f"{mechanism} releases a whole table, without -k; list all columns with -x")
     channel = PolicyChannel("release", public, mechanism, dict(getattr(args, "bins", None) or []), settings)
     return Policy(
         tuple(args.sensitive),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sanitize.policy._channels import DEFAULT_MECHANISM as DEFAULT_MECHANISM
 from sanitize.policy._channels import MECHANISMS as MECHANISMS
+from sanitize.policy._channels import SETTINGS as SETTINGS
+from sanitize.policy._channels import TREES as TREES
 from sanitize.policy._channels import PolicyBudget as PolicyBudget
 from sanitize.policy._channels import PolicyChannel as PolicyChannel
 from sanitize.policy._policy import Policy

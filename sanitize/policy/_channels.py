@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,8 @@ from sanitize.errors import PolicyError
 from sanitize.policy import _reader as keys
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sanitize.policy._reader import Form, Section
     from sanitize.transformers import Sanitizer
 
@@ -37,8 +39,10 @@ DEFAULT_NOTION = "lift"
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "watchdog": ("Watchdog", MERGING),
     "subset-merging": ("SubsetMerging", MERGING),
+    "tree-merging": ("TreeMerging", MERGING),
     "optimal-random-response": ("OptimalRandomResponse", ("lift", "ldp")),
     "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
+    "tree-random-response": ("TreeRandomResponse", ("lift", "ldp")),
     "randomized-response": ("RandomizedResponse", ("ldp",)),
     "exponential-channel": ("ExponentialChannel", ("capacity",)),
     "gaussian-channel": ("GaussianChannel", ("capacity",)),
@@ -50,15 +54,35 @@ SEQUENTIAL = ("watchdog", "subset-merging")
 RESERVED = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
 LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
 GRID = "gaussian-channel"
+# Mechanisms over whole tables, which are released through one channel alone.
+TREES = ("tree-merging", "tree-random-response")
 _NOT_GRID = tuple(name for name in MECHANISMS if name != GRID)
+_TUPLES = tuple(name for name in _NOT_GRID if name not in TREES)
+# The way of printing that is for whole tables only.
+INDEPENDENT = "independent"
 
 # Setting of a channel -> how it is read, and the mechanisms that have it.
 SETTINGS: dict[str, tuple[Form[Any], tuple[str, ...]]] = {
-    "min_count": (keys.whole(0).said("Public values in fewer rows are pooled."), _NOT_GRID),
-    "smoothing": (keys.number(0, finite=True).said("Added to every cell of the counts: a prior, not data."), _NOT_GRID),
+    "min_count": (keys.whole(0).said("Public values in fewer rows are pooled."), _TUPLES),
+    "smoothing": (keys.number(0, finite=True).said("Added to every cell of the counts: a prior, not data."), _TUPLES),
     "release": (
-        keys.choice("resample", "label").said("Print a released symbol as a public value, or as a label."),
+        keys.choice("resample", "label", INDEPENDENT).said(
+            "Print a released symbol as a public value, or as a label; of whole tables also column by column."
+        ),
         _NOT_GRID,
+    ),
+    "min_rows": (keys.whole(1).said("Least rows of a block of a tree."), TREES),
+    "min_cell_rows": (keys.whole(1).said("Least rows of a cell of a tree."), ("tree-random-response",)),
+    "max_cells": (keys.whole(1).said("Most cells of a tree."), TREES),
+    "weights": (
+        keys.by_column(keys.number(0, finite=True)).said("How much the information about each column counts."),
+        TREES,
+    ),
+    "hierarchies": (
+        keys.by_column(keys.text).said(
+            "File of the ancestors of each value of a column, nearest first, with semicolons; relative to this file."
+        ),
+        TREES,
     ),
     "confidence": (
         keys.number(0, 1, open_ends=True).said("Hold the budget for every law in a confidence set of this level."),
@@ -180,6 +204,13 @@ class PolicyChannel:
     settings: Mapping[str, Any] = field(default_factory=dict)
     budget: PolicyBudget | None = None
 
+    def within(self, folder: Path) -> PolicyChannel:
+        """The same, with files that it names in a folder."""
+        if "hierarchies" not in self.settings:
+            return self
+        files = {column: folder / name for column, name in self.settings["hierarchies"].items()}
+        return replace(self, settings={**self.settings, "hierarchies": files})
+
     def build(
         self,
         budget: Any,
@@ -218,7 +249,14 @@ def read_channel(section: Section, name: str, public: tuple[str, ...], budget: P
             settings[key] = value
     bins = section.take("bins", BINS) or {}
     section.done()
-    for key in ("bounds", "step"):
+    if settings.get("release") == INDEPENDENT and mechanism not in TREES:
+        where = section.path("release")
+        raise PolicyError(f"{where} can be {INDEPENDENT!r} only with {' or '.join(TREES)}, not {mechanism}", where)
+    binned = next((column for column in bins if column in public), None) if mechanism in TREES else None
+    if binned is not None:
+        where = f"{section.path('bins')}.{binned}"
+        raise PolicyError(f"{where} has no place here: {mechanism} finds intervals of public columns itself", where)
+    for key in ("bounds", "step", "weights", "hierarchies"):
         for column in settings.get(key, {}):
             if column not in public:
                 where = f"{section.path(key)}.{column}"

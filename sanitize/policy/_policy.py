@@ -155,6 +155,7 @@ class Policy:
         }
         ledger = top.take("ledger", tables.LEDGER)
         top.done()
+        channels = tuple(channel.within(Path(folder)) for channel in channels)
         place = None if ledger is None else Path(folder) / ledger
         return cls(sensitive, channels, budget, keep, drop, ledger=place, **chosen)
 
@@ -242,10 +243,21 @@ def _channels(top: Section, columns: Section, budget: PolicyBudget, keep: tuple[
                 "budget.notion",
             )
         for channel in channels:
+            _check_part(channel)
             _check_sequential(channel)
     else:
         _check_notion(channels[0], budget, "budget")
     return channels
+
+
+def _check_part(channel: PolicyChannel) -> None:
+    """Refuse a whole table as one channel of several."""
+    if channel.mechanism in tables.TREES:
+        raise PolicyError(
+            f"{channel.mechanism} releases a whole table through one channel, without others and without kept columns; "
+            "list all columns under columns.public, with one [channel]",
+            "channel.mechanism",
+        )
 
 
 def _check_sequential(channel: PolicyChannel) -> None:

@@ -15,6 +15,7 @@ from sanitize.policy._channels import (
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
     GRID,
+    INDEPENDENT,
     LEDGER,
     MECHANISM,
     MECHANISMS,
@@ -22,10 +23,13 @@ from sanitize.policy._channels import (
     RESERVED,
     SEQUENTIAL,
     SETTINGS,
+    TREES,
 )
 from sanitize.policy._policy import VERSION
 
 Schema = dict[str, Any]
+
+_TREE: Schema = {"enum": list(TREES)}
 
 
 def schema_text() -> str:
@@ -144,7 +148,7 @@ def _channel() -> Schema:
         },
         "additionalProperties": False,
         "dependentSchemas": _owners(),
-        **_grid_needs_bounds(),
+        "allOf": [_grid_needs_bounds(), _printing()],
     }
 
 
@@ -152,7 +156,8 @@ def _named_channel() -> Schema:
     taken = {"anyOf": [{"enum": list(RESERVED)}, {"pattern": "__"}]}
     shared = {key: {"$ref": f"#/$defs/channel/properties/{key}"} for key in ("mechanism", "bins", *SETTINGS)}
     rules = []
-    for names, notions in _families():
+    for every, notions in _families():
+        names = [name for name in every if name not in TREES]
         then: Schema = {"properties": {"budget": _notions(notions)}}
         if not set(names) <= set(SEQUENTIAL):
             then["required"] = ["budget"]
@@ -169,7 +174,7 @@ def _named_channel() -> Schema:
             **shared,
         },
         "dependentSchemas": _owners(),
-        "allOf": [_grid_needs_bounds(), *rules, no_budget],
+        "allOf": [_grid_needs_bounds(), _printing(), *rules, no_budget, {"not": _where(mechanism=_TREE)}],
     }
 
 
@@ -185,6 +190,11 @@ def _owners() -> Schema:
 
 def _grid_needs_bounds() -> Schema:
     return {"if": _where(mechanism={"const": GRID}), "then": {"required": ["bounds"]}}
+
+
+def _printing() -> Schema:
+    """Columns are printed by themselves in whole tables only."""
+    return {"if": _where(release={"const": INDEPENDENT}), "then": _where(mechanism=_TREE)}
 
 
 def _where(**properties: Schema) -> Schema:

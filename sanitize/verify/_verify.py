@@ -133,8 +133,8 @@ def verify_parquet(
     is known without trusting the file. Then the file is taken apart to the last byte, and its rows are compared with
     what the channel can print, how often, and in which order. Statistical checks use bounds that hold for any number
     of rows; together they fail an honest release with probability at most ``false_alarm``. The more rows, the
-    smaller the faults they find. Of a whole table (`TreeMerging`, `TreeRandomResponse`) the tree is grown again, and rows
-    must also have been drawn from the cells that they stand for.
+    smaller the faults they find. Of a whole table (`TreeMerging`, `TreeRandomResponse`) the tree is grown again, and
+    rows must also have been drawn from the cells that they stand for.
 
     Files are read batch by batch and kept as counts, so memory does not grow with the rows. Noise that repeats itself
     is looked for among the first 2,097,152 rows.

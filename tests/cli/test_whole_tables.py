@@ -1,0 +1,106 @@
+"""The command on whole tables: releases through trees, what is refused, and the policy that init writes for them."""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands_cases import assert_line, table
+
+import sanitize as sz
+
+COLUMNS = ["age", "town", "smokes", "floor", "rent", "seen"]
+SETTINGS = ["-s", "illness", *(word for name in COLUMNS for word in ("-x", name)), "--lower", "1", "--upper", "0.5"]
+
+
+def people(n: int = 3000) -> pa.Table:
+    rng = np.random.default_rng(1)
+    illness = rng.choice(["SECRET_ill", "SECRET_well"], n, p=[0.3, 0.7])
+    ill = illness == "SECRET_ill"
+    return pa.table(
+        {
+            "illness": illness,
+            "age": np.where(ill, rng.integers(40, 90, n), rng.integers(18, 80, n)),
+            "town": rng.choice(["Aa", "Bb", "Cc"], n),
+            "smokes": rng.random(n) < np.where(ill, 0.5, 0.2),
+            "floor": rng.integers(0, 30, n),
+            "rent": rng.lognormal(10, 0.5, n).round(2),
+            "seen": np.datetime64("2020-01-01") + rng.integers(0, 700, n).astype("timedelta64[D]"),
+        }
+    )
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    pq.write_table(people(), tmp_path / "raw.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("mechanism", ["tree-merging", "tree-random-response"])
+def test_a_whole_table_is_planned_released_and_verified(place, run, mechanism):
+    settings = [*SETTINGS, "-m", mechanism]
+    code, planned, _ = run("plan", "raw.parquet", *settings)
+    assert code == 0
+    code, out, _ = run("release", "raw.parquet", "-o", "out.parquet", *settings)
+    assert code == 0
+    assert planned == out  # no curve of other budgets, which grow other trees
+    assert out.startswith(f"HOLDS FOR THESE ROWS ONLY | {mechanism.replace('-', ' ')}, resample")
+    assert pq.read_schema("out.parquet").names == COLUMNS
+    code, out, _ = run("verify", "out.parquet", "--source", "raw.parquet", *settings)
+    assert (code, out.partition(" ")[0]) == (0, "VERIFIED")
+    code, out, err = run("verify", "out.parquet", "--source", "raw.parquet", *settings[:-5], "2", *settings[-4:])
+    assert code == 1
+    assert "FAIL" in out
+    assert "SECRET" not in out + err
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--min-count", "5"], "tree-merging has no --min-count; leave it out"),
+        (["--smoothing", "1"], "tree-merging has no --smoothing; leave it out"),
+        (["-k", "name"], "tree-merging releases a whole table, without -k; list all columns with -x"),
+        (["--bins", "age=0,50,100"], "bins are for sensitive columns here"),
+    ],
+)
+def test_settings_that_a_tree_does_not_have_are_refused(place, run, more, words):
+    code, out, err = run("release", "raw.parquet", "-o", "out.parquet", *SETTINGS, "-m", "tree-merging", *more)
+    assert code in (2, 3)
+    assert out == ""
+    assert_line(err, words)
+
+
+def test_init_recommends_a_tree_where_tuples_are_too_many(place, run):
+    code, text, _ = run("init", "raw.parquet")
+    assert code == 0
+    policy = tomllib.loads(text)
+    assert policy["channel"]["mechanism"] == "tree-random-response"
+    assert "bins" not in policy["channel"]
+    assert "fewer than 5 rows" in text
+    assert "needs bins" not in text
+    (place / "policy.toml").write_text(text.replace("# lower =", "lower = 1").replace("# upper =", "upper = 0.5"))
+    assert sz.Policy.read("policy.toml").sanitizer().get_params()["confidence"] == 0.95
+    code, out, err = run("release", "raw.parquet", "-p", "policy.toml", "-o", "out.parquet")
+    assert (code, err) == (0, "")
+    assert out.startswith("HOLDS FOR THE SOURCE")
+    assert run("verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml")[0] == 0
+
+
+def test_init_keeps_tuples_where_they_are_few(tmp_path, run):
+    few = table(2000).select(["illness", "town", "floor", "age"])
+    pq.write_table(few, tmp_path / "few.parquet")
+    text = run("init", tmp_path / "few.parquet")[1]
+    assert tomllib.loads(text)["channel"]["mechanism"] == "subset-merging"
+    assert '# "age" = [low, ..., high]' in text
+
+
+def test_a_whole_table_keeps_bins_for_its_secrets(tmp_path, run):
+    rows = people().append_column("salary", pa.array(np.random.default_rng(0).integers(0, 9999, 3000)))
+    pq.write_table(rows, tmp_path / "raw.parquet")
+    text = run("init", tmp_path / "raw.parquet")[1]
+    assert '# "salary" = [low, ..., high]' in text
+    assert '# "age"' not in text

@@ -1,0 +1,138 @@
+"""Policies of whole tables: the settings of trees, for the parser, the schema and the estimators."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from importlib.resources import files
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import sanitize as sz
+import sanitize.transformers
+from sanitize.errors import PolicyError
+
+VALIDATOR = Draft202012Validator(
+    json.loads((files("sanitize") / "policy" / "policy.schema.json").read_text(encoding="utf-8"))
+)
+
+TREE = """
+version = 1
+[columns]
+sensitive = ["illness", "wage"]
+public = ["town", "age", "job"]
+[budget]
+lower = 1
+upper = 0.5
+[channel]
+mechanism = "tree-random-response"
+min_rows = 100
+min_cell_rows = 10
+max_cells = 500
+weights = { age = 2 }
+hierarchies = { town = "towns.csv" }
+release = "independent"
+confidence = 0.9
+bins.wage = [0, 1000, 2000]
+"""
+TREE_MERGING = """
+version = 1
+[columns]
+sensitive = ["illness"]
+public = ["town", "floor"]
+[budget]
+lower = 1.5
+upper = 0.5
+[channel]
+mechanism = "tree-merging"
+min_rows = 30
+"""
+TUPLES = TREE_MERGING.replace("tree-merging", "watchdog").replace("min_rows = 30", 'release = "label"')
+SEVERAL = (
+    TUPLES.split("[channel]")[0].replace('public = ["town", "floor"]', "")
+    + """
+[[channel]]
+name = "home"
+public = ["town"]
+mechanism = "watchdog"
+[[channel]]
+name = "floor"
+public = ["floor"]
+"""
+)
+VALID = {"tree": TREE, "tree merging": TREE_MERGING, "tuples": TUPLES, "several": SEVERAL}
+
+
+def edited(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+INVALID = {
+    "independent tuples": (
+        edited(TUPLES, '"label"', '"independent"'),
+        "channel.release can be 'independent' only with tree-merging or tree-random-response",
+    ),
+    "cells of merging": (edited(TREE_MERGING, "min_rows", "min_cell_rows"), "tree-merging does not have it"),
+    "pooling in a tree": (edited(TREE, "max_cells", "min_count"), "tree-random-response does not have it"),
+    "no rows": (edited(TREE, "min_rows = 100", "min_rows = 0"), "min_rows must be a whole number >= 1, got 0"),
+    "negative weight": (edited(TREE, "age = 2", "age = -2"), "channel.weights.age must be a finite number >= 0"),
+    "hierarchy as a number": (edited(TREE, '"towns.csv"', "3"), "channel.hierarchies.town must be text"),
+    "l1 with tree": (edited(TREE, "lower = 1", 'notion = "l1"\nlower = 1'), "must be 'lift' or 'ldp' with tree-random"),
+    "tree beside kept columns": (
+        edited(TREE, 'public = ["town"', 'keep = ["year"]\npublic = ["town"'),
+        "releases a whole table through one channel, without others and without kept columns; list all columns under",
+    ),
+    "tree as one of several": (
+        edited(SEVERAL, 'mechanism = "watchdog"', 'mechanism = "tree-merging"'),
+        "releases a whole table through one channel",
+    ),
+    "own budget in a part": (
+        edited(SEVERAL, 'mechanism = "watchdog"', 'mechanism = "tree-merging"\nbudget = { lower = 1, upper = 1 }'),
+        "releases a whole table through one channel",
+    ),
+    "pooling by another name": (edited(TREE_MERGING, "min_rows", "min_count"), "tree-merging does not have it"),
+    "rows of tuples": (edited(TUPLES, 'release = "label"', "min_rows = 3"), "watchdog does not have it"),
+}
+# Rules that compare keys with one another: the parser's alone.
+PARSER_ONLY = {
+    "bins in a tree": (
+        edited(TREE, "bins.wage = [0, 1000, 2000]", "bins.age = [0, 50]"),
+        "channel.bins.age has no place here: tree-random-response finds intervals of public columns itself",
+    ),
+    "weight of another column": (edited(TREE, "age = 2", "wage = 2"), "'wage' is not a public column of this channel"),
+    "hierarchy of another": (edited(TREE, "town =", "year ="), "'year' is not a public column of this channel"),
+}
+
+
+@pytest.mark.parametrize("text", VALID.values(), ids=VALID)
+def test_a_valid_policy_of_a_tree_is_valid_for_parser_and_schema(text):
+    sz.Policy.from_toml(text)
+    VALIDATOR.validate(tomllib.loads(text))
+
+
+@pytest.mark.parametrize(("text", "words"), INVALID.values(), ids=INVALID)
+def test_an_invalid_policy_of_a_tree_is_refused_by_parser_and_schema(text, words):
+    with pytest.raises(PolicyError) as caught:
+        sz.Policy.from_toml(text)
+    assert words in str(caught.value)
+    assert not VALIDATOR.is_valid(tomllib.loads(text))
+
+
+@pytest.mark.parametrize(("text", "words"), PARSER_ONLY.values(), ids=PARSER_ONLY)
+def test_rules_between_keys_of_a_tree_are_the_parsers(text, words):
+    with pytest.raises(PolicyError) as caught:
+        sz.Policy.from_toml(text)
+    assert words in str(caught.value)
+
+
+def test_a_whole_table_has_every_setting_of_its_own(tmp_path):
+    (tmp_path / "policy.toml").write_text(TREE)
+    given = sz.Policy.read(tmp_path / "policy.toml").sanitizer().get_params()
+    assert (given["min_rows"], given["min_cell_rows"], given["max_cells"]) == (100, 10, 500)
+    assert (given["weights"], given["hierarchies"]) == ({"age": 2}, {"town": tmp_path / "towns.csv"})
+    assert (given["release"], given["confidence"], given["bins"]) == ("independent", 0.9, {"wage": [0, 1000, 2000]})
+    merging = sz.Policy.from_toml(TREE_MERGING).sanitizer()
+    assert type(merging) is sanitize.transformers.TreeMerging
+    assert merging.get_params()["min_rows"] == 30
