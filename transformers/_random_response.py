@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,6 +38,7 @@ class _Searching(Sanitizer):
         smoothing: float = 0.0,
         min_count: int = 0,
         confidence: float | None = None,
+        target: str | None = None,
         keep_sensitive: bool = False,
         random_state: Randomness = None,
     ) -> None:
@@ -57,6 +59,7 @@ class _Searching(Sanitizer):
         self.gap = gap
         self.effort = effort
         self.time_limit = time_limit
+        self.target = target
 
     def _limits(self) -> dict[str, Any]:
         """When the search ends."""
@@ -99,6 +102,8 @@ class OptimalRandomResponse(_Searching):
         rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report
         is about all of them. Lift and LDP budgets only; not with weights, smoothing or learned bin edges. The
         design is repeated three times, to report what confidence costs and what more rows would buy.
+    target : str, optional
+        Public column T that matters: the channel keeps most of I(T;Y), in place of all public columns alike.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -128,7 +133,7 @@ class OptimalRandomResponse(_Searching):
     def _recipe(self) -> Recipe:
         budget = as_budget(self.budget)
         mechanism = partial(optimal_random_response, budget=budget, **self._limits())
-        return self._with_settings("optimal random response", mechanism, budget)
+        return replace(self._with_settings("optimal random response", mechanism, budget), target=self.target)
 
 
 class SubsetRandomResponse(_Searching):
@@ -167,6 +172,8 @@ class SubsetRandomResponse(_Searching):
         rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report
         is about all of them. Lift and LDP budgets only; not with weights, smoothing or learned bin edges. The
         design is repeated three times, to report what confidence costs and what more rows would buy.
+    target : str, optional
+        Public column T that matters: the channel keeps most of I(T;Y), in place of all public columns alike.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -192,4 +199,4 @@ class SubsetRandomResponse(_Searching):
     def _recipe(self) -> Recipe:
         budget = as_budget(self.budget)
         mechanism = partial(subset_random_response, budget=budget, **self._limits())
-        return self._with_settings("subset random response", mechanism, budget)
+        return replace(self._with_settings("subset random response", mechanism, budget), target=self.target)

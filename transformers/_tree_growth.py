@@ -70,6 +70,13 @@ class GrownLayout(TreeLayout):
         design[counts.sensitive.union(self.secrets)[2]] = self.design  # a sample may lack a sensitive symbol
         return design, counts.counts - design
 
+    def target_law(self, target: str | None) -> NDArray[np.float64] | None:
+        """P(t|cell) of a column, shape (n_levels, n_cells); None where no column is the target."""
+        if target is None:
+            return None
+        law = self.grown.laws[target]
+        return np.asarray(law / law.sum(axis=0))
+
     def printer(self, release: Printing, channel: Channel) -> Printer:
         """What prints the outputs of the channel."""
         names, (cells, k) = list(self.tree.names), (self.grown.cells, self.tree.n_cells)

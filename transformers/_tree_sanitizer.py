@@ -132,6 +132,9 @@ class TreeSanitizer(Sanitizer):
         own = sorted(set(layout.bins) & set(layout.public))
         if own:
             raise ColumnError(f"bins are for sensitive columns here; the tree finds intervals of {own[0]!r}", own[0])
+        if self.target is not None and self.target not in layout.public:
+            shown = ", ".join(map(repr, layout.public[:10]))
+            raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
         return GrownLayout.grow(layout, source, **settings, **self._growth(n_rows, as_budget(self.budget)))
 

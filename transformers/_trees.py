@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -273,7 +276,7 @@ class TreeRandomResponse(TreeSanitizer):
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
-            return partial(_mixed, tree=layout.tree, budget=budget)
+            return partial(_mixed, tree=layout.tree, budget=budget, target=layout.target_law(self.target))
         design, fresh = layout.apart(counts)
         return partial(
             certified_random_response,
@@ -296,5 +299,5 @@ def _merged(joint: JointDistribution, tree: Tree, budget: Budget) -> Channel:
     return tree_merging(joint, blocks_within(tree, joint, budget), budget)
 
 
-def _mixed(joint: JointDistribution, tree: Tree, budget: Budget) -> Channel:
-    return tree_random_response(joint, blocks_within(tree, joint, budget), budget)
+def _mixed(joint: JointDistribution, tree: Tree, budget: Budget, target: NDArray[np.float64] | None) -> Channel:
+    return tree_random_response(joint, blocks_within(tree, joint, budget), budget, target=target)

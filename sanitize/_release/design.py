@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,10 +13,19 @@ from sanitize.confidence import MOST_ENTRIES, ConfidenceSet
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.lifts import lift
 from sanitize.measures import Measure, normalized_utility
-from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts, as_estimates, measure_worst_case
+from sanitize.report import (
+    VERDICT_TOLERANCE,
+    LeakageReport,
+    ReleaseFacts,
+    as_estimates,
+    column_laws,
+    measure_worst_case,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
 
     from sanitize._release.layout import Layout
     from sanitize.budgets import Budget
@@ -45,6 +54,8 @@ class Recipe:
     release : {"resample", "label"}
     smoothing : float
     min_count : int
+    target : str, optional
+        Public column that the mechanism shall keep, whose law given each public symbol it then gets as ``target``.
     prints : bool
         What the mechanism releases is still to be printed (a joint release is made of parts that are).
     facts : ReleaseFacts
@@ -62,6 +73,7 @@ class Recipe:
     smoothing: float = 0.0
     min_count: int = 0
     confidence: float | None = None
+    target: str | None = None
     prints: bool = True
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
 
@@ -176,11 +188,12 @@ def channels_of(
     law = joint if given is None else given
     if pooled is not None:
         law = law.release(pooled)
-    if laws is None:
-        made = recipe.mechanism(law)
-    else:
-        known = laws if pooled is None else laws.merged(pooled.stages[0].indices, pooled.outputs)
-        made = recipe.mechanism(law, confidence=known)
+    settings: dict[str, Any] = {}
+    if recipe.target is not None:
+        settings["target"] = _law_of_target(joint, recipe.target, pooled)
+    if laws is not None:
+        settings["confidence"] = laws if pooled is None else laws.merged(pooled.stages[0].indices, pooled.outputs)
+    made = recipe.mechanism(law, **settings)
     channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made)
     if recipe.keeps_symbols:
         channel = channel.renamed(outputs=law.public)
@@ -190,6 +203,15 @@ def channels_of(
     if recipe.release == "label" or printing is None:
         return channel, None
     return channel, printing.reversed(joint.p_x)
+
+
+def _law_of_target(joint: JointDistribution, target: str, pooled: Channel | None) -> NDArray[np.float64]:
+    """P(t|x) of a public column and the symbols that the mechanism sees, shape (n_t, n_x)."""
+    laws = column_laws(joint)
+    if target not in laws:
+        raise ColumnError(f"target must be one of the public columns {', '.join(map(repr, laws))}, got {target!r}")
+    law = laws[target] if pooled is None else pooled.push(laws[target])
+    return np.asarray(law / law.sum(axis=0))
 
 
 def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int) -> Channel | None:

@@ -1,8 +1,9 @@
-"""Certified lower bound on min H(v) - μ·v over Π: branch and bound on boxes, H replaced by its chords.
+"""Certified lower bound on min H(w) - μ·v over Π: branch and bound on boxes of w, H replaced by its chords.
 
-H is concave and separable, so on a box its chord in each coordinate bounds it from below and the bound is a
-linear program. Reduced costs shrink the box, the chords rise, and the program is solved again; where that
-stalls, the coordinate with the largest distance between H and its chord is split.
+w is v itself, or P(t|y) of a target T, which is linear in v. H is concave and separable, so on a box its chord in each
+coordinate bounds it from below and the bound is a linear program. Reduced costs shrink the box, the chords rise, and
+the program is solved again; where that stalls, the coordinate with the largest distance between H and its chord is
+split.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A box as it waits in the heap: few letters have a lower side, and upper sides are rounded up."""
+    """A box of w as it waits in the heap: few entries have a lower side, and upper sides are rounded up."""
 
     letters: NDArray[np.intp]
     low: NDArray[np.float64]
@@ -73,16 +74,17 @@ class _Node:
 
 @dataclass(eq=False)
 class _Boxes:
-    """K boxes with the best bound and the last basis known for each."""
+    """K boxes of w with the best bound and the last basis known for each, and where its program was solved."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     basis: NDArray[np.intp]
     bound: NDArray[np.float64]
-    point: NDArray[np.float64] = field(init=False)
+    v: NDArray[np.float64] = field(init=False)
+    w: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.point = self.low.copy()
+        self.v, self.w = np.empty(0), self.low.copy()
 
 
 class _Tree:
@@ -97,11 +99,11 @@ class _Tree:
     @property
     def has_roots(self) -> bool:
         """Whether some of the first boxes have not been bounded yet."""
-        return self.n_nodes <= self.polytope.n
+        return self.n_nodes <= self.polytope.n_spread
 
     @property
     def bound(self) -> float:
-        """H - μ·v on Π is at least this."""
+        """H(w) - μ·v on Π is at least this."""
         return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
 
     def step(self) -> tuple[_Boxes, NDArray[np.intp]]:
@@ -120,8 +122,8 @@ class _Tree:
         return boxes, open_
 
     def _roots(self) -> _Boxes:
-        # Either one letter has at least half of the mass, and no other has more, or no letter has more than half.
-        n, first = self.polytope.n, self.n_nodes
+        # Either one entry has at least half of the mass, and no other has more, or none has more than half.
+        n, first = self.polytope.n_spread, self.n_nodes
         k = min(_BATCH, n + 1 - first)
         low, high = np.zeros((k, n)), np.full((k, n), 0.5)
         row = np.arange(min(k, n - first))
@@ -131,7 +133,7 @@ class _Tree:
     def _worst(self) -> _Boxes:
         popped = [heapq.heappop(self.heap) for _ in range(min(_BATCH, len(self.heap)))]
         nodes = [node for _, _, node in popped]
-        low = np.zeros((len(nodes), self.polytope.n))
+        low = np.zeros((len(nodes), self.polytope.n_spread))
         for row, node in zip(low, nodes, strict=True):
             row[node.letters] = node.low
         return _Boxes(
@@ -151,7 +153,7 @@ def certify(
     *,
     stop_at_points: bool = True,
 ) -> Certificate:
-    """Prove ``H(v) - μ·v >= target`` on Π, or find points below it, or stop when the effort or memory is used up.
+    """Prove ``H(w) - μ·v >= target`` on Π, or find points below it, or stop when the effort or memory is used up.
 
     At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
     """
@@ -159,20 +161,21 @@ def certify(
     while tree.has_roots or (0 < len(tree.heap) <= _MOST_OPEN and not effort.is_used()):
         boxes, open_ = tree.step()
         effort.spend(len(boxes.low) * polytope.work)
-        v = np.clip(boxes.point[open_], 0.0, 1.0)
-        better = np.flatnonzero((entr(v).sum(axis=1) - v @ mu < target) & polytope.contains(v))
+        v, w = np.clip(boxes.v[open_], 0.0, 1.0), np.clip(boxes.w[open_], 0.0, 1.0)
+        better = np.flatnonzero((entr(w).sum(axis=1) - v @ mu < target) & polytope.contains(v))
         if len(better) and stop_at_points:
             return Certificate(tree.bound, v[better], boxes.basis[open_[better]], tree.n_nodes)
     none = np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp)
-    return Certificate(target - _price_of_repair(tree, p_x), *none, tree.n_nodes)
+    p_w = p_x if not polytope.n_target else polytope.matrix[-polytope.n_target :, : polytope.n] @ p_x
+    return Certificate(target - _price_of_repair(tree, p_w), *none, tree.n_nodes)
 
 
-def _price_of_repair(tree: _Tree, p_x: NDArray[np.float64]) -> float:
-    """What it costs to lower the prices μ until H - μ·v is at least the target everywhere.
+def _price_of_repair(tree: _Tree, p_w: NDArray[np.float64]) -> float:
+    """What it costs to lower the prices μ until H(w) - μ·v is at least the target everywhere.
 
-    An open box where H - μ·v may be short of the target by r, and whose letters have at least the shares l, asks for
-    cuts δ >= 0 of single prices and c >= 0 of all of them with δ·l + c >= r. A linear program finds the cuts
-    that take least from μ·P_X: about the average shortage, where c alone would take the largest.
+    An open box where H(w) - μ·v may be short of the target by r, and where w >= l, asks for cuts δ >= 0, of δ·w, and
+    c >= 0, of all prices, with δ·l + c >= r: w is linear in v, so both are cuts of prices. A linear program finds the
+    cuts that take least from μ·P_X, δ·P_W + c: about the average shortage, where c alone would take the largest.
     """
     if not tree.heap:
         return 0.0
@@ -180,18 +183,19 @@ def _price_of_repair(tree: _Tree, p_x: NDArray[np.float64]) -> float:
     short = tree.target - np.array([node.bound for node in nodes])
     indptr = np.append(0, np.cumsum([len(node.letters) for node in nodes]))
     entries = np.concatenate([node.low for node in nodes]), np.concatenate([node.letters for node in nodes]), indptr
-    shares = sparse.csr_array(entries, shape=(len(nodes), tree.polytope.n))
+    shares = sparse.csr_array(entries, shape=(len(nodes), tree.polytope.n_spread))
     every = sparse.hstack([shares, sparse.csr_array(np.ones((len(nodes), 1)))], format="csr")
-    solution = linprog(np.append(p_x, 1.0), A_ub=-every, b_ub=-short, method="highs")
-    cut = np.maximum(solution.x[:-1], 0.0) if solution.status == 0 else np.zeros(tree.polytope.n)
+    solution = linprog(np.append(p_w, 1.0), A_ub=-every, b_ub=-short, method="highs")
+    cut = np.maximum(solution.x[:-1], 0.0) if solution.status == 0 else np.zeros(len(p_w))
     # Whatever the program returned, c makes the prices valid.
-    return float(cut @ p_x) + max(float((short - shares @ cut).max()), 0.0)
+    return float(cut @ p_w) + max(float((short - shares @ cut).max()), 0.0)
 
 
 def _tighten(polytope: ResponsePolytope, mu: NDArray[np.float64], target: float, boxes: _Boxes) -> None:
     """Bound each box by its chord program and shrink it by reduced costs, in place."""
-    n = polytope.n
+    n, spread = polytope.n, polytope.spread
     live = np.arange(len(boxes.low))
+    boxes.v = np.zeros((len(live), n))
     for _ in range(_ROUNDS):
         low, high = boxes.low[live], boxes.high[live]
         spare_low, spare_high = low.sum(axis=1)[:, None] - low, high.sum(axis=1)[:, None] - high
@@ -202,15 +206,18 @@ def _tighten(polytope: ResponsePolytope, mu: NDArray[np.float64], target: float,
         lower = np.tile(polytope.lower, (len(live), 1))
         upper = np.tile(polytope.upper, (len(live), 1))
         cost = np.zeros_like(lower)
-        lower[:, :n], upper[:, :n], cost[:, :n] = low, high, slope - mu
+        lower[:, spread], upper[:, spread] = low, high
+        cost[:, spread] = slope
+        cost[:, :n] -= mu
         programs = LinearBatch(polytope.matrix, polytope.rhs, lower, upper, cost)
         solved = solve_batch(programs, boxes.basis[live], target - offset)
         bound = np.where(empty, np.inf, solved.bound + offset)
         boxes.bound[live] = np.maximum(boxes.bound[live], bound)
-        boxes.basis[live], boxes.point[live] = solved.basis, solved.point[:, :n]
+        boxes.basis[live] = solved.basis
+        boxes.v[live], boxes.w[live] = solved.point[:, :n], solved.point[:, spread]
         # A point below the target costs at most `room` more than the bound, so it cannot be far from it.
         room = np.maximum(target - bound, 0.0)[:, None]
-        reduced = solved.reduced[:, :n]
+        reduced = solved.reduced[:, spread]
         with np.errstate(divide="ignore", invalid="ignore"):
             cap = np.where(reduced > 1e-9, (low + room / reduced) * (1 + 1e-9) + 1e-15, np.inf)
             floor = np.where(reduced < -1e-9, high + room / reduced - 1e-12, -np.inf)
@@ -234,11 +241,11 @@ def _chords(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[NDArra
 def _split(boxes: _Boxes, open_: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Coordinate and place where each open box is split: where H and its chord differ most."""
     low, high = boxes.low[open_], boxes.high[open_]
-    v = np.clip(boxes.point[open_], low, high)
+    w = np.clip(boxes.w[open_], low, high)
     width, at_low = high - low, entr(low)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(width > 0, (entr(high) - at_low) / width, 0.0)
-    j = (entr(v) - at_low - slope * (v - low)).argmax(axis=1)
+    j = (entr(w) - at_low - slope * (w - low)).argmax(axis=1)
     k = np.arange(len(open_))
     margin = _EDGE * width[k, j]
-    return j, np.clip(v[k, j], low[k, j] + margin, high[k, j] - margin)
+    return j, np.clip(w[k, j], low[k, j] + margin, high[k, j] - margin)

@@ -1,4 +1,4 @@
-"""Lower convex envelope of the entropy over Π at P_X by column generation, with a certified gap."""
+"""Lower convex envelope of H(T|·) over Π at P_X by column generation, with a certified gap; T is X or a target."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from sanitize._progress import progress
 from sanitize.mechanisms._random_response.certificate import certify
+from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.pool import ColumnPool, Mixture, RoundingStops
 from sanitize.mechanisms._random_response.pricing import Pricer
 
@@ -36,7 +37,7 @@ class Envelope:
     ----------
     pool : ColumnPool
     mixture : Mixture
-        Its value is H(X|Y).
+        Its value is H(T|Y).
     bound : float
         No mixture of Π has a value below this.
     status : str
@@ -58,8 +59,9 @@ def lower_envelope(
     *,
     gap: float,
     effort: Effort,
+    loss: Loss | None = None,
 ) -> Envelope:
-    """Mix vertices of ``inner`` into P_X with the least entropy; bound it over ``outer``, which contains inner.
+    """Mix vertices of ``inner`` into P_X with the least loss; bound it over ``outer``, which contains inner.
 
     Parameters
     ----------
@@ -73,8 +75,10 @@ def lower_envelope(
         Stop when value - bound is at most this, in nats.
     effort : Effort
         Entries of linear programs that may be solved, and a time limit where there is one.
+    loss : Loss, optional
+        What is to be kept, by default X; polytopes have its variables (`ResponsePolytope.with_target`).
     """
-    search = _Search(inner, outer, p_x, gap, effort)
+    search = _Search(inner, outer, p_x, gap, effort, Loss() if loss is None else loss)
     search.pool.add(p_x)
     for seed in seeds:
         search.pool.add(seed)
@@ -107,10 +111,11 @@ class _Search:
         p_x: NDArray[np.float64],
         gap: float,
         effort: Effort,
+        loss: Loss | None = None,
     ) -> None:
         self.inner, self.outer, self.p_x, self.gap = inner, outer, p_x, gap
         self.effort = effort
-        self.pool = ColumnPool(p_x)
+        self.pool = ColumnPool(p_x, Loss() if loss is None else loss)
         self.bound = 0.0
         self.pricer = Pricer(inner, self.pool, np.random.default_rng(0), gap / 4, effort)
 

@@ -6,17 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr
 
 from sanitize._checks import positive
 from sanitize.budgets import as_budget, check_kind
 from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms._random_response.effort import effort_of
+from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.nearby_budgets import tighter
 from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, RandomResponse, respond
 from sanitize.mechanisms._random_response.robust import robust_random_response
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
@@ -32,12 +34,16 @@ def optimal_random_response(
     effort: float | None = None,
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
+    target: ArrayLike | None = None,
 ) -> Channel:
     """Channel of the largest I(X;Y) within a lift or LDP budget [ZDS §III-A2].
 
     With Q = P(x|y), I(X;Y) = H(X) - Σ_y P(y) H(Q_y): the best channel mixes vertices of the polytope
     Π = {v: e^{-lower} <= Σ_x P(s|x) v(x) / P(s) <= e^{upper}} into P_X with the least entropy. For LDP, Π is
     {max lift <= e^eps min lift}. See `solve_optimal_random_response` for the certified gap.
+
+    With a target T the channel has the largest I(T;Y) instead: H(T|y) is concave in Q as H(Q) is, so the same vertices
+    and the same certificates serve.
 
     Guarantee
     ---------
@@ -58,6 +64,8 @@ def optimal_random_response(
         Seconds after which the best channel so far is returned, for people at a prompt: it depends on the machine.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every law that the counts allow at this confidence; without a certificate of the gap.
+    target : array-like of shape (n_t, n_x), optional
+        P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
 
     Returns
     -------
@@ -84,8 +92,11 @@ def optimal_random_response(
     0.7482
     """
     if confidence is not None:
-        return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit)
-    response = solve_optimal_random_response(joint, budget, gap=gap, effort=effort, time_limit=time_limit)
+        loss = Loss.towards(target, len(check_law(joint).public))
+        return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, loss=loss)
+    response = solve_optimal_random_response(
+        joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target
+    )
     if response.status == "interrupted":
         raise KeyboardInterrupt
     return response.channel
@@ -98,6 +109,7 @@ def solve_optimal_random_response(
     gap: float = 1e-7,
     effort: float | None = None,
     time_limit: float | None = None,
+    target: ArrayLike | None = None,
 ) -> RandomResponse:
     """Optimal random response with its utility, its bound and the certified gap [ZDS §III-A2].
 
@@ -123,6 +135,8 @@ def solve_optimal_random_response(
         effort gives the same channel on every machine.
     time_limit : float, optional
         Seconds after which the best so far is returned; the bound needs a first pass whatever the limit.
+    target : array-like of shape (n_t, n_x), optional
+        P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
 
     Returns
     -------
@@ -150,14 +164,15 @@ def solve_optimal_random_response(
     check_kind(budget)
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     letters = np.arange(len(check_law(joint).public))
-    found = respond(joint, budget, letters, gap=gap, effort=account)
-    best = found.response(joint, budget, gap)
-    designed = float(entr(joint.p_x).sum()) - found.loss
+    loss = Loss.towards(target, len(letters))
+    found = respond(joint, budget, letters, gap=gap, effort=account, loss=loss)
+    best = found.response(joint, budget, gap, loss)
+    designed = loss.entropy(joint.p_x) - found.loss
     # Repairs may merge much of what rounding carried out of a thin polytope; a tighter design needs none.
     for other in tighter(check_kind(budget)):
         if designed - best.utility <= max(gap, _REPAIRED) or account.is_used():
             break
-        within = respond(joint, other, letters, gap=gap, effort=account).response(joint, budget, gap)
+        within = respond(joint, other, letters, gap=gap, effort=account, loss=loss).response(joint, budget, gap, loss)
         if within.utility > best.utility:
             bound = max(best.bound, within.utility)
             left = bound - within.utility

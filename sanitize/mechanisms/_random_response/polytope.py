@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,6 +96,8 @@ class ResponsePolytope:
     matrix, rhs, lower, upper : ndarrays of shape (m, n + k), (m,), (n + k,), (n + k,)
     low, high, ratio : float
         The bounds on the lifts, or on the ratio of the largest to the smallest; nan where it is the other kind.
+    n_target : int
+        The last so many entries of u are P(t|y) of a target T; 0 where X itself is to be kept.
     """
 
     n: int
@@ -107,6 +109,7 @@ class ResponsePolytope:
     low: float = math.nan
     high: float = math.nan
     ratio: float = math.nan
+    n_target: int = 0
 
     @classmethod
     def inner(cls, lifts: NDArray[np.float64], budget: Budget) -> ResponsePolytope:
@@ -164,6 +167,34 @@ class ResponsePolytope:
             ratio=1 + span,
         )
 
+    def with_target(self, law: NDArray[np.float64] | None) -> ResponsePolytope:
+        """The same polytope with the law of a target, P(t|x) of shape (n_t, n), as further variables; None adds none.
+
+        No bound of theirs can bind, so the vertices are the same.
+        """
+        if law is None:
+            return self
+        n_t, spare = len(law), np.zeros((len(law), self.size - self.n))
+        matrix = np.block([[self.matrix, np.zeros((self.n_rows, n_t))], [law, spare, -np.eye(n_t)]])
+        return replace(
+            self,
+            matrix=matrix,
+            rhs=np.append(self.rhs, np.zeros(n_t)),
+            lower=np.append(self.lower, np.full(n_t, -1.0)),
+            upper=np.append(self.upper, np.full(n_t, 2.0)),
+            n_target=n_t,
+        )
+
+    @property
+    def spread(self) -> slice:
+        """Variables whose entropies are what a posterior leaves open: P(t|y), or v itself."""
+        return slice(self.size - self.n_target, self.size) if self.n_target else slice(0, self.n)
+
+    @property
+    def n_spread(self) -> int:
+        """How many these are."""
+        return self.n_target or self.n
+
     @property
     def n_rows(self) -> int:
         """Equations, which is the size of a basis."""
@@ -208,11 +239,11 @@ class ResponsePolytope:
         inside: NDArray[np.bool_] = (outside < _NEAR) & (np.abs(v.sum(axis=1) - 1) < _NEAR)
         return inside
 
-    def letters_of(self, basis: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """V of basic solutions, shape (K, n); negative rounding set to 0."""
-        v = np.zeros((len(basis), self.size))
-        np.put_along_axis(v, basis, np.maximum(values, 0.0), axis=1)
-        return v[:, : self.n]
+    def solution(self, basis: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """U of basic solutions, shape (K, size); negative rounding set to 0, and what is not basic too."""
+        u = np.zeros((len(basis), self.size))
+        np.put_along_axis(u, basis, np.maximum(values, 0.0), axis=1)
+        return u
 
 
 def _is_equality(budget: LiftBudget | LDPBudget) -> bool:

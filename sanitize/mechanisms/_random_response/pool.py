@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
-from scipy.special import entr
+
+from sanitize.mechanisms._random_response.loss import Loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,12 +24,12 @@ class RoundingStops(ArithmeticError):
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Optimal mixture of a pool: min Σ β H(v) with Σ β v = P_X, β >= 0.
+    """Optimal mixture of a pool: min Σ β H(T|v) with Σ β v = P_X, β >= 0, where T is what is to be kept, or X.
 
     Attributes
     ----------
     value : float
-        Σ β H(v), in nats: H(X|Y).
+        Σ β H(T|v), in nats: H(T|Y).
     mu : ndarray of shape (n,)
         Dual price of each letter.
     chosen : ndarray of int
@@ -45,9 +46,10 @@ class Mixture:
 
 @dataclass(eq=False)
 class ColumnPool:
-    """Points of Π with their entropies, each known once; a vertex also keeps its basis."""
+    """Points of Π with what they leave open, each known once; a vertex also keeps its basis."""
 
     p_x: NDArray[np.float64]
+    loss: Loss = field(default_factory=Loss)
     letters: list[NDArray[np.intp]] = field(default_factory=list)
     shares: list[NDArray[np.float64]] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
@@ -69,7 +71,7 @@ class ColumnPool:
             self.vertices[len(self)] = vertex[0].copy(), vertex[1].copy()
         self.letters.append(letters)
         self.shares.append(shares)
-        self.costs.append(float(entr(shares).sum()))
+        self.costs.append(self.loss.of_few(letters, shares))
         return True
 
     def matrix(self, columns: NDArray[np.intp] | None = None) -> sparse.csc_array:

@@ -1,4 +1,4 @@
-"""Heuristic pricing: vertices v of Π with H(v) - μ·v < 0, from linearised programs and walks."""
+"""Heuristic pricing: vertices v of Π with H(T|v) - μ·v < 0, from linearised programs and walks; H below is H(T|·)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr
 
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._random_response.walk import walk
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.mechanisms._random_response.effort import Effort
+    from sanitize.mechanisms._random_response.loss import Loss
     from sanitize.mechanisms._random_response.polytope import ResponsePolytope
     from sanitize.mechanisms._random_response.pool import ColumnPool
 
@@ -46,6 +46,11 @@ class Pricer:
     tolerance: float
     effort: Effort
 
+    @property
+    def loss(self) -> Loss:
+        """What columns leave open."""
+        return self.pool.loss
+
     def first_vertices(self) -> NDArray[np.float64]:
         """Add, for each letter, a vertex with as much of it as possible; return H(v)/v(x), a price of letter x."""
         n = self.polytope.n
@@ -60,7 +65,7 @@ class Pricer:
             v, basis, at_upper = self._linear(cost, self.polytope.slack_basis(len(main)))
             for k in np.flatnonzero(self.polytope.contains(v)):
                 self.pool.add(v[k], (basis[k], at_upper[k]))
-            price[main] = entr(v).sum(axis=1) / np.maximum(v[np.arange(len(main)), main], 1e-9)
+            price[main] = self.loss.of(v) / np.maximum(v[np.arange(len(main)), main], 1e-9)
         return np.minimum(price, price[np.isfinite(price)].max())
 
     def from_pool(self, mu: NDArray[np.float64], columns: NDArray[np.intp], max_steps: int) -> int:
@@ -99,9 +104,9 @@ class Pricer:
         v, basis = v.copy(), basis.copy()
         at_upper = np.zeros((len(v), self.polytope.size), np.bool_)
         for _ in range(_LINEAR_STEPS):
-            cost = -np.log(np.maximum(v[live], floor)) - mu
+            cost = self.loss.slope(v[live], floor) - mu
             point, found, upper = self._linear(cost, basis[live])
-            score = entr(point).sum(axis=1) - point @ mu
+            score = self.loss.of(point) - point @ mu
             better = score < best[live] - _STALLED
             live, point, found, upper = live[better], point[better], found[better], upper[better]
             if not len(live):
@@ -121,8 +126,8 @@ class Pricer:
 
         def visit(here: NDArray[np.intp], upper: NDArray[np.bool_], values: NDArray[np.float64]) -> None:
             self.effort.spend(len(here) * self.polytope.work)
-            v = self.polytope.letters_of(here, values)
-            better = np.flatnonzero(entr(v).sum(axis=1) - v @ mu < -self.tolerance)
+            v = self.polytope.solution(here, values)[:, : self.polytope.n]
+            better = np.flatnonzero(self.loss.of(v) - v @ mu < -self.tolerance)
             for k in better[self.polytope.contains(v[better])]:
                 self.pool.add(v[k], (here[k], upper[k]))
 

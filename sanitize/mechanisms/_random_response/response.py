@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr
 
 from sanitize.budgets import check_kind
 from sanitize.lifts import lift
-from sanitize.measures import utility
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.column_generation import lower_envelope
 from sanitize.mechanisms._random_response.effort import Effort
+from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.nearby_budgets import looser, tighter
 from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
 from sanitize.mechanisms._random_response.pool import NOTHING, RoundingStops
@@ -46,11 +46,11 @@ class RandomResponse:
     channel : Channel
         P(y|x); each released symbol is a mixture of at most |S| public ones where the design is a vertex.
     utility : float
-        I(X;Y) of this channel in nats, as measured.
+        I(X;Y) of this channel in nats, as measured; with a target T, I(T;Y).
     normalized_utility : float
-        I(X;Y) / H(X); 1 where H(X) = 0.
+        Its share of H(X), or of I(T;X); 1 where that is 0.
     bound : float
-        No channel within the budget has a larger I(X;Y), in nats.
+        No channel within the budget has a larger I(X;Y), or I(T;Y), in nats.
     gap : float
         bound - utility, in nats; at least 0.
     n_columns : int
@@ -90,8 +90,10 @@ class Response:
         Letters of each posterior.
     weights : ndarray
         P(y), in parts of the whole law.
+    costs : ndarray
+        H(X|y) of each posterior, or H(T|y) of a target.
     loss_bound : float
-        Σ P(y) H(X|y) over these letters is at least this, in nats of the whole law.
+        Σ P(y) H(X|y) over these letters, or Σ P(y) H(T|y), is at least this, in nats of the whole law.
     n_columns : int
     status : str
     """
@@ -100,14 +102,15 @@ class Response:
     shares: NDArray[np.float64]
     sizes: NDArray[np.intp]
     weights: NDArray[np.float64]
+    costs: NDArray[np.float64]
     loss_bound: float
     n_columns: int
     status: str
 
     @property
     def loss(self) -> float:
-        """Σ P(y) H(X|y) over these letters, in nats of the whole law."""
-        return float(entr(self.shares) @ self.weights.repeat(self.sizes))
+        """Σ P(y) H(X|y) over these letters, or of a target, in nats of the whole law."""
+        return float(self.costs @ self.weights)
 
     @classmethod
     def union(cls, parts: Iterable[Response]) -> Response:
@@ -119,22 +122,24 @@ class Response:
             np.concatenate([part.shares for part in every]),
             np.concatenate([part.sizes for part in every]),
             np.concatenate([part.weights for part in every]),
+            np.concatenate([part.costs for part in every]),
             sum(part.loss_bound for part in every),
             sum(part.n_columns for part in every),
             min(statuses, default="optimal"),
         )
 
-    def response(self, joint: JointDistribution, budget: Budget, gap: float) -> RandomResponse:
+    def response(self, joint: JointDistribution, budget: Budget, gap: float, loss: Loss) -> RandomResponse:
         """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
         indptr = np.zeros(len(self.sizes) + 1, np.intp)
         self.sizes.cumsum(out=indptr[1:])
         columns = Columns(self.shares, self.letters, indptr, (len(joint.p_x), len(self.sizes)))
         channel = response_channel(joint, budget, columns, self.weights)
-        kept = utility(joint, channel)
-        entropy = float(entr(joint.p_x).sum())
+        kept = loss.kept(joint, channel)
+        entropy = loss.entropy(joint.p_x)
+        available = entropy - float(loss.alone(len(joint.p_x)) @ joint.p_x)
         bound = max(entropy - self.loss_bound, kept)
         status = "stalled" if self.status == "optimal" and bound - kept > gap + _ROUNDING else self.status
-        share = kept / entropy if entropy > 0 else 1.0
+        share = min(1.0, kept / available) if available > NOTHING else 1.0
         return RandomResponse(channel, kept, share, bound, bound - kept, self.n_columns, status)
 
 
@@ -146,21 +151,24 @@ def respond(
     gap: float,
     effort: Effort | None = None,
     atoms: Iterable[NDArray[np.intp]] | None = None,
+    loss: Loss | None = None,
 ) -> Response:
     """Optimal response on some letters, ascending; ``atoms`` are safe sets of them that seed the search.
 
-    Weights and the bound on Σ P(y) H(X|y) are in parts of the whole law. Where rounding stops the search, responses
-    for budgets nearby say more: a tighter one's is within the budget, and a looser one's bound holds for it.
+    ``loss`` is that of all letters, by default H(X|y). Weights and the bound on the loss are in parts of the whole law.
+    Where rounding stops the search, responses for budgets nearby say more: a tighter one's is within the budget, and a
+    looser one's bound holds for it.
     """
     account = Effort(RESPONSE_EFFORT) if effort is None else effort
-    found = _respond(joint, budget, letters, gap=gap, effort=account, atoms=atoms)
+    find = partial(_respond, joint, letters=letters, gap=gap, effort=account, loss=(loss or Loss()).on(letters))
+    found = find(budget, atoms=atoms)
     if found.status != "stalled":
         return found
     # A part of the letters may be beyond a tighter budget as a whole.
     for other in tighter(check_kind(budget)) if len(letters) == len(joint.p_x) else ():
         if account.is_used(_NEARBY_SHARE):
             break
-        within = _respond(joint, other, letters, gap=gap, effort=account, atoms=None)
+        within = find(other, atoms=None)
         if within.loss < found.loss:
             found = replace(within, loss_bound=found.loss_bound, status="stalled")
         if within.status == "optimal":
@@ -168,7 +176,7 @@ def respond(
     for other in looser(check_kind(budget)):
         if account.is_used(_NEARBY_SHARE) or found.loss - found.loss_bound <= gap:
             break
-        around = _respond(joint, other, letters, gap=gap, effort=account, atoms=atoms)
+        around = find(other, atoms=atoms)
         found = replace(found, loss_bound=max(found.loss_bound, around.loss_bound))
     return replace(found, status="optimal") if found.loss - found.loss_bound <= gap else found
 
@@ -176,10 +184,11 @@ def respond(
 def _respond(
     joint: JointDistribution,
     budget: Budget,
-    letters: NDArray[np.intp],
     *,
+    letters: NDArray[np.intp],
     gap: float,
     effort: Effort,
+    loss: Loss,
     atoms: Iterable[NDArray[np.intp]] | None,
 ) -> Response:
     """The response, for this budget alone."""
@@ -191,13 +200,14 @@ def _respond(
     # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
     is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
     if not is_over and not (budget.excess_of(lifts, joint.p_s) > 0).any():
-        one = np.ones(len(letters))
-        return Response(letters, one, one.astype(np.intp), p_x, 0.0, len(letters), "optimal")
+        one, alone = np.ones(len(letters)), loss.alone(len(letters))
+        return Response(letters, one, one.astype(np.intp), p_x, alone, float(alone @ p_x), len(letters), "optimal")
     p_x = p_x / total
+    least = float(loss.alone(len(letters)) @ p_x)
     listed = None
     if cuts is not None:
         within = cuts if inner.equal(outer) else inner.cuts(lifts)
-        listed = mix_all_vertices(cuts, within, p_x, gap / total)
+        listed = mix_all_vertices(cuts, within, p_x, gap / total, loss)
     if listed is not None:
         chosen, mixture, bound, n_vertices = listed
         y, x = np.nonzero(chosen > NOTHING)
@@ -206,22 +216,24 @@ def _respond(
             chosen[y, x],
             np.bincount(y),
             mixture.weights * total,
-            bound * total,
+            loss.of(chosen),
+            (least + bound) * total,
             n_vertices,
             "optimal",
         )
     seeds = _seeds(joint, budget, letters, atoms)
     try:
         found = lower_envelope(
-            ResponsePolytope.of(lifts, inner),
-            ResponsePolytope.of(lifts, outer),
+            ResponsePolytope.of(lifts, inner).with_target(loss.law),
+            ResponsePolytope.of(lifts, outer).with_target(loss.law),
             p_x,
             seeds,
             gap=gap / total,
             effort=effort,
+            loss=loss,
         )
     except (np.linalg.LinAlgError, RoundingStops):
-        return _merged(seeds, letters, joint.p_x)
+        return _merged(seeds, letters, joint.p_x, loss)
     pool, mixture = found.pool, found.mixture
     parts = [pool.letters[k] for k in mixture.chosen]
     return Response(
@@ -229,13 +241,16 @@ def _respond(
         np.concatenate([pool.shares[k] for k in mixture.chosen]),
         np.array([len(part) for part in parts]),
         mixture.weights * total,
+        np.array([pool.costs[k] for k in mixture.chosen]),
         found.bound * total,
         len(pool),
         found.status,
     )
 
 
-def _merged(seeds: list[NDArray[np.float64]], letters: NDArray[np.intp], p_x: NDArray[np.float64]) -> Response:
+def _merged(
+    seeds: list[NDArray[np.float64]], letters: NDArray[np.intp], p_x: NDArray[np.float64], loss: Loss
+) -> Response:
     """The seeds alone as posteriors, with a bound that proves nothing: for laws beyond linear programs of doubles."""
     parts = [np.flatnonzero(seed) for seed in seeds]
     return Response(
@@ -243,6 +258,7 @@ def _merged(seeds: list[NDArray[np.float64]], letters: NDArray[np.intp], p_x: ND
         np.concatenate([seed[part] for seed, part in zip(seeds, parts, strict=True)]),
         np.array([len(part) for part in parts]),
         np.array([p_x[letters[part]].sum() for part in parts]),
+        loss.of(np.array(seeds)),
         0.0,
         len(parts),
         "stalled",

@@ -17,6 +17,7 @@ from sanitize.confidence import laws_of
 from sanitize.errors import SanitizeError
 from sanitize.mechanisms._merging.best_partition import best_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.repair import response_channel
 from sanitize.mechanisms._random_response.robust_cone import RobustCone
 
@@ -49,6 +50,7 @@ def robust_random_response(
     gap: float,
     time_limit: float | None,
     deal: Callable[[Groups], list[Groups]] | None = None,
+    loss: Loss | None = None,
 ) -> Channel:
     """Channel that mixes columns within the budget under every law, chosen for I(X;Y) under the frequencies.
 
@@ -69,7 +71,10 @@ def robust_random_response(
     deal : callable, optional
         From groups of letters that are safe under every law to blocks of groups that share their columns; by
         default all letters share theirs.
+    loss : Loss, optional
+        What is to be kept, in place of X.
     """
+    loss = Loss() if loss is None else loss
     positive("gap", gap)
     if time_limit is not None:
         positive("time_limit", time_limit)
@@ -86,7 +91,7 @@ def robust_random_response(
             letters = np.sort(np.concatenate(block))
             share = np.inf if time_limit is None else time_limit * len(letters) / n
             cone = RobustCone(laws, budget, letters, joint.p_x)
-            pool = _Mixing(cone, [np.isin(letters, group) for group in block])
+            pool = _Mixing(cone, [np.isin(letters, group) for group in block], loss.on(letters))
             pool.improve(gap, time.monotonic() + share, show)
             v, weight = pool.used()
             full = np.zeros((len(v), n))
@@ -100,8 +105,8 @@ def robust_random_response(
 class _Mixing:
     """Columns over some letters and their best mixture into P_X."""
 
-    def __init__(self, cone: RobustCone, groups: list[NDArray[np.bool_]]) -> None:
-        self.cone = cone
+    def __init__(self, cone: RobustCone, groups: list[NDArray[np.bool_]], loss: Loss) -> None:
+        self.cone, self.loss = cone, loss
         p_x = cone.p_x
         alone = np.eye(len(p_x))
         self.v = np.array([np.where(group, p_x, 0.0) / p_x[group].sum() for group in groups])
@@ -122,8 +127,8 @@ class _Mixing:
         return len(new)
 
     def mix(self) -> None:
-        """Mixture of the least H(X|Y) = Σ P(y) H(v_y), its prices and its weights."""
-        solved = linprog(entr(self.v).sum(axis=1), A_eq=self.v.T, b_eq=self.cone.p_x, method="highs-ds")
+        """Mixture of the least H(T|Y) = Σ P(y) H(T|v_y), its prices and its weights; T is X by default."""
+        solved = linprog(self.loss.of(self.v), A_eq=self.v.T, b_eq=self.cone.p_x, method="highs-ds")
         if solved.x is None:
             raise SanitizeError(f"the linear program of the mixture failed: {solved.message}")
         self.weights = np.maximum(solved.x, 0.0)
@@ -148,7 +153,7 @@ class _Mixing:
             random = rng.dirichlet(np.full(n, _SPARSE), n)
             for starts, steer in ((np.eye(n), 1.0), (self.used()[0], 1.0), (random, 1.0), (np.eye(n), 0.5)):
                 found = self._from(starts, steer)
-                if self.add(found[entr(found).sum(axis=1) - found @ self.prices < -gap]):
+                if self.add(found[self.loss.of(found) - found @ self.prices < -gap]):
                     break
             else:
                 return
@@ -161,7 +166,7 @@ class _Mixing:
         """Columns from linear programs that start at these; ``steer`` says how far to trust the prices."""
         found = [np.zeros((0, len(self.prices)))]
         for floor in _FLOORS:
-            v = self.cone.minimise(-np.log(np.maximum(v, floor)) - steer * self.prices)
+            v = self.cone.minimise(self.loss.slope(v, floor) - steer * self.prices)
             found.append(v)
             if not len(v):
                 break

@@ -9,16 +9,18 @@ import numpy as np
 
 from sanitize._checks import positive, whole_number
 from sanitize.budgets import as_budget, check_kind
+from sanitize.joint import check_law
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.effort import effort_of
+from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, Response, respond
 from sanitize.mechanisms._random_response.robust import robust_random_response
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -35,6 +37,7 @@ def subset_random_response(
     effort: float | None = None,
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
+    target: ArrayLike | None = None,
 ) -> Channel:
     """Optimal random response inside blocks of public symbols: nearly the best channel, for large alphabets.
 
@@ -65,6 +68,8 @@ def subset_random_response(
         Seconds; shared out over the blocks by their size.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every law that the counts allow at this confidence; without a certificate of the gap.
+    target : array-like of shape (n_t, n_x), optional
+        P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
 
     Returns
     -------
@@ -90,11 +95,12 @@ def subset_random_response(
     block_size = whole_number("block_size", block_size, 1)
     budget = as_budget(budget)
     check_kind(budget)
+    loss = Loss.towards(target, len(check_law(joint).public))
     if confidence is not None:
         deal = partial(_blocks, block_size=block_size)
-        return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, deal=deal)
+        return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, deal=deal, loss=loss)
     groups = _groups(subset_merging(joint, budget))
-    return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, effort, time_limit)
+    return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, effort, time_limit, loss)
 
 
 def paper_subset_random_response(
@@ -155,7 +161,7 @@ def paper_subset_random_response(
     budget = as_budget(budget)
     check_kind(budget)
     groups = _groups(paper_subset_merging(joint, budget))
-    return _respond_in(joint, budget, [[group] for group in groups], gap, effort, time_limit)
+    return _respond_in(joint, budget, [[group] for group in groups], gap, effort, time_limit, Loss())
 
 
 def _groups(merging: Channel) -> list[NDArray[np.intp]]:
@@ -184,6 +190,7 @@ def _respond_in(
     gap: float,
     effort: float | None,
     time_limit: float | None,
+    loss: Loss,
 ) -> Channel:
     """Channel of the optimal responses of blocks, each a list of safe groups."""
     positive("gap", gap)
@@ -195,8 +202,9 @@ def _respond_in(
     for block in blocks:
         letters = np.sort(np.concatenate(block))
         share = account.part(len(letters) / n)
-        part = respond(joint, budget, letters, gap=gap * float(joint.p_x[letters].sum()), effort=share, atoms=block)
+        of_block = gap * float(joint.p_x[letters].sum())
+        part = respond(joint, budget, letters, gap=of_block, effort=share, atoms=block, loss=loss)
         if part.status == "interrupted":
             raise KeyboardInterrupt
         parts.append(part)
-    return Response.union(parts).response(joint, budget, gap).channel
+    return Response.union(parts).response(joint, budget, gap, loss).channel

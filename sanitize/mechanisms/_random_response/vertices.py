@@ -16,8 +16,11 @@ from sanitize.mechanisms._random_response.pool import NOTHING, Mixture
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sanitize.mechanisms._random_response.loss import Loss
+
 # Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
+_NEXT_TO_NOTHING = 1e-30
 _MIXTURE_LOOPS = "sanitize.mechanisms._random_response.mixture_loops"
 
 
@@ -33,7 +36,7 @@ class Vertices:
     points : ndarray of shape (n, K)
         A vertex a column.
     cost : ndarray of shape (K,)
-        Their entropies in nats; 0 exactly for letters alone.
+        What they lose, beyond what their letters alone leave open, in nats; 0 exactly for letters alone.
     """
 
     points: NDArray[np.float64]
@@ -50,6 +53,15 @@ class Vertices:
             return cls(found.T, entr(found).sum(axis=1)) if found is not None and len(found) else None
         points, cost = loops.listed(np.ascontiguousarray(cuts), _MOST_VERTICES, _MOST_PAIRS, ON, CLEAR)
         return cls(points, cost) if len(cost) else None
+
+    def towards(self, loss: Loss) -> Vertices:
+        """The same vertices, and what they lose of a target."""
+        if loss.law is None:
+            return self
+        beyond = loss.of(self.points.T) - loss.alone(len(self.points)) @ self.points
+        # Vertices whose letters say the same of the target lose nothing, but only letters alone may cost nothing: the
+        # mixture starts from these.
+        return Vertices(self.points, np.where(self.cost <= 0, 0.0, np.maximum(beyond, _NEXT_TO_NOTHING)))
 
     def mix(self, p_x: NDArray[np.float64]) -> Mixture | None:
         """The best mixture into P_X, shape (n,); None where rounding or ties keep the simplex method from it."""
@@ -68,9 +80,15 @@ class Vertices:
 
 
 def mix_all_vertices(
-    outer: NDArray[np.float64], inner: NDArray[np.float64], p_x: NDArray[np.float64], gap: float
+    outer: NDArray[np.float64],
+    inner: NDArray[np.float64],
+    p_x: NDArray[np.float64],
+    gap: float,
+    loss: Loss,
 ) -> tuple[NDArray[np.float64], Mixture, float, int] | None:
     """Posteriors chosen, shape (k, n), their mixture, its lower bound, and how many vertices there are.
+
+    The value and its bound are beyond Σ P(x) H(T|x), which no response can lower.
 
     None where there are too many vertices, or rounding leaves a doubt or a gap: the other route is for these.
 
@@ -83,11 +101,14 @@ def mix_all_vertices(
         Law of these letters.
     gap : float
         In nats.
+    loss : Loss
+        What is to be kept.
     """
     around = Vertices.of(outer)
     within = around if around is None or inner is outer else Vertices.of(inner)
     if around is None or within is None:
         return None
+    around, within = around.towards(loss), within.towards(loss)
     mixture = within.mix(p_x)
     if mixture is None:
         return None

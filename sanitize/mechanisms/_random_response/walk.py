@@ -44,8 +44,8 @@ def walk(
         for _ in range(max_steps):
             inverse, values = polytope.basic_solution(here, upper)
             visit(here, upper, values)
-            v = polytope.letters_of(here, values)
-            now = entr(v).sum(axis=1) - v @ mu
+            u = polytope.solution(here, values)
+            now = entr(u[:, polytope.spread]).sum(axis=1) - u[:, : polytope.n] @ mu
             score, row = _neighbours(polytope, mu, here, upper, inverse, values)
             best = score.argmin(axis=1)
             k = np.arange(len(here))
@@ -67,7 +67,7 @@ def _neighbours(
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """H - μ·v at the neighbour along each nonbasic variable, shape (K, N), and the row that leaves (-1: none)."""
     k, m = basis.shape
-    n = polytope.n
+    n, spread = polytope.n, polytope.spread
     change = (inverse.reshape(k * m, m) @ polytope.matrix).reshape(k, m, polytope.size)
     change = np.where(at_upper[:, None, :], change, -change)
     room_down = (values - polytope.lower[basis])[:, :, None]
@@ -83,11 +83,15 @@ def _neighbours(
     np.put_along_axis(length, basis, 0.0, axis=1)
     is_letter = basis < n
     moved = values[:, :, None] + length[:, None, :] * change
-    moved[~is_letter] = 0
     np.maximum(moved, 0, out=moved)
     prices = np.where(is_letter, mu[np.where(is_letter, basis, 0)], 0.0)
-    score = entr(moved).sum(axis=1) - np.einsum("km,kmj->kj", prices, moved)
-    score[:, :n] += entr(length[:, :n]) - mu * length[:, :n]
+    paid = np.einsum("km,kmj->kj", prices, moved)
+    moved[(basis < spread.start) | (basis >= spread.stop)] = 0
+    score = entr(moved).sum(axis=1) - paid
+    entering = np.zeros_like(score)
+    entering[:, spread] = entr(length[:, spread])
+    entering[:, :n] -= mu * length[:, :n]
+    score += entering
     np.put_along_axis(score, basis, np.inf, axis=1)
     return score, row
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sanitize._checks import positive
 from sanitize.budgets import as_budget, check_kind
+from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.response import Response, respond
 from sanitize.mechanisms._trees.merging import check_blocks
 
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def tree_random_response(
-    joint: JointDistribution, blocks: ArrayLike, budget: Budget | float, *, gap: float = 1e-3
+    joint: JointDistribution,
+    blocks: ArrayLike,
+    budget: Budget | float,
+    *,
+    gap: float = 1e-3,
+    target: ArrayLike | None = None,
 ) -> Channel:
     """Mix the cells of each block as the optimal random response does; rows only go to cells of their own block.
 
@@ -29,7 +35,7 @@ def tree_random_response(
     Guarantee
     ---------
     Every released symbol is within the budget under the law given, as `Budget.excess` measures it (1e-12), and
-    I(X;Y) is at least that of `tree_merging`.
+    I(X;Y) is at least that of `tree_merging`; with a target T, I(T;Y) is, up to the gap.
 
     Parameters
     ----------
@@ -41,6 +47,8 @@ def tree_random_response(
         A number is symmetric local information privacy (LIP) in nats.
     gap : float
         Distance of each block's response from its optimum, in nats of the block, > 0.
+    target : array-like of shape (n_t, n_cells), optional
+        P(t|cell) of a variable T that matters; by default the cell itself is to be kept.
 
     Returns
     -------
@@ -65,9 +73,10 @@ def tree_random_response(
     check_kind(budget)
     positive("gap", gap)
     labels = check_blocks(joint, blocks, budget)
+    loss = Loss.towards(target, len(labels))
     order = np.argsort(labels, kind="stable")
     parts = []
     for cells in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
         mass = float(joint.p_x[cells].sum())
-        parts.append(respond(joint, budget, cells, gap=gap * mass, atoms=[cells]))
-    return Response.union(parts).response(joint, budget, gap).channel
+        parts.append(respond(joint, budget, cells, gap=gap * mass, atoms=[cells], loss=loss))
+    return Response.union(parts).response(joint, budget, gap, loss).channel

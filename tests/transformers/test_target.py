@@ -1,0 +1,104 @@
+"""Estimators that keep what one public column says: the channel that the function designs for its law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+import sanitize as sz
+from sanitize.errors import ColumnError
+from sanitize.mechanisms import tree_random_response
+from sanitize.report import column_laws, kept_by_column
+from sanitize.transformers import (
+    OptimalRandomResponse,
+    SubsetRandomResponse,
+    TreeMerging,
+    TreeRandomResponse,
+    _trees,
+)
+
+BUDGET = sz.LiftBudget(lower=0.6, upper=0.4)
+
+
+def people(n, seed=0):
+    """Town and age tell who is ill; wage hangs together with age, and hours with nothing."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.3
+    town = np.where(rng.random(n) < 0.5, np.where(ill, "A", "B"), rng.choice(list("ABC"), n))
+    age = rng.integers(0, 5, n) + 2 * ill
+    wage = (age + rng.integers(0, 2, n)) // 2
+    return pd.DataFrame(
+        {"ill": ill.astype(int), "town": town, "age": age, "wage": wage, "hours": rng.integers(0, 40, n)}
+    )
+
+
+DF = people(4000)
+SMALL = ["town", "wage"]
+
+
+def kept(sanitizer, df=DF):
+    joint = sz.JointDistribution.from_frame(df, "ill", sanitizer.public)
+    return kept_by_column(column_laws(joint), sanitizer.channel_)
+
+
+@pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
+def test_an_estimator_designs_what_the_function_does_for_the_law_of_its_column(estimator):
+    fitted = estimator(BUDGET, sensitive="ill", public=SMALL, release="label", target="wage").fit(DF)
+    joint = sz.JointDistribution.from_frame(DF, "ill", SMALL)
+    wages = sorted(DF["wage"].unique())
+    law = np.array([[float(symbol[1] == wage) for symbol in joint.public.symbols] for wage in wages])
+    twin = sz.optimal_random_response(joint, BUDGET, gap=1e-6, target=law)
+    plain = estimator(BUDGET, sensitive="ill", public=SMALL, release="label").fit(DF)
+    assert kept(fitted)["wage"] == pytest.approx(kept_by_column(column_laws(joint), twin)["wage"], abs=1e-5)
+    assert kept(fitted)["wage"] > kept(plain)["wage"] + 0.01
+    assert fitted.report_.ok
+
+
+def test_rare_symbols_are_pooled_with_the_law_of_the_target_that_they_have_together():
+    fitted = OptimalRandomResponse(
+        BUDGET, sensitive="ill", public=SMALL, release="label", target="wage", min_count=200
+    ).fit(DF)
+    assert (DF.groupby(SMALL).size() < 200).sum() > 1
+    assert fitted.report_.ok
+    plain = clone(fitted).set_params(target=None).fit(DF)
+    assert kept(fitted)["wage"] > kept(plain)["wage"]
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_trees_keep_more_of_their_target(confidence):
+    df = people(12_000, seed=1)
+    for estimator in (TreeMerging, TreeRandomResponse):
+        found = {}
+        for target in (None, "hours"):
+            sanitizer = estimator(BUDGET, sensitive="ill", target=target, confidence=confidence, random_state=0).fit(df)
+            found[target] = dict(next(s for s in sanitizer.report_.sections if s.name == "kept by column").rows)
+        assert found["hours"]["hours"] > found[None]["hours"] + 0.005
+        assert sanitizer.report_.ok
+
+
+def test_cells_of_a_block_are_mixed_for_the_law_of_the_target(monkeypatch):
+    df, asked = people(12_000, seed=2), []
+
+    def respond(joint, blocks, budget, *, target):
+        asked.append(target)
+        return tree_random_response(joint, blocks, budget, target=target)
+
+    monkeypatch.setattr(_trees, "tree_random_response", respond)
+    tree = TreeRandomResponse(BUDGET, sensitive="ill", target="wage", random_state=0).fit(df).tree_
+    cells = tree.assign(df[list(tree.names)])
+    law = pd.crosstab(df["wage"], cells, normalize="columns").to_numpy()
+    assert_allclose(asked[0][np.argsort(asked[0][:, 0])], law[np.argsort(law[:, 0])], atol=1e-12)
+    TreeRandomResponse(BUDGET, sensitive="ill", random_state=0).fit(df)
+    assert asked[1] is None
+
+
+@pytest.mark.parametrize("target", ["nothing", "ill", "hours"])
+def test_a_target_that_is_no_public_column_is_refused(target):
+    for estimator in (OptimalRandomResponse, TreeRandomResponse):
+        with pytest.raises(
+            ColumnError, match=f"target must be one of the public columns 'town', 'wage', got '{target}'"
+        ):
+            estimator(BUDGET, sensitive="ill", public=SMALL, target=target).fit(DF)
