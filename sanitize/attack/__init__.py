@@ -1,9 +1,11 @@
-"""What a bounded adversary learns of S from a release: exactly, from rows, by linkage, and against the report."""
+"""What is learned from a release: of S by a bounded adversary, and of other columns by an honest analyst."""
 
 from __future__ import annotations
 
 from sanitize.attack._bayes import BayesAttack, bayes
 from sanitize.attack._check import Comparison, check
+from sanitize.attack._downstream import downstream
+from sanitize.attack._downstream_result import Downstream
 from sanitize.attack._infer import infer
 from sanitize.attack._infer_result import GroupInference, InferenceAttack
 from sanitize.attack._link import Linkage, LinkAttack, link
@@ -11,12 +13,14 @@ from sanitize.attack._link import Linkage, LinkAttack, link
 __all__ = [
     "BayesAttack",
     "Comparison",
+    "Downstream",
     "GroupInference",
     "InferenceAttack",
     "LinkAttack",
     "Linkage",
     "bayes",
     "check",
+    "downstream",
     "infer",
     "link",
 ]

@@ -43,7 +43,7 @@ DOORS = {
     "distributed": ("sanitize/dask.py",),
     "lazy_loader": ("sanitize/__init__.py",),
     "pyspark": ("sanitize/spark.py",),
-    "sklearn": ("sanitize/transformers/", "sanitize/attack/_adversaries.py"),
+    "sklearn": ("sanitize/transformers/", "sanitize/attack/_adversaries.py", "sanitize/attack/_downstream.py"),
     "threadpoolctl": ("sanitize/attack/_adversaries.py",),  # comes with scikit-learn
     "polars": ("sanitize/_tables/", "sanitize/polars.py"),
     "pandas": (
