@@ -120,7 +120,8 @@ def design(
     _check_confidence(layout, recipe)
     joint = table.to_joint(recipe.smoothing)
     laws = None if recipe.confidence is None else ConfidenceSet.of(table, recipe.confidence)
-    channel = _composed(*channels_of(table, joint, recipe, laws=laws))
+    made, printing = channels_of(table, joint, recipe, laws=laws)
+    channel = _composed(made, printing).with_standing(made.standing)
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(table, recipe, channel))
     facts = replace(facts, mechanism=recipe.name, release=recipe.release, warnings=warnings)
     report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
@@ -194,7 +195,7 @@ def channels_of(
     if laws is not None:
         settings["confidence"] = laws if pooled is None else laws.merged(pooled.stages[0].indices, pooled.outputs)
     made = recipe.mechanism(law, **settings)
-    channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made)
+    channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made).with_standing(made.standing)
     if recipe.keeps_symbols:
         channel = channel.renamed(outputs=law.public)
         printing = pooled

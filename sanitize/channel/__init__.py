@@ -10,7 +10,11 @@ from sanitize.channel._matrix import channel_matrix as channel_matrix
 from sanitize.channel._reduced import ReducedChannel as ReducedChannel
 from sanitize.channel._stage import SCALE as SCALE
 from sanitize.channel._stage import Stage as Stage
+from sanitize.channel._standing import BEST as BEST
+from sanitize.channel._standing import HEURISTIC as HEURISTIC
+from sanitize.channel._standing import Standing
+from sanitize.channel._standing import Status as Status
 from sanitize.channel._tuple_channel import tuple_channel as tuple_channel
 from sanitize.channel._tuples import Tuples as Tuples
 
-__all__ = ["Channel"]
+__all__ = ["Channel", "Standing"]

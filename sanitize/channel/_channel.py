@@ -21,6 +21,8 @@ from sanitize.errors import InvalidChannel, InvalidParameter
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from sanitize.channel._standing import Standing
+
 _FORMAT = "sanitize/channel"
 CHANNEL_VERSION = 2
 # Version 1 had no stages of parts; its channels are read as they are.
@@ -42,6 +44,8 @@ class Channel:
     stages : tuple of Stage
     inputs, outputs : Alphabet
         Symbols of X and of Y.
+    standing : Standing or None
+        What is proved of the utility of a designed channel; no part of the kernel, so equality and JSON pass over it.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Channel:
     stages: tuple[Stage, ...]
     inputs: Alphabet
     outputs: Alphabet
+    standing: Standing | None
 
     def __init__(
         self, stages: tuple[Stage, ...], inputs: Alphabet | None = None, outputs: Alphabet | None = None
@@ -75,6 +80,7 @@ class Channel:
         object.__setattr__(self, "stages", _fuse(stages))
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "outputs", outputs)
+        object.__setattr__(self, "standing", None)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
@@ -155,7 +161,13 @@ class Channel:
 
     def renamed(self, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
         """Same kernel with other symbols."""
-        return Channel(self.stages, inputs or self.inputs, outputs or self.outputs)
+        return Channel(self.stages, inputs or self.inputs, outputs or self.outputs).with_standing(self.standing)
+
+    def with_standing(self, standing: Standing | None) -> Channel:
+        """Same kernel and symbols, with what its designer proved of it."""
+        made = Channel(self.stages, self.inputs, self.outputs)
+        object.__setattr__(made, "standing", standing)
+        return made
 
     def reversed(self, p_x: NDArray[np.float64]) -> Channel:
         """Channel P_{X|Y} by Bayes' rule, from released to public symbols.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sanitize._formatting import rounded
 from sanitize.errors import InvalidParameter
 from sanitize.report._headline import USELESS_BELOW, with_headline
+from sanitize.report._standing import published
 
 if TYPE_CHECKING:
     from sanitize._formatting import Number
@@ -32,7 +33,8 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     shown = {
         **{name: document[name] for name in _COMMON},
         "audience": "public",
-        "verdict": verdict | {"worst_excess": rounded(verdict["worst_excess"])},
+        "verdict": verdict
+        | {"worst_excess": rounded(verdict["worst_excess"]), "standing": published(verdict["standing"])},
         "origin": None if document["origin"] is None else document["origin"] | {"table": None, "policy": None},
         "columns": document["columns"],
         "kept": [column | {"share": rounded(column["share"])} for column in document["kept"]],

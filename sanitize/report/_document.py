@@ -19,6 +19,7 @@ from sanitize.report._audience import check_audience, publish, warnings_of_facts
 from sanitize.report._facts import SEEDED_NOTE, findings_sections, parts_section, refuted
 from sanitize.report._headline import VERDICT_TOLERANCE, with_headline
 from sanitize.report._pictures import lift_map, margins
+from sanitize.report._standing import standing_to
 
 if TYPE_CHECKING:
     from sanitize.report._audience import Audience
@@ -73,6 +74,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "tolerance": VERDICT_TOLERANCE,
             "mechanism": facts.mechanism,
             "release": facts.release,
+            "standing": standing_to(facts.standing),
             "seeded": facts.seeded,
             "refuted": refuted(report.findings),
             # What the verdict claims: the frequencies of these rows (null), or every law they allow.

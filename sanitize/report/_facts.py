@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from sanitize.channel import Standing
+
 SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 
@@ -50,6 +52,8 @@ class ReleaseFacts:
         Columns released without a channel.
     parts : tuple of PartLeakage
         Of a joint release: what each part and each kept column tells by itself.
+    standing : Standing or None
+        What is proved of the utility of the design; by default what the channel brings along.
     """
 
     mechanism: str = "none"
@@ -59,6 +63,7 @@ class ReleaseFacts:
     warnings: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     parts: tuple[PartLeakage, ...] = ()
+    standing: Standing | None = None
 
 
 class Finding(Protocol):

@@ -94,7 +94,7 @@ class LeakageReport(Verdict, ReportViews):
         return cls(
             measures=lines,
             budget=budget,
-            facts=facts or ReleaseFacts(),
+            facts=_with_standing(facts or ReleaseFacts(), channel),
             sensitive=joint.sensitive.columns,
             public=joint.public.columns,
             n_rows=joint.n,
@@ -268,3 +268,8 @@ class LeakageReport(Verdict, ReportViews):
 
     def __repr__(self) -> str:
         return f"LeakageReport({self.facts.mechanism}, {short(self.state, useless=self.useless)})"
+
+
+def _with_standing(facts: ReleaseFacts, channel: Channel) -> ReleaseFacts:
+    """Facts that say how good the channel is known to be, where its designer said so."""
+    return replace(facts, standing=channel.standing) if facts.standing is None else facts

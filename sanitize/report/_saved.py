@@ -22,6 +22,7 @@ from sanitize.report._headline import (
     with_headline,
 )
 from sanitize.report._schema import INTERNAL, PUBLIC, check
+from sanitize.report._standing import standing_from, standing_to
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ class SavedReport(ReportViews):
         """The figures of the release by name, with the verdict; no symbols and no counts."""
         verdict = self._saved["verdict"]
         values = {m["name"]: None if m["after"] is None else float(m["after"]) for m in self._saved["measures"]}
-        return {"ok": self.ok, "mechanism": verdict["mechanism"], "budget": verdict["allowed"], **values}
+        standing = verdict["standing"] or {"words": None, "gap": None}
+        found = {"status": standing["words"], "gap": standing["gap"]}
+        return {"ok": self.ok, "mechanism": verdict["mechanism"], "budget": verdict["allowed"], **found, **values}
 
     def to_frame(self, table: Literal["measures", "symbols"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame; a public report has no symbols."""
@@ -156,6 +159,8 @@ def _check_sense(document: dict[str, Any]) -> None:
         if verdict["ok"] and measure["kind"] == "exact" and _is_beyond(measure):
             raise SourceError(f"the report is said to be within its budget, and its {measure['name']} is not")
     _check_headline(document)
+    if verdict["standing"] != standing_to(standing_from(verdict["standing"])):
+        raise SourceError("the report's words on how good its design is contradict the gap")
     if document["audience"] == "internal":
         told = warnings_of_facts(document)
         if document["warnings"][: len(told)] != told:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize.errors import SourceError
 from sanitize.report._headline import WORDS
+from sanitize.report._standing import STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,13 @@ _MEASURE = {
     "high": figure,
 }
 
+STANDING = {
+    "status": _must(f"one of {', '.join(STATUSES)}", lambda value: value in STATUSES),
+    "gap": _or_none(_must("a number of nats >= 0", lambda value: _is_number(value) and 0 <= float(value) < math.inf)),
+    "among": text,
+    "words": text,
+}
+
 PUBLIC: dict[str, Any] = {
     "schema": text,
     "version": count,
@@ -111,6 +119,7 @@ PUBLIC: dict[str, Any] = {
         "tolerance": number,
         "mechanism": text,
         "release": text,
+        "standing": _or_none(STANDING),
         "seeded": flag,
         "refuted": flag,
         "confidence": _or_none(share),

@@ -190,7 +190,8 @@ def _head(document: dict[str, Any]) -> list[str]:
         lines += _paragraph(f"kept as they are: {names(columns['kept'], most=4)}", most=1)
     if document.get("n_rows") is not None:
         lines.append(f"rows: {document['n_rows']}")
-    return lines + _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=2)
+    lines += _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=2)
+    return lines + ([f"design: {clip(verdict['standing']['words'], 70)}"] if verdict["standing"] else [])
 
 
 def _is_extreme(measure: dict[str, Any]) -> bool:

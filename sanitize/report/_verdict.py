@@ -89,9 +89,15 @@ class Verdict:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The figures of the release by name, with the verdict; no symbols and no counts."""
+        """The figures of the release by name, with the verdict; no symbols and no counts.
+
+        ``status`` says in words how good the design is known to be (optimal, within so many nats of the optimum, cut
+        short, a heuristic), and ``gap`` in nats; None where there was nothing to search for, or no bound is known.
+        """
         values: dict[str, Any] = {measure.name: measure.after for measure in self.measures}
-        return {"ok": self.ok, "mechanism": self.facts.mechanism, "budget": repr(self.budget), **values}
+        standing = self.facts.standing
+        found = {"status": None, "gap": None} if standing is None else {"status": standing.words, "gap": standing.gap}
+        return {"ok": self.ok, "mechanism": self.facts.mechanism, "budget": repr(self.budget), **found, **values}
 
     @property
     def _is_void(self) -> bool:

@@ -16,12 +16,14 @@ from sanitize.budgets import BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import CHANNEL_VERSION, Channel
 from sanitize.errors import InvalidBudget, InvalidParameter, SanitizeError
 from sanitize.measures import Measure
+from sanitize.report import STATUSES, standing_from, standing_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from sanitize.alphabet import Alphabet
     from sanitize.budgets import Budget
+    from sanitize.channel import Standing
 
 _MEASURE = ("name", "label", "unit", "kind", "before", "after", "bound")
 _CHANNEL = ("format", "version", "scale_bits", "inputs", "outputs", "stages")
@@ -143,6 +145,21 @@ def measure_to(measure: Mapping[str, Any]) -> dict[str, Any]:
     """The same from a line of a report's document, or from a figure."""
     values = {name: measure[name] for name in _MEASURE}
     return {name: from_number(value) if isinstance(value, float) else value for name, value in values.items()}
+
+
+def standing_of(state: Any) -> Standing | None:
+    """What was proved of the design; its words are those that its gap calls for."""
+    if state is None:
+        return None
+    fields(state, ("status", "gap", "among", "words"), "the standing of the design")
+    text_of(state["status"], "the status of the design", STATUSES)
+    text_of(state["among"], "what the design is the best of")
+    if state["gap"] is not None and not 0 <= number_of(state["gap"], "the gap of the design") < math.inf:
+        raise Damaged("the gap of the design must be a number >= 0")
+    standing = standing_from(state)
+    if standing_to(standing) != state:
+        raise Damaged("the words on the design contradict its gap")
+    return standing
 
 
 def channel_from(state: Any) -> Channel:

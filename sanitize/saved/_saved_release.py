@@ -23,6 +23,7 @@ from sanitize._release.release import Release, bare_design, no_mechanism
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.errors import ColumnError
+from sanitize.report import standing_from, standing_to
 from sanitize.saved._appended import AppendedReport, footer_of
 from sanitize.saved._fit import check_fit
 from sanitize.saved._json import (
@@ -37,6 +38,7 @@ from sanitize.saved._json import (
     measure_from,
     measure_to,
     parse,
+    standing_of,
     text_of,
 )
 from sanitize.saved._new_rows import NewRows
@@ -72,6 +74,7 @@ _FIELDS = (
     "channel",
     "tree",
     "printer",
+    "standing",
     "figures",
     "warnings",
     "sha256",
@@ -97,7 +100,7 @@ class SavedRelease:
         ``resample``, ``label`` or, of a whole table, ``independent``.
     budget : Budget
     channel : Channel
-        From public symbols to what is printed.
+        From public symbols to what is printed; its ``standing`` is what was proved of the design, its gap rounded up.
     figures : tuple of Measure
         Leakage and utility under the law of the fit, rounded like those of a public report.
     warnings : tuple of str
@@ -137,12 +140,13 @@ class SavedRelease:
         release = sanitizer.fitted_release()
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
         public = sanitizer.report_.with_key().to_dict(audience="public")
+        standing = standing_from(public["verdict"]["standing"])
         known = {name: bins_from(bins.to_dict()) for name, bins in release.layout.bins.items()}
         return cls(
             release.recipe.name,
             sanitizer.report_.facts.release,
             budget_from(budget_to(release.recipe.budget)),
-            release.design.channel,
+            release.design.channel.with_standing(standing),
             tuple(measure_from(measure_to(line)) for line in public["measures"]),
             tuple(public["warnings"]),
             replace(release.layout, bins=known),
@@ -168,7 +172,9 @@ class SavedRelease:
     def summary(self) -> dict[str, Any]:
         """The figures of the fit by name, with the verdict."""
         values: dict[str, Any] = {measure.name: measure.after for measure in self.figures}
-        return {"ok": True, "mechanism": self.mechanism, "budget": repr(self.budget), **values}
+        standing = self.channel.standing
+        found = {"status": None, "gap": None} if standing is None else {"status": standing.words, "gap": standing.gap}
+        return {"ok": True, "mechanism": self.mechanism, "budget": repr(self.budget), **found, **values}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -263,6 +269,7 @@ class SavedRelease:
             "channel": json.loads(self.channel.to_json()),
             "tree": tree_to(layout),
             "printer": None if self._printer is None else self._printer.to_dict(),
+            "standing": standing_to(self.channel.standing),
             "figures": [measure_to(vars(measure)) for measure in self.figures],
             "warnings": list(self.warnings),
         }
@@ -293,7 +300,10 @@ class SavedRelease:
             raise Damaged("a column has bins twice")
         layout = layout_from(layout, state["tree"])
         release = text_of(state["release"], "release", RELEASES if state["tree"] else RELEASES[:2])
-        channel, printer = channel_from(state["channel"]), printer_from(state["printer"])
+        channel, printer = (
+            channel_from(state["channel"]).with_standing(standing_of(state["standing"])),
+            printer_from(state["printer"]),
+        )
         check_fit(layout, channel, printer, release)
         return cls(
             text_of(state["mechanism"], "mechanism"),

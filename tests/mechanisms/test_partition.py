@@ -137,9 +137,9 @@ def test_means_of_search_and_optimum(eps, monkeypatch):
     searched, best = [], []
     for _ in range(N_LAWS):
         joint = uniform_law(17, 5, rng)
-        monkeypatch.setattr(_partition_search, "_EXACT", 17)
+        monkeypatch.setattr(_partition_search, "EXACT", 17)
         best.append(sz.normalized_utility(joint, best_subset_merging(joint, budget)))
-        monkeypatch.setattr(_partition_search, "_EXACT", 0)
+        monkeypatch.setattr(_partition_search, "EXACT", 0)
         searched.append(sz.normalized_utility(joint, sz.subset_merging(joint, budget)))
     local, optimum = MEANS[eps]
     slack = 4 * SPREAD[eps] / math.sqrt(N_LAWS)

@@ -94,10 +94,10 @@ def test_little_effort_ends_early_and_says_so():
     joint = probabilities(np.random.default_rng(3).random((3, 70)))
     full, some, little = (solve_optimal_random_response(joint, 0.4, effort=e) for e in (None, 1e6, 1))
     assert full.status == "optimal"
-    assert full.standing == "optimal"
+    assert full.standing.words == "optimal"
     for early in (some, little):
         assert early.status == "effort"
-        assert early.standing.startswith("cut short, within ")
+        assert early.standing.words.startswith("cut short, within ")
         assert early.utility <= full.utility + GAP
         assert early.bound >= full.utility - 1e-12
     assert little.utility <= some.utility
@@ -115,7 +115,7 @@ def test_the_same_effort_gives_the_same_channel():
 def test_words_of_a_gap_are_rounded_up():
     channel = sz.Channel.identity(2)
     for gap in (0.12345, 3.4e-6, 0.9999):
-        words = RandomResponse(channel, 0.0, 0.0, gap, gap, 1, "stalled").standing
+        words = RandomResponse(channel, 0.0, 0.0, gap, gap, 1, "stalled").standing.words
         assert gap <= float(words.split()[1]) <= 1.02 * gap
 
 

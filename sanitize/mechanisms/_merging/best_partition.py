@@ -9,10 +9,10 @@ import numpy as np
 from sanitize._progress import progress
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._merging.partition_search import best_partition
+from sanitize.mechanisms._merging.partition_search import best_partition, search_partition
 from sanitize.mechanisms._merging.repartition import improved
-from sanitize.mechanisms._merging.risks import set_risks
-from sanitize.mechanisms._merging.subset_merging import merged_by_labels, merged_labels, tighter_risks
+from sanitize.mechanisms._merging.risks import merged_by_labels, set_risks
+from sanitize.mechanisms._merging.subset_merging import merging_effort, standing_of, tighter_risks
 from sanitize.mechanisms._random_response.effort import effort_of
 
 if TYPE_CHECKING:
@@ -89,8 +89,9 @@ def best_subset_merging(
     risks = set_risks(joint, budget, confidence)
     account = effort_of(effort, _EFFORT, time_limit)
     if len(joint.p_x) <= _EXACT:
-        return merged_by_labels(joint, best_partition(risks, joint.p_x))
-    labels = merged_labels(joint, risks, tighter=tighter_risks(joint, budget, confidence))
+        return merged_by_labels(joint, best_partition(risks, joint.p_x), standing_of(joint, account, _EXACT))
+    tighter = tighter_risks(joint, budget, confidence)
+    labels = search_partition(risks, joint.p_x, merging_effort(joint), tighter)
     with progress("subset merging") as show:
         labels = improved(labels, risks, joint.p_x, _WINDOW, account, show)
-    return merged_by_labels(joint, labels)
+    return merged_by_labels(joint, labels, standing_of(joint, account))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._random_response.effort import Effort
 
 # Up to here the best of all partitions is found, by one window where that is quicker. Each symbol triples the work.
-_EXACT, _ONE_WINDOW = 15, 14
+EXACT, _ONE_WINDOW = 15, 14
 # Algorithm 1 is a start where it takes a fraction of a second: its work is the square of the symbols, times the rows.
 _PAPER_SYMBOLS, _PAPER_CELLS = 1500, 60_000_000
 _BOTH_MATCHINGS = 20_000
@@ -44,7 +44,7 @@ def search_partition(
     n = len(p_x)
     if risks.safe(risks.columns).all():
         return np.arange(n)
-    if n <= _EXACT:
+    if n <= EXACT:
         effort.spend(1 << n)
         return best_partition(risks, p_x)
     starts = _starts(risks, p_x)

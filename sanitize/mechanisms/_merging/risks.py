@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from sanitize.budgets import Budget
-from sanitize.channel import Channel, group_alphabet
+from sanitize.channel import BEST, HEURISTIC, Channel, group_alphabet
 from sanitize.confidence import laws_of
 from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms._merging.robust_risks import RobustRiskOfSets
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize.channel import Standing
     from sanitize.confidence import ConfidenceSet
 
 # Risks this near (in nats, or as a share where they are large) differ by rounding only.
@@ -130,5 +131,14 @@ def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int]]) -> 
     leader = np.arange(n)
     for group in groups:
         leader[list(group)] = min(group)
-    leaders, labels = np.unique(leader, return_inverse=True)
-    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
+    return merged_by_labels(joint, leader, HEURISTIC)
+
+
+def merged_by_labels(joint: JointDistribution, labels: NDArray[np.intp], standing: Standing) -> Channel:
+    """Channel that releases, of each symbol, the group it is labelled with; nothing keeps more than merging nothing."""
+    _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.intp)
+    place[np.argsort(first)] = np.arange(len(first))
+    labels = place[labels]
+    made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(first)))
+    return made.with_standing(BEST if len(first) == len(labels) else standing)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sanitize.budgets import LiftBudget, as_budget
-from sanitize.channel import Channel, group_alphabet
-from sanitize.mechanisms._merging.partition_search import search_partition
-from sanitize.mechanisms._merging.risks import set_risks
+from sanitize.channel import HEURISTIC, Standing
+from sanitize.mechanisms._merging.partition_search import EXACT, search_partition
+from sanitize.mechanisms._merging.risks import merged_by_labels, set_risks
 from sanitize.mechanisms._random_response.effort import effort_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterator
 
     from sanitize.budgets import Budget
+    from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._merging.risks import SetRisks
+    from sanitize.mechanisms._random_response.effort import Effort
 
 # Sets judged by default: below a second up to 10,000 symbols, and some seconds for 100,000.
 _EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
@@ -63,7 +61,8 @@ def subset_merging(
     Returns
     -------
     Channel
-        Deterministic, from X to groups; released symbols come in the order of their first member.
+        Deterministic, from X to groups; released symbols come in the order of their first member. Its ``standing``
+        says whether it is the best of all mergings.
 
     Raises
     ------
@@ -85,15 +84,21 @@ def subset_merging(
     """
     budget = as_budget(budget)
     risks = set_risks(joint, budget, confidence)
-    return merged_by_labels(joint, merged_labels(joint, risks, effort, tighter_risks(joint, budget, confidence)))
+    account = merging_effort(joint, effort)
+    labels = search_partition(risks, joint.p_x, account, tighter_risks(joint, budget, confidence))
+    return merged_by_labels(joint, labels, standing_of(joint, account))
 
 
-def merged_labels(
-    joint: JointDistribution, risks: SetRisks, effort: float | None = None, tighter: Iterable[SetRisks] = ()
-) -> NDArray[np.intp]:
-    """Label of a safe group for each symbol, shape (n_x,)."""
-    n = len(joint.p_x)
-    return search_partition(risks, joint.p_x, effort_of(effort, max(_EFFORT, _EFFORT_PER_SYMBOL * n)), tighter)
+def merging_effort(joint: JointDistribution, effort: float | None = None) -> Effort:
+    """Sets that may be judged; by default more where there are more symbols."""
+    return effort_of(effort, max(_EFFORT, _EFFORT_PER_SYMBOL * len(joint.p_x)))
+
+
+def standing_of(joint: JointDistribution, account: Effort, exact: int = EXACT) -> Standing:
+    """What the search proves: the best of all partitions of a few symbols, and nothing above."""
+    if len(joint.p_x) <= exact:
+        return Standing("optimal", 0.0, "mergings")
+    return Standing("cut short") if account.is_used() else HEURISTIC
 
 
 def tighter_risks(
@@ -105,12 +110,3 @@ def tighter_risks(
             lower, upper = min(budget.lower, nats), min(budget.upper, nats)
             if (lower, upper) != (budget.lower, budget.upper):
                 yield set_risks(joint, LiftBudget(lower=lower, upper=upper), confidence)
-
-
-def merged_by_labels(joint: JointDistribution, labels: NDArray[np.intp]) -> Channel:
-    """Channel that releases, of each symbol, the group it is labelled with."""
-    _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.intp)
-    place[np.argsort(first)] = np.arange(len(first))
-    labels = place[labels]
-    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(first)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from sanitize._checks import positive
 from sanitize.budgets import as_budget, check_kind
+from sanitize.channel import HEURISTIC
 from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms._random_response.effort import effort_of
 from sanitize.mechanisms._random_response.loss import Loss
@@ -70,7 +71,7 @@ def optimal_random_response(
     Returns
     -------
     Channel
-        One sparse stage.
+        One sparse stage; its ``standing`` says whether it is optimal, within which gap, or cut short.
 
     Raises
     ------
@@ -93,13 +94,14 @@ def optimal_random_response(
     """
     if confidence is not None:
         loss = Loss.towards(target, len(check_law(joint).public))
-        return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, loss=loss)
+        made = robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, loss=loss)
+        return made.with_standing(HEURISTIC)
     response = solve_optimal_random_response(
         joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target
     )
     if response.status == "interrupted":
         raise KeyboardInterrupt
-    return response.channel
+    return response.channel.with_standing(response.standing)
 
 
 def solve_optimal_random_response(

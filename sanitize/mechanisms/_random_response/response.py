@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.budgets import check_kind
+from sanitize.channel import Standing
 from sanitize.lifts import lift
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.column_generation import lower_envelope
@@ -69,13 +70,10 @@ class RandomResponse:
     status: str
 
     @property
-    def standing(self) -> str:
-        """What is proved, in words: optimal, within so many nats of the optimum, or cut short within so many."""
-        if self.status == "optimal":
-            return "optimal"
-        # Rounded up, so that the words promise no more than the number.
-        within = f"within {float(np.format_float_scientific(self.gap * 1.005, 2)):.3g} nats of the optimum"
-        return within if self.status == "stalled" else f"cut short, {within}"
+    def standing(self) -> Standing:
+        """What is proved of it; its ``words`` say optimal, within so many nats of the optimum, or cut short."""
+        status = "within" if self.status == "stalled" else "optimal" if self.status == "optimal" else "cut short"
+        return Standing(status, self.gap)
 
 
 @dataclass(frozen=True, eq=False)

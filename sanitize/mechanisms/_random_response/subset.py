@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from sanitize._checks import positive, whole_number
 from sanitize.budgets import as_budget, check_kind
+from sanitize.channel import HEURISTIC
 from sanitize.joint import check_law
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
@@ -74,7 +76,7 @@ def subset_random_response(
     Returns
     -------
     Channel
-        One sparse stage.
+        One sparse stage; its ``standing`` compares it with the best response inside the same blocks.
 
     Raises
     ------
@@ -98,7 +100,8 @@ def subset_random_response(
     loss = Loss.towards(target, len(check_law(joint).public))
     if confidence is not None:
         deal = partial(_blocks, block_size=block_size)
-        return robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, deal=deal, loss=loss)
+        made = robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, deal=deal, loss=loss)
+        return made.with_standing(HEURISTIC)
     groups = _groups(subset_merging(joint, budget))
     return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, effort, time_limit, loss)
 
@@ -207,4 +210,6 @@ def _respond_in(
         if part.status == "interrupted":
             raise KeyboardInterrupt
         parts.append(part)
-    return Response.union(parts).response(joint, budget, gap, loss).channel
+    made = Response.union(parts).response(joint, budget, gap, loss)
+    among = "" if len(blocks) == 1 else "responses inside its blocks"
+    return made.channel.with_standing(replace(made.standing, among=among))

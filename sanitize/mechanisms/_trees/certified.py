@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
+from sanitize.channel import HEURISTIC
 from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidBudget, InvalidParameter, SanitizeError
 from sanitize.joint import JointDistribution
@@ -123,7 +124,7 @@ def certified_random_response(
     total = np.asarray(mass.sum(axis=0)).ravel()
     posteriors = sparse.csc_array(mass.multiply(1 / total[None, :]))
     posteriors.sort_indices()
-    return response_channel(joint, lift_budget, posteriors, total * amount[used])
+    return response_channel(joint, lift_budget, posteriors, total * amount[used]).with_standing(HEURISTIC)
 
 
 def proven(

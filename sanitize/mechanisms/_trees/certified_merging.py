@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sanitize.budgets import as_budget
-from sanitize.channel import Channel, group_alphabet
+from sanitize.channel import HEURISTIC, Channel, group_alphabet
 from sanitize.mechanisms._trees.blocks import finest_blocks
 from sanitize.mechanisms._trees.certified import as_lift_budget, proven
 
@@ -80,4 +80,5 @@ def certified_tree_merging(
     _, passed = proven(joint, design, fresh, as_lift_budget(as_budget(budget)), confidence, lambda _: nodes)
     labels = finest_blocks(tree, np.concatenate([[True], passed]), tree.column >= 0)
     n_blocks = int(labels.max()) + 1
-    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
+    made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
+    return made.with_standing(HEURISTIC)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.budgets import as_budget
-from sanitize.channel import Channel, group_alphabet
+from sanitize.channel import HEURISTIC, Channel, group_alphabet
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 
@@ -53,7 +53,8 @@ def tree_merging(joint: JointDistribution, blocks: ArrayLike, budget: Budget | f
     """
     labels = check_blocks(joint, blocks, as_budget(budget))
     n_blocks = int(labels.max()) + 1
-    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
+    made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
+    return made.with_standing(HEURISTIC)
 
 
 def check_blocks(joint: JointDistribution, blocks: ArrayLike, budget: Budget) -> NDArray[np.intp]:

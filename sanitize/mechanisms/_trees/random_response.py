@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,4 +80,6 @@ def tree_random_response(
     for cells in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
         mass = float(joint.p_x[cells].sum())
         parts.append(respond(joint, budget, cells, gap=gap * mass, atoms=[cells], loss=loss))
-    return Response.union(parts).response(joint, budget, gap, loss).channel
+    made = Response.union(parts).response(joint, budget, gap, loss)
+    among = "" if len(parts) == 1 else "responses inside its blocks"
+    return made.channel.with_standing(replace(made.standing, among=among))

@@ -1,0 +1,127 @@
+"""Every design says how good it is known to be: in reports, in all their views, and in saved releases."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sanitize as sz
+from sanitize.channel import Standing
+from sanitize.errors import InvalidParameter, SourceError
+from sanitize.mechanisms import best_subset_merging, paper_subset_merging, paper_subset_random_response
+
+OPTIMAL, CUT = Standing("optimal", 0.0, "mergings"), Standing("cut short", 0.012345)
+
+
+def law(n_x: int, seed: int = 0) -> sz.JointDistribution:
+    cells = np.random.default_rng(seed).random((3, n_x)) + 0.01
+    return sz.JointDistribution.from_matrix(cells / cells.sum())
+
+
+def report_of(standing: Standing | None) -> sz.LeakageReport:
+    joint = law(6)
+    return sz.LeakageReport.measure(joint, sz.Channel.identity(6).with_standing(standing), sz.LiftBudget.symmetric(9))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "n_x", "words"),
+    [
+        (sz.optimal_random_response, 6, "optimal"),
+        (sz.subset_random_response, 6, "optimal"),
+        (paper_subset_random_response, 6, "optimal among responses inside its blocks"),
+        (sz.subset_merging, 6, "optimal among mergings"),
+        (best_subset_merging, 16, "optimal among mergings"),
+        (sz.subset_merging, 24, "a heuristic: how far from the best is not known"),
+        (lambda joint, budget: sz.subset_merging(joint, budget, effort=1), 24, "cut short: how far from the best is"),
+        (paper_subset_merging, 6, "a heuristic"),
+        (sz.watchdog, 6, "a heuristic"),
+    ],
+)
+def test_every_searching_mechanism_says_what_it_proved(mechanism, n_x, words):
+    assert mechanism(law(n_x), 0.2).standing.words.startswith(words)
+
+
+@pytest.mark.parametrize("mechanism", [sz.watchdog, sz.subset_merging, paper_subset_merging])
+def test_nothing_keeps_more_than_what_releases_everything(mechanism):
+    assert mechanism(law(20), 50.0).standing == Standing("optimal", 0.0)
+
+
+def test_a_response_without_effort_left_is_cut_short_with_a_true_gap():
+    joint, budget = law(70), sz.LiftBudget.symmetric(0.3)
+    early = sz.optimal_random_response(joint, budget, effort=200_000)
+    better = sz.optimal_random_response(joint, budget, effort=2_000_000)
+    assert early.standing.status == "cut short"
+    assert early.standing.words.startswith("cut short, within ")
+    gain = sz.measures.utility(joint, better) - sz.measures.utility(joint, early)
+    assert gain <= early.standing.gap
+
+
+@pytest.mark.parametrize("gap", [1e-9, 0.01, 0.123456, 3.0])
+def test_words_never_promise_less_distance_than_the_gap(gap):
+    words = Standing("cut short", gap).words
+    assert gap <= float(words.split()[3]) <= 1.02 * gap
+
+
+def test_a_merging_of_too_many_symbols_has_no_gap_and_a_calibrated_channel_no_standing():
+    assert sz.subset_merging(law(24), 0.2).standing.gap is None
+    assert sz.randomized_response(6, 1.0).standing is None
+    assert report_of(None).summary["status"] is None
+    assert "design:" not in report_of(None).to_text()
+
+
+def test_a_channel_keeps_its_standing_under_other_names_and_loses_it_when_it_is_passed_on():
+    channel = sz.subset_merging(law(6), 0.2)
+    assert channel.renamed(inputs=channel.inputs).standing == channel.standing
+    assert channel.then(sz.Channel.identity(channel.n_outputs)).standing is None
+    assert sz.Channel.from_json(channel.to_json()) == channel
+
+
+@pytest.mark.parametrize("audience", ["internal", "public"])
+@pytest.mark.parametrize("standing", [OPTIMAL, CUT])
+def test_every_view_says_the_standing(audience, standing):
+    report = report_of(standing)
+    assert f"design: {standing.words}" in report.to_text(audience=audience)
+    assert standing.words in report.to_html(audience=audience)
+    shown = report.to_dict(audience=audience)["verdict"]["standing"]
+    assert (shown["status"], shown["words"]) == (standing.status, standing.words)
+    assert standing.gap <= shown["gap"] <= 1.001 * standing.gap
+    assert (report.summary["status"], report.summary["gap"]) == (standing.words, standing.gap)
+
+
+def test_a_saved_report_repeats_the_standing_and_refuses_words_that_contradict_it():
+    report = report_of(CUT)
+    saved = sz.LeakageReport.from_json(report.to_json())
+    assert (saved.summary["status"], saved.summary["gap"]) == (CUT.words, CUT.gap)
+    assert saved.to_text() == report.to_text()
+    for change in ({"gap": 0.001}, {"status": "optimal"}, {"words": "optimal"}, {"gap": -1.0}, {"status": "best"}):
+        document = report.to_dict()
+        document["verdict"]["standing"] |= change
+        with pytest.raises(SourceError):
+            sz.LeakageReport.from_dict(document)
+
+
+@pytest.mark.parametrize("release", ["resample", "label"])
+@pytest.mark.parametrize("min_count", [0, 10])
+def test_a_saved_release_carries_the_standing_of_the_design(release, min_count):
+    df = sz.datasets.load_titanic()
+    sanitizer = sz.OptimalRandomResponse(
+        0.5, sensitive="survived", public=["class", "sex"], release=release, min_count=min_count
+    ).fit(df)
+    assert sanitizer.report_.summary["status"] == "optimal"
+    saved = sz.SavedRelease.of(sanitizer)
+    again = sz.SavedRelease.from_json(saved.to_json())
+    assert again.summary["status"] == "optimal"
+    assert sanitizer.report_.summary["gap"] <= again.summary["gap"] == saved.summary["gap"]
+
+
+def test_a_saved_release_whose_words_contradict_its_gap_is_refused():
+    df = sz.datasets.load_titanic()
+    state = json.loads(sz.SavedRelease.of(sz.Watchdog(0.5, sensitive="survived", public=["class"]).fit(df)).to_json())
+    state["standing"]["words"] = "optimal"
+    from sanitize.saved._json import digest
+
+    state["sha256"] = digest(state)
+    with pytest.raises(InvalidParameter, match="words on the design contradict"):
+        sz.SavedRelease.from_json(json.dumps(state))
