@@ -7,11 +7,12 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sanitize._files.footer import Footer
 from sanitize._files.partitions import partition_schema
 from sanitize._files.source import Source, check_regular, files_under, reading, stamp_of
 from sanitize.errors import SourceError
@@ -26,9 +27,6 @@ _MIN_BYTES = 12
 _FOOTER_BYTES = 1 << 28
 _FOOTER_STRING_BYTES = 1 << 27
 _FOOTER_ITEMS = 1 << 24
-# A column chunk that promises more than this out of a thousandth of it is a decompression bomb.
-_BOMB_BYTES = 1 << 28
-_BOMB_RATIO = 1000
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,13 @@ class ParquetSource(Source):
         for file in files:
             with reading(file.name):
                 check_regular(file)
-                footer = open_footer(file)
-            found = footer.schema_arrow.remove_metadata()
+                n_rows += sum(read_footer(file).row_groups)
+                with contextlib.closing(_reader(file)) as reader:
+                    found = reader.schema_arrow.remove_metadata()
             if schema is None:
                 schema = found
             elif not schema.equals(found):
                 raise SourceError(f"{file.name} has other columns or types than {files[0].name}; convert them first")
-            n_rows += footer.metadata.num_rows
-            footer.close()
         assert schema is not None
         named = partition_schema(path, files)
         stamps = tuple(stamp_of(file) for file in files)
@@ -76,9 +73,9 @@ class ParquetSource(Source):
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
         with reading(file.name):
-            reader = open_footer(file, self._text(columns))
+            read_footer(file).refuse_bombs(columns, file.name)
+            reader = _reader(file, self._text(columns))
         with contextlib.closing(reader):
-            _refuse_bombs(reader, columns, file)
             with reading(file.name):
                 batches = reader.iter_batches(batch_size=batch_rows, row_groups=row_groups, columns=list(columns))
             while True:
@@ -98,9 +95,16 @@ class ParquetSource(Source):
         ]
 
 
-def open_footer(file: Path, text_columns: Sequence[str] = ()) -> pq.ParquetFile:
-    """A reader whose parser has been kept from believing what is not there."""
-    _check_frame(file)
+def read_footer(file: Path) -> Footer:
+    """What the footer of a file says, if all of it hangs together."""
+    with file.open("rb") as stream:
+        size, length = _check_frame(stream, file.name)
+        stream.seek(size - 8 - length)
+        return Footer.read(stream.read(length), size, file.name)
+
+
+def _reader(file: Path, text_columns: Sequence[str] = ()) -> pq.ParquetFile:
+    """A reader of a file whose footer hangs together."""
     return pq.ParquetFile(
         file,
         read_dictionary=list(text_columns),
@@ -111,36 +115,19 @@ def open_footer(file: Path, text_columns: Sequence[str] = ()) -> pq.ParquetFile:
     )
 
 
-def _check_frame(file: Path) -> None:
-    """Check the magic numbers and the length of the footer by hand, before a parser believes them."""
-    with file.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(0)
-        head = stream.read(4)
-        if size < _MIN_BYTES or head not in (_MAGIC, _ENCRYPTED):
-            raise SourceError(f"{file.name} is not a Parquet file; convert it to Parquet first")
-        stream.seek(-8, os.SEEK_END)
-        (length,), tail = struct.unpack("<I", stream.read(4)), stream.read(4)
+def _check_frame(stream: BinaryIO, name: str) -> tuple[int, int]:
+    """Bytes of a file and of its footer, after a look at the magic numbers around them."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(0)
+    head = stream.read(4)
+    if size < _MIN_BYTES or head not in (_MAGIC, _ENCRYPTED):
+        raise SourceError(f"{name} is not a Parquet file; convert it to Parquet first")
+    stream.seek(-8, os.SEEK_END)
+    (length,), tail = struct.unpack("<I", stream.read(4)), stream.read(4)
     if head == _ENCRYPTED or tail == _ENCRYPTED:
-        raise SourceError(f"{file.name} is encrypted; decrypt it first")
-    if tail != _MAGIC or length > size - _MIN_BYTES + 4:
-        raise SourceError(f"{file.name} is cut off or damaged: it does not end like a Parquet file")
+        raise SourceError(f"{name} is encrypted; decrypt it first")
+    if tail != _MAGIC or length > size - _MIN_BYTES:
+        raise SourceError(f"{name} is cut off or damaged: it does not end like a Parquet file")
     if length > _FOOTER_BYTES:
-        raise SourceError(f"{file.name} has a footer of {length} bytes, more than any table needs; not read")
-
-
-def _refuse_bombs(reader: pq.ParquetFile, columns: Sequence[str], file: Path) -> None:
-    metadata = reader.metadata
-    paths = [metadata.schema.column(j).path for j in range(metadata.num_columns)]
-    # The reader takes every path that is a name or goes on after it with a dot, which may be part of a name.
-    prefixes = tuple(f"{name}." for name in columns)
-    wanted = [j for j, path in enumerate(paths) if path in columns or path.startswith(prefixes)]
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        for j in wanted:
-            chunk = row_group.column(j)
-            if chunk.total_uncompressed_size > max(_BOMB_BYTES, _BOMB_RATIO * max(chunk.total_compressed_size, 1)):
-                raise SourceError(
-                    f"{file.name}: a column promises {chunk.total_uncompressed_size} bytes out of "
-                    f"{chunk.total_compressed_size}; refused as a decompression bomb"
-                )
+        raise SourceError(f"{name} has a footer of {length} bytes, more than any table needs; not read")
+    return size, length

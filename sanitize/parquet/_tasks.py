@@ -6,7 +6,6 @@ same noise and writes the same file in place of the first. Nothing is decided he
 
 from __future__ import annotations
 
-import contextlib
 import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._files.parquet import ParquetSource, open_footer
+from sanitize._files.parquet import ParquetSource, read_footer
 from sanitize._files.source import BATCH_ROWS, reading
 from sanitize._files.target import new_file
 from sanitize._release.first_pass import Counted, count_rows
@@ -81,11 +80,9 @@ def tasks_of(source: ParquetSource, task_rows: int) -> list[Task]:
     return tasks
 
 
-def _row_group_sizes(file: Path) -> list[int]:
+def _row_group_sizes(file: Path) -> tuple[int, ...]:
     with reading(file.name):
-        footer = open_footer(file)
-    with contextlib.closing(footer):
-        return [footer.metadata.row_group(i).num_rows for i in range(footer.metadata.num_row_groups)]
+        return read_footer(file).row_groups
 
 
 def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:

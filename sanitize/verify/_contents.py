@@ -16,14 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sanitize._files.thrift import DAMAGE
 from sanitize.errors import SourceError
-from sanitize.verify._pages import DAMAGE, Pages, texts
+from sanitize.verify._pages import Pages, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sanitize._files.thrift import Fields
     from sanitize.verify._leftovers import Scanner
-    from sanitize.verify._pages import Chunk, Fields
+    from sanitize.verify._pages import Chunk
 
 _WRITER = re.compile(rb"parquet-cpp-arrow version [\w.+-]{1,40}")
 _SUMMARY = b"sanitize"

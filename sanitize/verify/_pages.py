@@ -14,88 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.thrift import DAMAGE, Fields, Thrift
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-Fields = dict[int, Any]
 Read = Callable[[int, int], bytes]  # bytes of a file from one place up to another
 
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
 _CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # INT32, INT64, INT96, FLOAT, DOUBLE
 _BOOLEAN, _BYTE_ARRAY, _FIXED = 0, 6, 7
-_DEEPEST = 16
-# What reading damaged bytes may raise.
-DAMAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, OSError, struct.error)
 _LARGEST_PAGE = 1 << 30
-
-
-@dataclass
-class _Thrift:
-    """Reader of the compact protocol over untrusted bytes."""
-
-    data: bytes
-    at: int = 0
-
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.data[self.at]
-            self.at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-            if shift > 70:
-                raise ValueError("varint")
-
-    def whole(self) -> int:
-        value = self.varint()
-        return value >> 1 ^ -(value & 1)
-
-    def binary(self) -> bytes:
-        size = self.varint()
-        if size > len(self.data) - self.at:
-            raise ValueError("binary")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def fields(self, depth: int = 0) -> Fields:
-        found: Fields = {}
-        number = 0
-        while (head := self.data[self.at]) != 0:
-            self.at += 1
-            number = number + (head >> 4) if head >> 4 else self.whole()
-            kind = head & 15
-            found[number] = kind == 1 if kind in (1, 2) else self.value(kind, depth + 1)
-        self.at += 1
-        return found
-
-    def value(self, kind: int, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise ValueError("depth")
-        if kind in (1, 2, 3):  # within lists booleans are bytes
-            self.at += 1
-            return self.data[self.at - 1]
-        if kind in (4, 5, 6):
-            return self.whole()
-        if kind == 7:
-            self.at += 8
-            return struct.unpack("<d", self.data[self.at - 8 : self.at])[0]
-        if kind == 8:
-            return self.binary()
-        if kind in (9, 10):
-            head = self.data[self.at]
-            self.at += 1
-            size = head >> 4 if head >> 4 < 15 else self.varint()
-            if size > len(self.data) - self.at:
-                raise ValueError("list")
-            return [self.value(head & 15, depth + 1) for _ in range(size)]
-        if kind == 12:
-            return self.fields(depth + 1)
-        raise ValueError("kind")
 
 
 @dataclass(frozen=True)
@@ -133,7 +64,7 @@ class Chunk:
         raw = self.read(self.start, self.end)
         at = 0
         while at < len(raw):
-            reader = _Thrift(raw, at)
+            reader = Thrift(raw, at)
             header = reader.fields()
             size, packed = header[2], header[3]
             if not (0 <= packed <= len(raw) - reader.at and 0 <= size <= _LARGEST_PAGE):
@@ -217,7 +148,7 @@ class Pages:
     def _parse(cls, read: Read, size: int, name: str) -> Pages:
         try:
             (length,) = struct.unpack("<I", read(max(size - 8, 0), size - 4))
-            footer = _Thrift(read(max(size - 8 - length, 0), size - 8)).fields()
+            footer = Thrift(read(max(size - 8 - length, 0), size - 8)).fields()
             lengths = {element[4]: element.get(2, 0) for element in footer[2]}
             groups = [
                 [_chunk(read, size, column[3], lengths) for column in group.get(1, [])] for group in footer.get(4, [])

@@ -1,0 +1,111 @@
+"""Reader of Thrift's compact protocol over untrusted bytes: structures as plain values by field number.
+
+The footer and the page headers of Parquet are written in it. Nothing here believes a length before the bytes are
+there, nesting and the number of values are bounded, and whatever is wrong raises one of `DAMAGE`.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+Fields = dict[int, Any]
+
+# What reading damaged bytes may raise.
+DAMAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, OSError, struct.error)
+_DEEPEST = 16
+# An empty structure takes one byte of a file and 64 of memory.
+_MOST_VALUES = 1 << 24
+_TRUE, _FALSE, _BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
+
+
+class Thrift:
+    """Reader of the compact protocol.
+
+    Attributes
+    ----------
+    data : bytes
+    at : int
+        Where the next value starts.
+    """
+
+    __slots__ = ("_left", "at", "data")
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data = data
+        self.at = at
+        self._left = _MOST_VALUES
+
+    def fields(self, depth: int = 0) -> Fields:
+        """A structure."""
+        found: Fields = {}
+        data, number = self.data, 0
+        while (head := data[self.at]) != 0:
+            self.at += 1
+            number = number + (head >> 4) if head >> 4 else self._whole()
+            kind = head & 15
+            found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
+        self.at += 1
+        self._count(len(found) + 1)
+        return found
+
+    def _count(self, values: int) -> None:
+        self._left -= values
+        if self._left < 0:
+            raise ValueError("values")
+
+    def _varint(self) -> int:
+        data = self.data
+        byte = data[self.at]
+        self.at += 1
+        if byte < 0x80:
+            return byte
+        value, shift = byte & 0x7F, 7
+        while True:
+            byte = data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("varint")
+
+    def _whole(self) -> int:
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)
+
+    def _binary(self) -> bytes:
+        size = self._varint()
+        if size > len(self.data) - self.at:
+            raise ValueError("binary")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (_INT32, _INT64, _INT16):
+            return self._whole()
+        if kind == _BINARY:
+            return self._binary()
+        if depth > _DEEPEST:
+            raise ValueError("depth")
+        if kind == _STRUCT:
+            return self.fields(depth + 1)
+        if kind in (_LIST, _SET):
+            return self._list(depth)
+        if kind in (_TRUE, _FALSE, _BYTE):  # within lists booleans are bytes
+            self.at += 1
+            return self.data[self.at - 1]
+        if kind == _DOUBLE:
+            self.at += 8
+            return struct.unpack("<d", self.data[self.at - 8 : self.at])[0]
+        raise ValueError("kind")
+
+    def _list(self, depth: int) -> list[Any]:
+        head = self.data[self.at]
+        self.at += 1
+        size = head >> 4 if head >> 4 < 15 else self._varint()
+        if size > len(self.data) - self.at:
+            raise ValueError("list")
+        self._count(size)
+        return [self._value(head & 15, depth + 1) for _ in range(size)]
