@@ -19,6 +19,8 @@ from sanitize.binning import Bins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, TargetError
+from sanitize.ledger._sealed import FORMAT, MOST_BYTES, VERSION, Damaged, seal, unseal
+from sanitize.saved import channel_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 
     from sanitize._release.release import Release
     from sanitize.budgets import Budget
-
-FORMAT = "sanitize/ledger"
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -124,11 +123,13 @@ class Entry:
         """Inverse of `to_dict`."""
         bins: dict[str, Bins] = {str(name): _RecordedBins.named(name, packed) for name, packed in state["bins"].items()}
         layout = Layout(tuple(state["sensitive"]), tuple(state["public"]), bins)
-        channel = Channel.from_json(json.dumps(state["channel"]))
-        fallback = state["fallback"]
-        if not 0 <= fallback < channel.n_inputs or channel.inputs.columns != layout.public:
+        channel = channel_from(state["channel"])
+        if state["fallback"] >= channel.n_inputs or channel.inputs.columns != layout.public:
             raise ValueError
-        return cls(str(state["number"]), layout, channel, int(fallback), str(state["digest"]), state["key"])
+        for name, level in zip(channel.inputs.columns, channel.inputs.levels, strict=True):
+            if name in bins and not level.equals(bins[name].labels):
+                raise ValueError
+        return cls(state["number"], layout, channel, state["fallback"], state["digest"], state["key"])
 
 
 @dataclass(frozen=True)
@@ -170,24 +171,23 @@ class Book:
     def read(cls, path: Path) -> Book:
         """Book in a file; every part is checked again."""
         try:
-            state = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise LedgerError(f"the ledger {path.name!r} cannot be read: {error.strerror or error}") from None
-        except ValueError:
-            raise LedgerError(f"{path.name!r} is not a ledger: the text is not JSON") from None
-        if not isinstance(state, dict) or state.get("format") != FORMAT:
-            raise LedgerError(f"{path.name!r} is not a ledger: expected the format {FORMAT!r}")
-        if state.get("version") != VERSION:
-            raise LedgerError(f"the ledger {path.name!r} was written by another version of the library")
+            with path.open("rb") as stream:
+                content = stream.read(MOST_BYTES + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise LedgerError(f"the ledger {path.name!r} cannot be read: {reason}") from None
+        if len(content) > MOST_BYTES:
+            raise LedgerError(f"{path.name!r} is not a ledger: it is longer than {MOST_BYTES >> 20} MiB")
         try:
+            state = unseal(content.decode("utf-8"))
             budget = budget_from_dict(state["budget"], kinds=SYMBOL_BUDGETS)
             entries = tuple(Entry.from_dict(entry) for entry in state["releases"])
-            n_rows = None if state["n_rows"] is None else int(state["n_rows"])
-            salt = bytes.fromhex(state["salt"])
-            return cls(budget, salt, n_rows, entries, state["together"])
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, SanitizeError, pa.ArrowException):
+            return cls(budget, bytes.fromhex(state["salt"]), state["n_rows"], entries, state["together"])
+        except (KeyError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
             # A part of it read as nothing would let a release pass that must not.
-            raise LedgerError(f"the ledger {path.name!r} is damaged; restore it from a copy") from None
+            raise LedgerError(_told(path.name, error)) from None
+        except (SanitizeError, pa.ArrowException, MemoryError):
+            raise LedgerError(_told(path.name, None)) from None
 
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
@@ -201,18 +201,35 @@ class Book:
             "releases": [entry.to_dict() for entry in self.entries],
         }
         try:
-            write_text(path, json.dumps(state))
+            write_text(path, seal(state))
         except TargetError as error:
             raise LedgerError(f"the ledger cannot record a release: {error}") from None
+
+
+def _told(name: str, error: Exception | None) -> str:
+    """What is wrong with a ledger, by what reading it raised."""
+    words = str(error)
+    if isinstance(error, Damaged) and "version" in words:
+        return f"the ledger {name!r} was written by another version of the library"
+    if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, RecursionError)) or (
+        isinstance(error, Damaged) and "format" in words
+    ):
+        return f"{name!r} is not a ledger: expected JSON of the format {FORMAT!r}"
+    if isinstance(error, Damaged) and words == "seal":
+        return f"the ledger {name!r} was changed or damaged: its seal does not fit; restore it from a copy"
+    return f"the ledger {name!r} is damaged; restore it from a copy"
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes from changing a ledger; the lock goes away with the process."""
+    if not path.name or os.path.isdir(path):  # a Path raises where its name is too long
+        raise LedgerError(f"the ledger must be a file, and {str(path)!r} is a folder; name a file in it")
     try:
         handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise LedgerError(f"the ledger {path.name!r} cannot be locked: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LedgerError(f"the ledger {path.name!r} cannot be locked: {reason}") from None
     try:
         import fcntl
 

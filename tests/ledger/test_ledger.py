@@ -221,7 +221,7 @@ def test_the_file_holds_no_counts_and_its_digests_are_salted(tmp_path):
         sz.Ledger(tmp_path / name, WIDE).record(table(), respond())
     one, two = (json.loads((tmp_path / name).read_text()) for name in ("one", "two"))
     assert one["releases"][0]["digest"] != two["releases"][0]["digest"]
-    assert set(one) == {"format", "version", "budget", "salt", "n_rows", "together", "releases"}
+    assert set(one) == {"format", "version", "budget", "salt", "n_rows", "together", "releases", "sha256"}
     assert set(one["releases"][0]) == {
         "number", "sensitive", "public", "bins", "channel", "fallback", "digest", "key",
     }  # fmt: skip
