@@ -30,8 +30,9 @@ _FAR = 40.0
 _MOST_NATS = 3.0
 # Up to about this amplitude the best input on [-A, A] is one of the two ends.
 _TWO_POINTS = 1.665
-# A capacity is an integral of up to A²/2 = 800 nats: another machine's sum of it may be this share larger.
-_ROUNDING = 1e-12
+# A capacity is an integral of up to A²/2 = 800 nats: another machine's sum of it may be this share larger. Brackets of
+# large ones (amplitudes above 12) are 1e-8 wide.
+_ROUNDING, _LARGE, _WIDE = 1e-12, 1.91, 1e-8
 
 
 def gaussian_noise_variance(
@@ -202,7 +203,8 @@ def _interval_amplitude(eps: float) -> float:
     def off(log_amplitude: float) -> float:
         return math.log(amplitude_capacity(math.exp(log_amplitude)).upper / eps)
 
-    return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high), _ROUNDING))
+    rounding = _ROUNDING if epsilon < _LARGE else _WIDE
+    return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high), rounding))
 
 
 def _known_amplitude(units: NDArray[np.float64], eps: float) -> float:
