@@ -2,6 +2,7 @@
 from . import (
     accounting as accounting,
     alphabet as alphabet,
+    analyze as analyze,
     anonymity as anonymity,
     attack as attack,
     binning as binning,

@@ -11,14 +11,17 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._checks import whole_number
+from sanitize._files.target import write_text
 from sanitize._sampling.noise import Randomness, random_words
 from sanitize._sampling.sampler import draw_all, receiving
 from sanitize.alphabet import Alphabet
-from sanitize.channel._json import stages_from, stages_to
+from sanitize.channel._json import stages_from, stages_to, text_of
 from sanitize.channel._stage import SCALE_BITS, Stage
 from sanitize.errors import InvalidChannel, InvalidParameter
 
 if TYPE_CHECKING:
+    import os
+
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize.channel._standing import Standing
@@ -231,12 +234,15 @@ class Channel:
             receiving(out, len(rows), self.n_outputs),
         )
 
-    def to_json(self) -> str:
-        """The kernel and its symbols as text; P_SX is not part of it, but in-group resampling tells P_X.
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The kernel and its symbols as text; also written to ``path``, readable by its owner only, if one is given.
 
-        What is read back draws the same symbols from the same key.
+        What is read back draws the same symbols from the same key. Whoever analyses a release needs this
+        (`sanitize.analyze`). It holds no row and no P_SX, but it was designed from that law: in-group resampling tells
+        P_X, and merged or noised symbols tell which were risky. Budgets hold against who knows it: they are promised
+        for an adversary who knows P_SX and the channel.
         """
-        return json.dumps(
+        text = json.dumps(
             {
                 "format": _FORMAT,
                 "version": CHANNEL_VERSION,
@@ -246,12 +252,23 @@ class Channel:
                 "stages": stages_to(self.stages),
             }
         )
+        if path is not None:
+            write_text(path, text + "\n")
+        return text
 
     @classmethod
-    def from_json(cls, text: str) -> Channel:
-        """Inverse of `to_json`; every invariant is checked again."""
+    def from_json(cls, text_or_path: str | os.PathLike[str]) -> Channel:
+        """Inverse of `to_json`, from the text or from a file; every invariant is checked again.
+
+        Raises
+        ------
+        InvalidChannel
+            If it is no channel, or damaged.
+        SourceError
+            If the file cannot be read.
+        """
         try:
-            state = json.loads(text)
+            state = json.loads(text_of(text_or_path))
         except (TypeError, ValueError):
             raise InvalidChannel("this is not a channel: the text is not JSON") from None
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
@@ -290,7 +307,7 @@ class Channel:
         return f"Channel({self.n_inputs} -> {self.n_outputs} symbols, {len(self.stages)} stage(s), {entries} entries)"
 
 
-def check_channel(channel: Channel) -> Channel:
+def check_channel(channel: object) -> Channel:
     """The channel itself, or an error that says what was passed instead."""
     if not isinstance(channel, Channel):
         raise InvalidChannel.no_channel(channel)

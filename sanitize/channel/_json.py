@@ -6,15 +6,18 @@ and the tuples it starts from, and everything else is derived again.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._files.source import check_regular, reading
 from sanitize.channel._stage import Stage
 from sanitize.channel._tuples import PartStage, Tuples
 from sanitize.errors import ColumnError, InvalidChannel
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
 _LARGEST = 1 << 31
@@ -63,6 +66,20 @@ def stages_from(state: Sequence[dict[str, Any]]) -> tuple[Stage, ...]:
             raise InvalidChannel(str(error)) from None
         made.append(stage)
     return tuple(made)
+
+
+def text_of(text_or_path: str | os.PathLike[str]) -> str:
+    """The text itself, or the content of the file of this name."""
+    is_path = hasattr(text_or_path, "__fspath__") or (
+        isinstance(text_or_path, str) and text_or_path.endswith(".json") and "{" not in text_or_path
+    )
+    if not is_path:
+        return text_or_path  # type: ignore[return-value]  # what is no text at all is refused as no JSON
+    path = Path(text_or_path)
+    with reading(path.name):
+        check_regular(path)
+        content = path.read_bytes()
+    return content.decode("utf-8", errors="replace")
 
 
 def _derived(stage: Stage) -> Tuples | None:

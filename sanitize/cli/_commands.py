@@ -65,6 +65,10 @@ def release(args: argparse.Namespace) -> None:
     _check_report(args, policy)
     if args.output != STREAM:
         check_records(Path(args.output), _records(args, policy))
+    if args.channel is not None:
+        check_output(args.channel, args, force=args.force, records=_records(args, policy))
+        if args.report is not None and args.channel.resolve() == args.report.resolve():
+            raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
     sanitizer = policy.sanitizer()
     settings: dict[str, Any] = {"rows": policy.rows}
     with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
@@ -78,6 +82,8 @@ def release(args: argparse.Namespace) -> None:
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
     # The table itself is the data when it goes to standard output.
     with _taken_back(written):
+        if args.channel is not None and not args.dry_run:
+            sanitizer.channel_.to_json(args.channel)
         _give(report, args, policy, stream=sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout)
 
 

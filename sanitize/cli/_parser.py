@@ -96,6 +96,9 @@ def parser_of() -> OneLineParser:
         help="file or folder to write, or - for CSV on standard output",
     )
     release.add_argument("--force", action="store_true", help="replace OUTPUT if it exists")
+    release.add_argument(
+        "--channel", metavar="FILE.json", type=Path, help="also write the channel, for who analyses the release"
+    )
     release.add_argument("--dry-run", action="store_true", help="design and report, write nothing")
     release.set_defaults(check=check_settings)
 

@@ -429,3 +429,31 @@ def policy_of_line(policy_of, mechanism: str):
 
     argv = ["plan", "x", "-s", "a", "-x", "b", "-e", "1", "-m", mechanism]
     return policy_of(parser_of().parse_args(argv)).sanitizer()
+
+
+# ---------------------------------------------------------------------------------------- the channel
+
+
+def test_a_release_hands_over_its_channel_only_when_asked(place, run):
+    assert run("release", "raw.parquet", "-o", "released.parquet", *SETTINGS, "--channel", "channel.json")[0] == 0
+    assert left_in(place) == sorted(["channel.json", "released.parquet", *START])
+    found = sz.analyze.table(pq.read_table("released.parquet"), "channel.json", ["town", "floor"])
+    assert abs(found.estimate.sum() - 1) < 1e-9
+    assert "SECRET" not in (place / "channel.json").read_text()
+
+
+def test_a_channel_replaces_nothing_of_the_run(place, run):
+    arguments = ["release", "raw.parquet", "-o", "released.parquet", "-p", "policy.toml"]
+    for name in ("raw.parquet", "released.parquet", "policy.toml"):
+        code, _, err = run(*arguments, "--channel", name, "--force")
+        assert code == 4
+        assert_line(err, name)
+    code, _, err = run(*arguments, "--channel", "one.json", "--report", "one.json")
+    assert code == 4
+    assert_line(err, "--channel and with --report")
+    (place / "channel.json").write_text("mine")
+    code, _, err = run(*arguments, "--channel", "channel.json")
+    assert code == 4
+    assert_line(err, "channel.json exists already")
+    assert run(*arguments, "--channel", "other.json", "--dry-run")[0] == 0
+    assert left_in(place) == sorted(["channel.json", *START])

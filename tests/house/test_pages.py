@@ -18,7 +18,7 @@ PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 EXECUTED = {"pycon", "console"}
 # Code that needs a cluster: it must be Python, and that is all a test can say.
 NOT_EXECUTED = {"guide/engines.md"}
-TOPICS = ("accounting", "bounds", "conversions", "datasets", "frame", "mechanisms", "plots", "tradeoff")
+TOPICS = ("accounting", "analyze", "bounds", "conversions", "datasets", "frame", "mechanisms", "plots", "tradeoff")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -36,6 +36,7 @@ def optimal_random_response(
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
     target: ArrayLike | None = None,
+    keep_margin: bool = False,
 ) -> Channel:
     """Channel of the largest I(X;Y) within a lift or LDP budget [ZDS §III-A2].
 
@@ -67,11 +68,16 @@ def optimal_random_response(
         Meet the budget under every law that the counts allow at this confidence; without a certificate of the gap.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
+    keep_margin : bool
+        Print each released symbol as a symbol of X, drawn anew given it: released shares are then those of X,
+        P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so by
+        ``release="resample"``.
 
     Returns
     -------
     Channel
-        One sparse stage; its ``standing`` says whether it is optimal, within which gap, or cut short.
+        One sparse stage; its ``standing`` says whether it is optimal, within which gap, or cut short. With
+        ``keep_margin`` two stages, from X to X, and no gap is known.
 
     Raises
     ------
@@ -91,17 +97,23 @@ def optimal_random_response(
     0.7832
     >>> round(sz.normalized_utility(joint, sz.subset_merging(joint, 0.3)), 4)
     0.7482
+    >>> joint.release(optimal_random_response(joint, 0.3, keep_margin=True)).p_x.round(12)
+    array([0.25, 0.25, 0.3 , 0.2 ])
     """
     if confidence is not None:
         loss = Loss.towards(target, len(check_law(joint).public))
-        made = robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, loss=loss)
-        return made.with_standing(HEURISTIC)
-    response = solve_optimal_random_response(
-        joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target
-    )
-    if response.status == "interrupted":
-        raise KeyboardInterrupt
-    return response.channel.with_standing(response.standing)
+        channel = robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, loss=loss)
+        standing = HEURISTIC
+    else:
+        response = solve_optimal_random_response(
+            joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target
+        )
+        if response.status == "interrupted":
+            raise KeyboardInterrupt
+        channel, standing = response.channel, response.standing
+    if keep_margin:
+        return channel.then(channel.reversed(joint.p_x)).with_standing(HEURISTIC)
+    return channel.with_standing(standing)
 
 
 def solve_optimal_random_response(

@@ -1,0 +1,10 @@
+"""Unbiased tables, means and regressions from released rows and the channel that was kept with them."""
+
+from __future__ import annotations
+
+from sanitize.analyze._estimates import Estimates
+from sanitize.analyze._logistic import logistic
+from sanitize.analyze._means import mean
+from sanitize.analyze._tables import table
+
+__all__ = ["Estimates", "logistic", "mean", "table"]

@@ -1,0 +1,160 @@
+"""Logistic regression by corrected scores: the likelihood equations of the source, estimated without bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit
+
+from sanitize.analyze._design import Columns, design_columns
+from sanitize.analyze._estimates import Estimates, level
+from sanitize.analyze._records import as_channel, blocks, kept_codes, listed_columns, released_table, split
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.channel import Channel
+
+_STEPS = 60
+_HALVINGS = 30
+_CONVERGED = 1e-9
+# Information on log-odds below which their error exceeds all that log-odds can be.
+_LEAST_INFORMATION = 1e-3
+# Log-odds that no table of rows can tell from certainty.
+_LARGEST_LOG_ODDS = 30.0
+
+
+def logistic(
+    released: Any,
+    channel: Channel | str | os.PathLike[str],
+    outcome: str,
+    predictors: str | Sequence[str],
+    *,
+    confidence: float = 0.95,
+) -> Estimates:
+    """Logistic regression of the source, from released rows and their channel; rows with a missing value are left out.
+
+    Every term of the likelihood equations is replaced by a score of the released row whose mean given the source row
+    is that term (corrected scores), and the errors are those of the sandwich: they count the draw of the rows and the
+    noise of the channel, and hold where the model is wrong, too. Outcome and predictors may have gone through the
+    channel or have been kept as they are.
+
+    Parameters
+    ----------
+    released : pandas or polars DataFrame, or pyarrow Table
+        Released rows, with all columns that the channel prints.
+    channel : Channel, or path or text of `Channel.to_json`
+        The channel they went through, ``sanitizer.channel_``.
+    outcome : str
+        Column of two values; the coefficients are of the log-odds of the larger one.
+    predictors : str or list of str
+        Numbers enter as they are; texts and dates as indicators of all values but the least.
+    confidence : float
+        Of each interval, between 0 and 1.
+
+    Returns
+    -------
+    Estimates
+        The intercept, then the coefficients.
+
+    Raises
+    ------
+    ColumnError
+        If a column is absent, or the rows did not come from this channel.
+    InvalidParameter
+        If the channel merges values that the model needs apart, the outcome has not two values, or there is no solution
+        (too few rows for the noise, or predictors that determine one another or the outcome).
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = sz.OptimalRandomResponse(0.7, sensitive="survived", public=["class", "age"], random_state=0)
+    >>> released = sanitizer.fit_transform(df)
+    >>> sz.analyze.logistic(released, sanitizer.channel_, outcome="age", predictors="class").names
+    ('(intercept)', 'class=2nd', 'class=3rd', 'class=Crew')
+    """
+    names = listed_columns(predictors, "predictors")
+    if outcome in names:
+        raise InvalidParameter(f"predictors must not name the outcome {outcome!r}")
+    rows, channel, confidence = released_table(released), as_channel(channel), level(confidence)
+    hidden, kept = split(rows, channel, (outcome, *names))
+    hidden.require_apart(f"the regression of {outcome!r}")
+    # Rows that are alike in all columns of the regression are worked on once.
+    beside = kept_codes(rows, kept).astype(np.int64)
+    _, first, counts = np.unique(beside * len(hidden.scores) + hidden.codes, return_index=True, return_counts=True)
+    columns = design_columns(rows, hidden, outcome, names).take(first)
+    model = _Model(hidden.scores, hidden.codes[first], counts, columns)
+    coefficients = model.solve()
+    _, slope, outer = model.sums(coefficients)
+    change = columns.back() @ np.linalg.inv(slope)
+    covariance = change @ outer @ change.T / (model.n - 1)
+    return Estimates(columns.names, columns.back() @ coefficients, (covariance + covariance.T) / 2, model.n, confidence)
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Distinct rows, how often each occurs, and their columns."""
+
+    scores: NDArray[np.float64]
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    columns: Columns
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    def sums(
+        self, coefficients: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Mean score, mean of minus its derivative, and mean of its outer product, a row."""
+        p = len(coefficients)
+        total, slope, outer = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
+        for block in blocks(len(self.codes)):
+            codes, counts = self.codes[block], self.counts[block]
+            by_row = np.zeros((len(codes), p))
+            for cell, score in enumerate(self.scores.T):
+                design, outcome, present = self.columns.at(cell, block)
+                weight = score[codes] * present
+                fitted = expit(design @ coefficients)
+                by_row += (weight * (outcome - fitted))[:, None] * design
+                slope += (design * (counts * weight * fitted * (1 - fitted))[:, None]).T @ design
+            total += counts @ by_row
+            outer += (by_row * counts[:, None]).T @ by_row
+        return total / self.n, slope / self.n, outer / self.n
+
+    def solve(self) -> NDArray[np.float64]:
+        """Root of the mean score, by Newton's steps, halved until the score shrinks."""
+        at = np.zeros(len(self.columns.names))
+        score, slope, _ = self.sums(at)
+        for _ in range(_STEPS):
+            if np.abs(score).max() <= _CONVERGED:
+                if self.n * np.linalg.eigvalsh((slope + slope.T) / 2)[0] < _LEAST_INFORMATION:
+                    break  # no maximum, or one at infinity that rounding lets look like a root
+                return at
+            try:
+                step = np.linalg.solve(slope, score)
+            except np.linalg.LinAlgError:
+                break
+            for _ in range(_HALVINGS):
+                tried, tried_slope, _ = self.sums(at + step)
+                if np.linalg.norm(tried) < np.linalg.norm(score):
+                    break
+                step /= 2
+            else:
+                break
+            at, score, slope = at + step, tried, tried_slope
+            if np.abs(at).max() > _LARGEST_LOG_ODDS:
+                break
+        raise InvalidParameter(
+            "this regression has no solution in the release: the noise of the channel outweighs the rows, or the "
+            "predictors determine one another or the outcome; take fewer predictors, or more rows"
+        )

@@ -1,0 +1,172 @@
+"""Means of a numeric column, as a whole and within cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._tables.columns import as_arrow
+from sanitize.analyze._estimates import Estimates, level
+from sanitize.analyze._records import as_channel, blocks, listed_columns, released_table, split
+from sanitize.analyze._tables import kept_cells
+from sanitize.errors import ColumnError, InvalidParameter
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._tables.frame import Table
+    from sanitize.analyze._records import Hidden
+    from sanitize.channel import Channel
+
+_MOST_CELLS = 500
+
+
+def mean(
+    released: Any,
+    channel: Channel | str | os.PathLike[str],
+    column: str,
+    *,
+    by: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> Estimates:
+    """Mean of a numeric column of the source, from released rows and their channel; rows without a value are left out.
+
+    Guarantee and parameters are those of `table`. A mean within cells is a ratio of two unbiased estimates, with the
+    error of their linear approximation: consistent, and as good as its cells are full.
+
+    Parameters
+    ----------
+    released : pandas or polars DataFrame, or pyarrow Table
+    channel : Channel, or path or text of `Channel.to_json`
+    column : str
+        Numbers, or True and False: a column that went through the channel, or one that was kept as it is.
+    by : str or list of str, optional
+        Columns whose cells get a mean each.
+    confidence : float
+        Of each interval, between 0 and 1.
+
+    Returns
+    -------
+    Estimates
+        One mean a cell.
+
+    Raises
+    ------
+    ColumnError
+        If a column is absent, is no number, or the rows did not come from this channel.
+    InvalidParameter
+        If the channel merges values of the column, so that the release does not determine its mean.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic().assign(male=lambda df: df["sex"] == "Male")
+    >>> sanitizer = sz.RandomizedResponse(2.0, sensitive="survived", public=["class", "male"], random_state=0)
+    >>> released = sanitizer.fit_transform(df)
+    >>> found = sz.analyze.mean(released, sanitizer.channel_, "male", by="class")
+    >>> truth = df.groupby("class", observed=True)["male"].mean()
+    >>> bool(((found.low < truth) & (truth < found.high)).all())
+    True
+    """
+    within = () if by is None else listed_columns(by, "by")
+    if column in within:
+        raise InvalidParameter(f"by must not name the column {column!r} whose mean is asked for")
+    rows, channel, confidence = released_table(released), as_channel(channel), level(confidence)
+    hidden, kept = split(rows, channel, (*within, column))
+    beside, codes = kept_cells(rows, tuple(name for name in kept if name != column))
+    labels, cells = _cells(hidden, column)
+    if len(labels) * len(beside) > _MOST_CELLS:
+        raise InvalidParameter(f"{len(labels) * len(beside)} means are too many; name fewer columns in by")
+
+    values = _of_cells(hidden, column) if column in hidden.columns else None
+    own = None if values is not None else numbers(rows, column)
+    n, n_means = rows.n_rows, len(labels) * len(beside)
+    sums, moments = np.zeros(2 * n_means), np.zeros((2 * n_means, 2 * n_means))
+    for block in blocks(n):
+        terms = _terms(hidden, block, cells, len(labels), values, own)
+        spread = np.zeros((2, len(terms[0]), len(labels), len(beside)))
+        spread[:, np.arange(len(terms[0])), :, codes[block]] = np.moveaxis(terms, 0, 1)
+        flat = np.concatenate([part.reshape(len(part), -1) for part in spread], axis=1)
+        sums += flat.sum(axis=0)
+        moments += flat.T @ flat
+    names = [" | ".join(part for part in (label, other) if part) or column for label in labels for other in beside]
+    return _ratios(names, sums / n, moments / n, n, confidence)
+
+
+def numbers(rows: Table, column: str) -> NDArray[np.float64]:
+    """Values of a kept column as doubles, NaN where missing."""
+    array = as_arrow(rows[column], column)
+    if not is_numeric(array.type):
+        raise ColumnError(f"column {column!r} holds no numbers; its shares are in sanitize.analyze.table", column)
+    return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def is_numeric(dtype: pa.DataType) -> bool:
+    """Whether values of a type are numbers, True and False among them."""
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype))
+
+
+def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
+    """Names of the cells that get a mean, and the cell of each group."""
+    if column not in hidden.columns:
+        return hidden.labels(), np.arange(hidden.scores.shape[1], dtype=np.int32)
+    hidden.require_apart(f"the mean of {column!r}")
+    place = hidden.columns.index(column)
+    others = [(*symbol[:place], *symbol[place + 1 :]) for symbol in hidden.symbols]
+    order = list(dict.fromkeys(others))
+    labels = [" | ".join("(missing)" if part is None else str(part) for part in cell) for cell in order]
+    return labels, np.array([order.index(cell) for cell in others], np.int32)
+
+
+def _of_cells(hidden: Hidden, column: str) -> NDArray[np.float64]:
+    """Value of the column in each group, NaN where missing; every group is one cell."""
+    assert hidden.cells is not None
+    place = hidden.columns.index(column)
+    if not is_numeric(hidden.cells.levels[place].type):
+        raise ColumnError(f"column {column!r} holds no numbers; its shares are in sanitize.analyze.table", column)
+    return np.array([np.nan if symbol[place] is None else float(symbol[place]) for symbol in hidden.symbols])
+
+
+def _terms(
+    hidden: Hidden,
+    block: slice,
+    cells: NDArray[np.int32],
+    n_cells: int,
+    values: NDArray[np.float64] | None,
+    own: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Scores of value and presence of each row and cell, shape (2, n_rows, n_cells)."""
+    into = (cells[:, None] == np.arange(n_cells)).astype(float)
+    codes = hidden.codes[block]
+    if values is not None:
+        present = np.isfinite(values)
+        by_symbol = [hidden.scores * np.where(present, values, 0.0) @ into, hidden.scores * present @ into]
+        return np.stack([scores[codes] for scores in by_symbol])
+    assert own is not None
+    seen = own[block]
+    scores = (hidden.scores @ into)[codes]
+    present = np.isfinite(seen)
+    return np.stack([scores * np.where(present, seen, 0.0)[:, None], scores * present[:, None]])
+
+
+def _ratios(
+    names: list[str], means: NDArray[np.float64], moments: NDArray[np.float64], n: int, confidence: float
+) -> Estimates:
+    """Ratios of the first half of the means to the second, with the covariance of their linear parts."""
+    k = len(names)
+    above, below = means[:k], means[k:]
+    if (below <= 0).any():
+        name = names[int(np.argmax(below <= 0))]
+        raise InvalidParameter(
+            f"the share of {name!r} is lost in the noise of the channel, so it has no mean; take coarser cells, or "
+            "more rows"
+        )
+    ratio = above / below
+    change = np.concatenate([np.diag(1 / below), np.diag(-ratio / below)])
+    covariance = change.T @ moments @ change / (n - 1)  # the linear parts have mean 0
+    return Estimates(tuple(names), ratio, (covariance + covariance.T) / 2, n, confidence)

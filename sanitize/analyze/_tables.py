@@ -1,0 +1,106 @@
+"""Shares of cells: of columns that went through a channel, and of those that were kept as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize.alphabet import Alphabet
+from sanitize.analyze._estimates import Estimates, level
+from sanitize.analyze._records import as_channel, listed_columns, released_table, split
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.channel import Channel
+
+# Its covariance has the square of this.
+_MOST_CELLS = 2000
+
+
+def table(
+    released: Any,
+    channel: Channel | str | os.PathLike[str],
+    columns: str | Sequence[str],
+    *,
+    confidence: float = 0.95,
+) -> Estimates:
+    """Unbiased share of every cell of a table of the source, from released rows and their channel.
+
+    Counts of released rows tell of Y; this undoes the channel. Cells that the channel merges are given as one, named
+    in braces: nothing in the release tells them apart. Columns that were kept as they are may stand beside released
+    ones. An interval covers the share in the law that the rows were drawn from, however the channel was designed, also
+    on these very rows; of the table itself the error is no larger. Rows that held a value unknown at fit were released
+    as another symbol, and count as that one.
+
+    Parameters
+    ----------
+    released : pandas or polars DataFrame, or pyarrow Table
+        Released rows, with all columns that the channel prints.
+    channel : Channel, or path or text of `Channel.to_json`
+        The channel they went through, ``sanitizer.channel_``.
+    columns : str or list of str
+        Columns of the table, of the source or kept.
+    confidence : float
+        Of each interval, between 0 and 1.
+
+    Returns
+    -------
+    Estimates
+        One share a cell, which sum to 1; times `Estimates.n_records` they are counts.
+
+    Raises
+    ------
+    ColumnError
+        If a column is absent or the rows did not come from this channel.
+    InvalidParameter
+        If there are too few rows or too many cells.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = sz.RandomizedResponse(1.0, sensitive="survived", public="class", random_state=0).fit(df)
+    >>> released = sanitizer.transform(df)
+    >>> shares = sz.analyze.table(released, sanitizer.channel_, "class")
+    >>> shares.names
+    ('1st', '2nd', '3rd', 'Crew')
+    >>> truth = df["class"].value_counts(normalize=True).sort_index()
+    >>> bool((abs(shares.estimate - truth) < 3 * shares.standard_error).all())
+    True
+    """
+    names = listed_columns(columns, "columns")
+    rows, channel, confidence = released_table(released), as_channel(channel), level(confidence)
+    hidden, kept = split(rows, channel, names)
+    beside, codes = kept_cells(rows, kept)
+    n_groups, n_beside = hidden.scores.shape[1], len(beside)
+    if n_groups * n_beside > _MOST_CELLS:
+        raise InvalidParameter(f"a table of {n_groups * n_beside} cells is too large; name fewer columns than {names}")
+
+    counts = np.zeros((len(hidden.scores), n_beside))
+    np.add.at(counts, (hidden.codes, codes), 1.0)
+    n = rows.n_rows
+    shares = hidden.scores.T @ counts / n  # (group, beside)
+    second = np.zeros((n_groups, n_beside, n_groups, n_beside))
+    for k in range(n_beside):
+        second[:, k, :, k] = (hidden.scores * counts[:, k, None]).T @ hidden.scores / n
+    flat = shares.ravel()
+    covariance = (second.reshape(len(flat), len(flat)) - np.outer(flat, flat)) / (n - 1)
+    return Estimates(tuple(_joined(hidden.labels(), beside)), flat, (covariance + covariance.T) / 2, n, confidence)
+
+
+def kept_cells(rows: Any, kept: tuple[str, ...]) -> tuple[list[str], NDArray[np.int32]]:
+    """Names of the cells of columns that were kept, and the cell of each row."""
+    if not kept:
+        return [""], np.zeros(rows.n_rows, np.int32)
+    alphabet = Alphabet.from_table(rows, kept)
+    return [alphabet.label(code) for code in range(len(alphabet))], alphabet.encode(rows)
+
+
+def _joined(groups: list[str], beside: list[str]) -> list[str]:
+    return [" | ".join(part for part in (group, other) if part) for group in groups for other in beside]
