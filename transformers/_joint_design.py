@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 
 from sanitize._release.design import channels_of
 from sanitize._release.layout import Layout
-from sanitize.budgets import TOLERANCE, conditional_budget
+from sanitize.budgets import TOLERANCE
 from sanitize.channel import Channel, Tuples, tuple_channel
-from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.errors import InvalidParameter
 from sanitize.joint import ContingencyTable
 from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
+from sanitize.transformers._given_law import GivenLaw, summed
+from sanitize.transformers._joint_turns import OpenPart, design_in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from sanitize.budgets import Budget
     from sanitize.joint import JointDistribution
     from sanitize.transformers._sanitizer import Sanitizer
-
-# Cells of P(s, what is released already, x) that a part is designed on: half a gigabyte.
-_MOST_CELLS = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -61,15 +58,9 @@ def marginal_tables(table: ContingencyTable, groups: Sequence[Sequence[str]]) ->
     """Counts of S and each group of columns."""
     tuples, alphabets = Tuples.split(table.public, groups)
     return [
-        ContingencyTable(table.sensitive, own, _summed(table.counts, codes, len(own)), table.n)
+        ContingencyTable(table.sensitive, own, summed(table.counts, codes, len(own)), table.n)
         for own, codes in zip(alphabets, tuples.codes.T, strict=True)
     ]
-
-
-def _summed(cells: NDArray[Any], places: NDArray[np.int32], n: int) -> NDArray[Any]:
-    """Columns of cells added up by place."""
-    sums = np.stack([np.bincount(places, weights=row, minlength=n) for row in cells])
-    return sums if np.issubdtype(cells.dtype, np.floating) else np.rint(sums).astype(cells.dtype)
 
 
 @dataclass(frozen=True)
@@ -92,9 +83,14 @@ class JointPlan:
 
     @classmethod
     def of(
-        cls, layout: JointLayout, parts: Sequence[tuple[str, Sanitizer]], counts: ContingencyTable, budget: Budget
+        cls,
+        layout: JointLayout,
+        parts: Sequence[tuple[str, Sanitizer]],
+        counts: ContingencyTable,
+        budget: Budget,
+        weights: Mapping[str, float],
     ) -> JointPlan:
-        """Design every part: those with a budget of their own first, then the others in order, given all before.
+        """Design every part: those with a budget of their own first, then the others in turns.
 
         Raises
         ------
@@ -105,49 +101,33 @@ class JointPlan:
         """
         law = counts.to_joint()
         tables = marginal_tables(_positive(counts, law), layout.groups)
+        # Numbered by their columns, so that the order in which the parts were given decides nothing.
+        order = sorted(range(len(parts)), key=lambda number: layout.groups[number])
+        given = GivenLaw.of(law, [layout.groups[number] for number in order], layout.keep)
         made: dict[str, tuple[Channel, ...]] = {}
-        lines: dict[str, PartLeakage] = {}
-        given_law = _GivenLaw.of(law, layout)
-        warnings: list[str] = []
-        for number in sorted(range(len(parts)), key=lambda number: parts[number][1].budget is None):
+        open_: dict[int, OpenPart] = {}
+        for place, number in enumerate(order):
             name, part = parts[number]
-            table = tables[number]
-            own = part.budget is not None
-            if not own:
-                _check_sequential(name, part)
-                pairs, conditional = conditional_budget(given_law.cells(number), table.public, budget)
-                part = clone(part).set_params(budget=conditional)
-                recipe = part._recipe()
-                joint = table.to_joint()
-                channels = channels_of(table, joint, recipe, pairs)
-            else:
-                recipe = part._recipe()
-                joint = table.to_joint(recipe.smoothing)
-                channels = channels_of(table, joint, recipe)
-            made[name] = tuple(channel for channel in channels if channel is not None)
-            whole = _whole(made[name])
-            if own:
-                facts = ReleaseFacts(mechanism=recipe.name, release=recipe.release)
-                LeakageReport.measure(joint, whole, recipe.budget, facts=facts).require()
-            if recipe.smoothing:
-                warnings.append(
-                    f"part {name!r} was designed with smoothing {recipe.smoothing:g}, a prior and not data; the "
-                    "verdict is about the raw frequencies"
-                )
-            report = LeakageReport.measure(table.to_joint(), whole)
-            lines[name] = PartLeakage.of(name, layout.parts[name].public, recipe.name, report.summary)
-            if len(table.public) > 1 and lines[name].normalized_utility <= TOLERANCE:
-                warnings.append(_keeps_nothing(name, own=own))
-            given_law = given_law.released(number, made[name])
+            if part.budget is None:
+                _check_open(name, part)
+                open_[place] = OpenPart(part, tables[number], weights.get(name, 1.0))
+                continue
+            recipe = part._recipe()
+            joint = tables[number].to_joint(recipe.smoothing)
+            made[name] = _there(channels_of(tables[number], joint, recipe))
+            facts = ReleaseFacts(mechanism=recipe.name, release=recipe.release)
+            LeakageReport.measure(joint, _whole(made[name]), recipe.budget, facts=facts).require()
+            given = given.released(place, made[name])
+        for place, channels in design_in_turns(given, open_, budget).items() if open_ else ():
+            made[parts[order[place]][0]] = _there(channels)
+        lines, warnings = _told(layout, parts, tables, {name: _whole(made[name]) for name, _ in parts})
         kept = tuple(
             PartLeakage.of(name, (name,), None, _as_it_is(own).summary)
             for name, own in zip(layout.keep, marginal_tables(counts, [(name,) for name in layout.keep]), strict=True)
         )
         channels_by_name = {name: _whole(made[name]) for name, _ in parts}
         applied = [made[name] for name, _ in parts] + ([()] if layout.keep else [])
-        facts = ReleaseFacts(
-            kept=layout.keep, parts=(*(lines[name] for name, _ in parts), *kept), warnings=tuple(warnings)
-        )
+        facts = ReleaseFacts(kept=layout.keep, parts=(*lines, *kept), warnings=warnings)
         return cls(tuple_channel(law.public, layout.groups, applied), channels_by_name, facts)
 
     def mechanism(self, _: JointDistribution) -> Channel:
@@ -174,7 +154,35 @@ def _as_it_is(table: ContingencyTable) -> LeakageReport:
     return LeakageReport.measure(joint, Channel.identity(len(joint.public), joint.public))
 
 
-def _check_sequential(name: str, part: Sanitizer) -> None:
+def _there(channels: tuple[Channel, Channel | None]) -> tuple[Channel, ...]:
+    """The channel, and the one that prints it where there is one."""
+    return tuple(channel for channel in channels if channel is not None)
+
+
+def _told(
+    layout: JointLayout,
+    parts: Sequence[tuple[str, Sanitizer]],
+    tables: Sequence[ContingencyTable],
+    channels: Mapping[str, Channel],
+) -> tuple[tuple[PartLeakage, ...], tuple[str, ...]]:
+    """What each part tells by itself, and what a reader must know of its design."""
+    lines, warnings = [], []
+    for (name, part), table in zip(parts, tables, strict=False):
+        own = part.budget is not None
+        recipe = (part if own else clone(part).set_params(budget=0.0))._recipe()
+        if recipe.smoothing:
+            warnings.append(
+                f"part {name!r} was designed with smoothing {recipe.smoothing:g}, a prior and not data; the "
+                "verdict is about the raw frequencies"
+            )
+        report = LeakageReport.measure(table.to_joint(), channels[name])
+        lines.append(PartLeakage.of(name, layout.parts[name].public, recipe.name, report.summary))
+        if len(table.public) > 1 and lines[-1].normalized_utility <= TOLERANCE:
+            warnings.append(_keeps_nothing(name, own=own))
+    return tuple(lines), tuple(warnings)
+
+
+def _check_open(name: str, part: Sanitizer) -> None:
     """Refuse what cannot be designed given other columns."""
     if not part._takes_any_budget:
         raise InvalidParameter(
@@ -193,43 +201,6 @@ def _keeps_nothing(name: str, *, own: bool) -> str:
     if own:
         return f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to be told apart"
     return (
-        f"part {name!r} keeps nothing: what is released before it leaves it no budget; name it earlier, give the parts "
-        "budgets of their own, or release its columns in one part with others"
+        f"part {name!r} keeps nothing: what the others release leaves it no budget; give it a larger weight, drop "
+        "other parts, or release its columns in one part with others"
     )
-
-
-@dataclass(frozen=True)
-class _GivenLaw:
-    """Law of S and the tuples in which some parts are released already and the kept columns are as they are."""
-
-    pmf: NDArray[np.float64]
-    tuples: Tuples
-    settled: frozenset[int]
-
-    @classmethod
-    def of(cls, law: JointDistribution, layout: JointLayout) -> _GivenLaw:
-        tuples, _ = Tuples.split(law.public, layout.groups)
-        return cls(law.pmf, tuples, frozenset({len(layout.parts)} if layout.keep else ()))
-
-    def cells(self, part: int) -> NDArray[np.float64]:
-        """P(s, b, x) of what is settled, b, and a part that is not, shape (n_s, n_b, n_x)."""
-        before, places = self.tuples.select(sorted(self.settled))
-        n_x = self.tuples.sizes[part]
-        if len(self.pmf) * len(before) * n_x > _MOST_CELLS:
-            raise ColumnError(
-                f"{n_x} symbols of one part cannot be designed given {len(before)} combinations of what is released "
-                "already: keep fewer columns, give the part a budget of its own, or bin and pool values first"
-            )
-        cells = places.astype(np.int64) * n_x + self.tuples.codes[:, part]
-        return _summed(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x)
-
-    def released(self, part: int, channels: Sequence[Channel]) -> _GivenLaw:
-        """The law after a part is released: its merged symbols, or what is printed of random ones."""
-        first = channels[0].stages
-        # Printing a merged symbol draws inside its group and tells no more, but there are more printed symbols.
-        stages = first if all(stage.is_deterministic for stage in first) else _whole(channels).stages
-        pmf, tuples = self.pmf, self.tuples
-        for kernel in stages:
-            stage, tuples = tuples.through(part, kernel)
-            pmf = Channel((stage,)).push(pmf)
-        return _GivenLaw(pmf, tuples, self.settled | {part})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
+from sanitize._checks import positive
 from sanitize._release.design import Recipe
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
@@ -40,10 +42,11 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
     within the joint budget, exactly, under the joint law of the table. Budgets of parts do not add up to a joint one:
     two columns that tell little each can tell much together (`sanitize.accounting.independent_release_budget`).
 
-    A part with a budget is designed with it alone. A part whose budget is None is designed after those, in the order
-    given, **given what all parts before it release and the kept columns**, so that the joint budget is met: it can be
-    whenever the kept columns and the parts with budgets of their own meet it. The first of several such parts may use
-    up what there is; budgets of their own share it out.
+    A part with a budget is designed with it alone. Parts whose budget is None are designed after those, **given what
+    all others release and the kept columns**, so that the joint budget is met: it can be whenever the kept columns and
+    the parts with budgets of their own meet it. They are designed in turns, for the largest weighted mean of the
+    shares of information that they keep: the budget rises in steps, and at each the part that keeps least for its
+    weight goes first. The order in which parts are given decides nothing. A part that keeps nothing is a warning.
 
     The output holds the columns of the parts in order, then the kept ones.
 
@@ -61,6 +64,9 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
         Columns by name or position, unless they come to fit as ``sensitive_features``.
     keep : str, list of str or of positions, or callable, optional
         Columns that are released as they are. They count in the joint budget like any other.
+    weights : dict of str to float, optional
+        Of parts without a budget, by name, > 0 and 1 by default: of two parts, the one of twice the weight is meant to
+        keep twice the share.
     missing : {"category", "error"}
         Missing values are one symbol, or refused.
     handle_unknown : {"high_risk", "error"}
@@ -111,6 +117,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
         *,
         sensitive: ColumnSpec = None,
         keep: ColumnSpec = None,
+        weights: Mapping[str, float] | None = None,
         missing: Literal["category", "error"] = "category",
         handle_unknown: Literal["high_risk", "error"] = "high_risk",
         random_state: Randomness = None,
@@ -119,6 +126,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
         self.budget = budget
         self.sensitive = sensitive
         self.keep = keep
+        self.weights = weights
         self.missing = missing
         self.handle_unknown = handle_unknown
         self.random_state = random_state
@@ -185,6 +193,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
                 if settings.get(setting, default) not in (default, getattr(self, setting)):
                     raise InvalidParameter(f"part {name!r}: give {setting} to JointRelease, for all columns alike")
         self._validate_names([name for name, _ in self.sanitizers])
+        _check_weights(self.weights, {name for name, part in self.sanitizers if part.budget is None})
         if not self.sanitizers and self.keep is None:
             raise InvalidParameter("there is nothing to release: give sanitizers, keep, or both")
 
@@ -243,7 +252,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
         layout.check_distinct(counts)
         parts = [(name, clone(part)) for name, part in self.sanitizers]
         with _naming(layout.public):
-            plan = JointPlan.of(layout, parts, counts, recipe.budget)
+            plan = JointPlan.of(layout, parts, counts, recipe.budget, self.weights or {})
         super()._fit_counts(layout, counts, replace(recipe, mechanism=plan.mechanism, facts=plan.facts), clipped)
         self.channels_: dict[str, Channel] = plan.channels
         return self
@@ -259,6 +268,18 @@ def _naming(columns: tuple[str, ...]) -> Iterator[None]:
             raise
         names = ", ".join(repr(name) for name in columns)
         raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
+
+
+def _check_weights(weights: Any, names: set[str]) -> None:
+    if weights is None:
+        return
+    if not isinstance(weights, Mapping):
+        raise InvalidParameter(f"weights must map names of parts to numbers, got {type(weights).__name__}")
+    for name, weight in weights.items():
+        if name not in names:
+            raise InvalidParameter(f"weights: there is no part {name!r} without a budget of its own")
+        if not 0 < positive(f"weights[{name!r}]", weight) < math.inf:
+            raise InvalidParameter(f"weights[{name!r}] must be finite, got {weight!r}")
 
 
 def _not_planned(_: JointDistribution) -> Channel:

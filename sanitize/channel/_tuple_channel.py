@@ -8,6 +8,7 @@ import numpy as np
 
 from sanitize.channel._channel import Channel
 from sanitize.channel._stage import Stage
+from sanitize.channel._tuple_memory import check_memory
 from sanitize.channel._tuples import Tuples
 
 if TYPE_CHECKING:
@@ -31,12 +32,15 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
     Raises
     ------
     ColumnError
-        If the tuples would be too many.
+        If the tuples would be too many, with an estimate and before their memory is taken.
     """
     tuples, alphabets = Tuples.split(inputs, groups)
     ends = [given[-1].outputs if given else alphabet for given, alphabet in zip(channels, alphabets, strict=True)]
     stages: list[Stage] = []
-    for part, kernel in _steps(channels):
+    merging, drawing = _steps(channels)
+    for number, (part, kernel) in enumerate(merging + drawing):
+        if number == len(merging):
+            check_memory(tuples, drawing)
         stage, tuples = tuples.through(part, kernel)
         stages.append(stage)
     if not stages:
@@ -44,8 +48,8 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
     return Channel(tuple(stages), inputs, tuples.alphabet(ends))
 
 
-def _steps(channels: Sequence[Sequence[Channel]]) -> list[tuple[int, Stage]]:
-    """Stages of all parts: what merges first, then the first channel of each part, then the second, and so on."""
+def _steps(channels: Sequence[Sequence[Channel]]) -> tuple[list[tuple[int, Stage]], list[tuple[int, Stage]]]:
+    """Stages of all parts that merge, and the others: the first channel of each part, then the second, and so on."""
     merging: list[tuple[int, Stage]] = []
     others: list[tuple[int, Stage]] = []
     for turn in range(max((len(given) for given in channels), default=0)):
@@ -54,4 +58,4 @@ def _steps(channels: Sequence[Sequence[Channel]]) -> list[tuple[int, Stage]]:
             for stage in given[turn].stages if turn < len(given) else ():
                 drawn = drawn or not stage.is_deterministic
                 (others if drawn else merging).append((part, stage))
-    return merging + others
+    return merging, others

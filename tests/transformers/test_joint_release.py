@@ -366,7 +366,7 @@ def test_too_many_combinations_are_refused_with_the_columns(monkeypatch):
     monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 40)
     with pytest.raises(ColumnError, match=r"'a', 'b', 'c', 'k', 'day' cannot be released.* 144 combi"):
         joint_release(PARTS["response"]).fit(df)
-    monkeypatch.setattr("sanitize.transformers._joint_design._MOST_CELLS", 40)
+    monkeypatch.setattr("sanitize.transformers._given_law._MOST_CELLS", 40)
     with pytest.raises(ColumnError, match="cannot be designed given 4 combinations"):
         joint_release([("p", Watchdog(public="a"))]).fit(df)
 
@@ -427,7 +427,7 @@ def test_quantile_bins_of_a_part_are_refused_for_files(source, tmp_path):
         sz.privatize_parquet(source, tmp_path / "released.parquet", sanitizer)
 
 
-@pytest.mark.parametrize(("own", "why"), [(None, "what is released before it"), (0.0, "its budget is too tight")])
+@pytest.mark.parametrize(("own", "why"), [(None, "what the others release"), (0.0, "its budget is too tight")])
 def test_a_part_that_keeps_nothing_is_a_warning(own, why):
     frame = pd.DataFrame({"s": [0, 0, 1, 1] * 5, "x": [0, 0, 1, 1] * 5, "z": [0, 1, 0, 1] * 5})
     parts = [("x", SubsetMerging(own, public=["x"])), ("z", SubsetMerging(public=["z"]))]
