@@ -203,7 +203,7 @@ def _interval_amplitude(eps: float) -> float:
     def off(log_amplitude: float) -> float:
         return math.log(amplitude_capacity(math.exp(log_amplitude)).upper / eps)
 
-    rounding = _ROUNDING if epsilon < _LARGE else _WIDE
+    rounding = _ROUNDING if eps < _LARGE else _WIDE
     return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high), rounding))
 
 

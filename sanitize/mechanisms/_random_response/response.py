@@ -72,8 +72,9 @@ class RandomResponse:
     @property
     def standing(self) -> Standing:
         """What is proved of it; its ``words`` say optimal, within so many nats of the optimum, or cut short."""
-        status = "within" if self.status == "stalled" else "optimal" if self.status == "optimal" else "cut short"
-        return Standing(status, self.gap)
+        if self.status == "optimal":
+            return Standing("optimal", self.gap)
+        return Standing("within" if self.status == "stalled" else "cut short", self.gap)
 
 
 @dataclass(frozen=True, eq=False)
