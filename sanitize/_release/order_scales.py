@@ -130,8 +130,11 @@ class Scales:
 
     def log_chance(self) -> tuple[float, str]:
         """How unlikely the order is, the worst of all scales and allowing for their number; and where it shows."""
-        found = [(log_chance_of_table(table), name) for name, table, _, _ in self.tables()]
-        found += [(_log_alike(table), name) for name, table, _, square in self.tables() if square]
+        found: list[tuple[float, str]] = []
+        for name, table, _, square in self.tables():
+            found.append((log_chance_of_table(table), name))
+            if square:
+                found.append((_log_alike(table), name))
         if not found:
             return 0.0, "nothing"
         best = min(found)

@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import xlogy
-from scipy.stats import chi2
+from scipy.special import chdtr, chdtrc, xlogy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,5 +53,15 @@ def log_chance_of_table(table: NDArray[np.int64]) -> float:
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / n
     if expected.min() >= _ENOUGH:
         degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
-        found = min(found, float(chi2.logsf(2 * xlogy(table, table / expected).sum(), degrees)))
+        found = min(found, log_chi_square_tail(float(2 * xlogy(table, table / expected).sum()), degrees))
     return min(0.0, found + math.log(2))
+
+
+def log_chi_square_tail(value: float, degrees: int) -> float:
+    """Log of the chance of more than ``value``: that of ``scipy.stats``, which takes a hundred times as long to ask."""
+    if value <= 0:  # rounding: no divergence is negative
+        return 0.0
+    tail = chdtrc(degrees, value)
+    if tail == 0:
+        return -math.inf
+    return float(np.log(tail) if tail < 0.5 else np.log1p(-chdtr(degrees, value)))

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import chi2
 
 import sanitize as sz
 from sanitize._release.order_scales import Scales
-from sanitize._release.permutation import log_chance_of_table
+from sanitize._release.permutation import log_chance_of_table, log_chi_square_tail
 from sanitize._release.row_order import FALSE_ALARM
 from sanitize.errors import RowOrderLeak
 from sanitize.parquet import plan_parquet
@@ -134,6 +135,13 @@ def test_the_bound_on_a_table_holds():
         np.add.at(table, (a, b), 1)
         alarms += log_chance_of_table(table) < math.log(0.05)
     assert 0 < alarms <= 260
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 7, 63, 400])
+def test_the_tail_of_chi_square_is_that_of_scipy(degrees):
+    values = [*np.random.default_rng(degrees).chisquare(degrees, 50), 1e-9, 3 * degrees, 1e3, 1e6, 0.0]
+    assert [log_chi_square_tail(v, degrees) for v in values] == pytest.approx(chi2.logsf(values, degrees), rel=1e-12)
+    assert log_chi_square_tail(-1e-14, degrees) == 0  # a sum of rounded terms
 
 
 def test_many_symbols_are_folded_into_the_same_classes_whenever_there_are_too_many():
