@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -27,3 +28,11 @@ def run(capsys):
         return code, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def _interruptible():
+    """Programs that tests start listen to SIGINT, also where a shell has this process, a background job, ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
