@@ -54,6 +54,8 @@ def java() -> str | None:
     return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
 
 
+# Jobs of a second are over before it pays to compile them well, and small heaps need no collector of many threads.
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 LOGGING = """
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -84,7 +86,9 @@ def spark(tmp_path_factory, log):
         session = (
             SparkSession.builder.master("local[2,3]")
             .config("spark.ui.enabled", "false")
-            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.with_suffix('.properties')}")
+            .config(
+                "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.with_suffix('.properties')} {QUICK}"
+            )
             .config("spark.sql.shuffle.partitions", "3")  # 200 tasks else, wherever rows are ordered
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
