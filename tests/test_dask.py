@@ -13,6 +13,7 @@ import pytest
 from engine_cases import (
     KEY,
     TASK_ROWS,
+    assert_as_alone,
     assert_same,
     interrupted_after,
     left_in,
@@ -93,6 +94,10 @@ def test_threads_release_what_one_machine_releases(rows, source, alone, tmp_path
     assert report is sanitizer.report_
     assert_same(tmp_path / "out", sanitizer, alone[rows])
     assert left_in(tmp_path) == ["out"]
+
+
+def test_whole_tables_are_released_as_on_one_machine(tmp_path):
+    assert_as_alone(privatize_parquet, tmp_path)
 
 
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pytest
 from engine_cases import (
     KEY,
     TASK_ROWS,
+    assert_as_alone,
     assert_same,
     book_of,
     interrupted_after,
@@ -127,6 +129,10 @@ def test_spark_releases_what_one_machine_releases_though_tasks_fail(
     privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, spark=spark, task_rows=TASK_ROWS)
     assert_same(tmp_path / "out", sanitizer, alone[rows])
     assert left_in(tmp_path) == sorted({"out", *(f"failed-{name}" for name in passes)})
+
+
+def test_whole_tables_are_released_as_on_one_machine(spark, tmp_path):
+    assert_as_alone(partial(privatize_parquet, spark=spark), tmp_path)
 
 
 def test_nothing_is_written_when_the_gate_fails(small, spark, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sanitize._release.design import Design, Recipe
 from sanitize._release.layout import Layout
 from sanitize.channel import Channel
-from sanitize.errors import InvalidParameter, UnknownSymbol, UnseenSymbolWarning
+from sanitize.errors import UnknownSymbol, UnseenSymbolWarning
 from sanitize.joint import JointDistribution
 from sanitize.report import LeakageReport
 
@@ -68,11 +68,6 @@ class Release:
             return self.printer.levels
         outputs = self.design.channel.outputs
         return dict(zip(outputs.columns, outputs.levels, strict=True))
-
-    def require_symbols(self, what: str) -> None:
-        """Refuse what is not there yet for releases whose symbols are the cells of a tree."""
-        if self.printer is not None:
-            raise InvalidParameter(f"a release through a tree cannot be {what} yet; only releases of tuples can")
 
     def expected(self, counts: ContingencyTable) -> NDArray[np.int64]:
         """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""

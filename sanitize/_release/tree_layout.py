@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from sanitize._release.layout import Columns, Layout, refuse_missing
 from sanitize._tables.columns import as_arrow
+from sanitize.errors import InvalidParameter
+from sanitize.trees import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sanitize._tables.columns import ArrowColumn
-    from sanitize.trees import Tree
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,29 @@ class TreeLayout(Layout):
     def columns(self, source: Mapping[str, Any]) -> Columns:
         """Columns of a batch, the cells of its rows among them."""
         return _TreeColumns(self, source)
+
+
+def plain_tree(layout: Layout) -> dict[str, Any] | None:
+    """The tree of a layout as plain values, without its counts of rows, which nothing needs; None if it has none."""
+    if not isinstance(layout, TreeLayout):
+        return None
+    return replace(layout.tree, n_rows=np.zeros_like(layout.tree.n_rows)).to_dict()
+
+
+def through_tree(layout: Layout, state: Any) -> Layout:
+    """Layout of the columns that a text names, through its tree if it has one.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no tree, or one over other columns.
+    """
+    if state is None:
+        return layout
+    tree = Tree.from_dict(state)
+    if tree.names != layout.public or layout.labelled or not set(layout.bins) <= set(layout.sensitive):
+        raise InvalidParameter("its tree is over other columns")
+    return TreeLayout.of(layout, tree)
 
 
 class _TreeColumns(Columns):

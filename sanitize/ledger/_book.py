@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sanitize._files.target import write_text
 from sanitize._release.layout import Layout
+from sanitize._release.tree_layout import plain_tree, through_tree
 from sanitize.binning import Bins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel
@@ -95,8 +96,9 @@ class Entry:
     @classmethod
     def of(cls, release: Release, key: str | None) -> Entry:
         """A release that is about to happen."""
-        release.require_symbols("recorded in a ledger")
-        layout = Layout(release.layout.sensitive, release.layout.public, dict(release.layout.bins))
+        # A row of a whole table is printed from a released cell alone, so the cell is all that it tells.
+        plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
+        layout = through_tree(plain, plain_tree(release.layout))
         return cls(os.urandom(8).hex(), layout, release.design.channel, release.design.fallback, key=key)
 
     def encode(self, source: Mapping[str, Any]) -> NDArray[np.int32]:
@@ -110,7 +112,8 @@ class Entry:
         return {
             "number": self.number,
             "sensitive": list(self.layout.sensitive),
-            "public": list(self.layout.public),
+            "public": list(self.layout.read),
+            "tree": plain_tree(self.layout),
             "bins": {name: _RecordedBins.of(bins).to_dict() for name, bins in self.layout.bins.items()},
             "channel": json.loads(self.channel.to_json()),
             "fallback": self.fallback,
@@ -122,7 +125,7 @@ class Entry:
     def from_dict(cls, state: dict[str, Any]) -> Entry:
         """Inverse of `to_dict`."""
         bins: dict[str, Bins] = {str(name): _RecordedBins.named(name, packed) for name, packed in state["bins"].items()}
-        layout = Layout(tuple(state["sensitive"]), tuple(state["public"]), bins)
+        layout = through_tree(Layout(tuple(state["sensitive"]), tuple(state["public"]), bins), state["tree"])
         channel = channel_from(state["channel"])
         if state["fallback"] >= channel.n_inputs or channel.inputs.columns != layout.public:
             raise ValueError

@@ -144,7 +144,7 @@ class Tally:
         ]
         whole: ContingencyTable | None = ContingencyTable.empty(sensitive, [run.column for run in runs], orders[0])
         layouts = [entry.layout for entry in entries]
-        names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.public))
+        names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.read))
         numeric = {name for layout in layouts for name in layout.bins}
         for batch in _batches(rows, list(names), numeric):
             codes = {run.column: run.entry.encode(batch) for run in runs}

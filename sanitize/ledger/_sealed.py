@@ -15,7 +15,7 @@ FORMAT = "sanitize/ledger"
 VERSION = 1
 
 _BOOK = {"format", "version", "budget", "salt", "n_rows", "together", "releases", "sha256"}
-_ENTRY = {"number", "sensitive", "public", "bins", "channel", "fallback", "digest", "key"}
+_ENTRY = {"number", "sensitive", "public", "tree", "bins", "channel", "fallback", "digest", "key"}
 _HEX = re.compile(r"[0-9a-f]+")
 _NUMBER_DIGITS, _DIGEST_DIGITS = 16, 64
 
@@ -66,6 +66,7 @@ def _check_entry(entry: Any) -> None:
     _require(_is_hex(entry["digest"], _DIGEST_DIGITS), "digest")
     _require(entry["key"] is None or _is_hex(entry["key"], _DIGEST_DIGITS), "key")
     _require(_is_count(entry["fallback"], 0), "fallback")
+    _require(entry["tree"] is None or isinstance(entry["tree"], dict), "tree")
     _require(isinstance(entry["bins"], dict) and set(entry["bins"]) <= set(columns), "bins")
     for bins in entry["bins"].values():
         _require(isinstance(bins, dict) and set(bins) == {"edges", "symbols"}, "bins")

@@ -20,6 +20,7 @@ from sanitize._release.design import Recipe
 from sanitize._release.layout import Layout
 from sanitize._release.prepared import Prepared
 from sanitize._release.release import Release, bare_design, no_mechanism
+from sanitize._release.tree_layout import plain_tree
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.errors import ColumnError
@@ -42,7 +43,7 @@ from sanitize.saved._json import (
     text_of,
 )
 from sanitize.saved._new_rows import NewRows
-from sanitize.saved._tree import RELEASES, contents_of, layout_from, printer_from, tree_to
+from sanitize.saved._tree import RELEASES, contents_of, layout_from, printer_from
 
 if TYPE_CHECKING:
     import os
@@ -267,7 +268,7 @@ class SavedRelease:
             "labelled": sorted(layout.labelled),
             "budget": budget_to(self.budget),
             "channel": json.loads(self.channel.to_json()),
-            "tree": tree_to(layout),
+            "tree": plain_tree(layout),
             "printer": None if self._printer is None else self._printer.to_dict(),
             "standing": standing_to(self.channel.standing),
             "figures": [measure_to(vars(measure)) for measure in self.figures],

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._release.tree_layout import TreeLayout
+from sanitize._release.tree_layout import TreeLayout, through_tree
 from sanitize.errors import InvalidParameter
 from sanitize.saved._json import Damaged
-from sanitize.trees import Printer, Tree
+from sanitize.trees import Printer
 
 if TYPE_CHECKING:
     from sanitize._release.layout import Layout
@@ -20,24 +19,12 @@ if TYPE_CHECKING:
 RELEASES = ("resample", "label", "independent")
 
 
-def tree_to(layout: Layout) -> dict[str, Any] | None:
-    """The tree of a layout as plain values, without its counts of rows, which nothing needs; None if it has none."""
-    if not isinstance(layout, TreeLayout):
-        return None
-    return replace(layout.tree, n_rows=np.zeros_like(layout.tree.n_rows)).to_dict()
-
-
 def layout_from(layout: Layout, state: Any) -> Layout:
     """Layout of the columns that a text names, through its tree if it has one."""
-    if state is None:
-        return layout
     try:
-        tree = Tree.from_dict(state)
+        return through_tree(layout, state)
     except InvalidParameter as error:
         raise Damaged(str(error)) from None
-    if tree.names != layout.public or layout.labelled or not set(layout.bins) <= set(layout.sensitive):
-        raise Damaged("its tree is over other columns")
-    return TreeLayout.of(layout, tree)
 
 
 def printer_from(state: Any) -> Printer | None:

@@ -12,7 +12,6 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize._files.open import open_source
 from sanitize._release.first_pass import FirstPass
-from sanitize.errors import InvalidParameter
 from sanitize.transformers import TreeMerging, TreeRandomResponse, _tree_sanitizer
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
@@ -93,11 +92,6 @@ def test_a_sample_is_uniform_and_keeps_the_order_of_rows(raw):
 def test_texts_like_formulas_are_told_in_csv(raw, tmp_path):
     report = sz.privatize_parquet(raw, tmp_path / "out.csv", KINDS[0])
     assert any("'town'" in note and "formula" in note for note in report.facts.warnings)
-
-
-def test_what_is_not_there_yet_is_refused_in_words(raw, tmp_path):
-    with pytest.raises(InvalidParameter, match="cannot be recorded in a ledger yet"):
-        sz.Ledger(tmp_path / "book.json", BUDGET).record(DF, KINDS[0].fit(DF))
 
 
 def test_dask_releases_the_same_columns():

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 
 import sanitize as sz
 import sanitize.parquet
 from sanitize.channel import Channel
-from sanitize.transformers import SubsetMerging
+from sanitize.transformers import Sanitizer, SubsetMerging, TreeMerging, TreeRandomResponse
 
 ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult.parquet"
 KEY = bytes(range(100, 132))
@@ -54,7 +56,7 @@ def make_source(folder: Path) -> Path:
 class Single:
     """A release on one machine, to compare with."""
 
-    sanitizer: SubsetMerging
+    sanitizer: Sanitizer
     rows: pa.Table
 
 
@@ -64,6 +66,48 @@ def release_alone(source: Path, target: Path, rows: str) -> Single:
     return Single(sanitizer, rows_of(target))
 
 
+def whole_tables() -> dict[str, TreeMerging | TreeRandomResponse]:
+    """Sanitizers of whole tables, one of each way of printing."""
+    budget = sz.LiftBudget(lower=1.0, upper=0.5)
+    return {
+        "merging": TreeMerging(budget, sensitive="ill", min_rows=30, release="label"),
+        "response": TreeRandomResponse(budget, sensitive="ill", min_rows=200, min_cell_rows=20),
+        "certified": TreeRandomResponse(budget, sensitive="ill", confidence=0.9, max_cells=9, release="independent"),
+    }
+
+
+def make_whole(folder: Path) -> Path:
+    """Columns of many kinds in three files of several row groups, and an empty one."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    ill = rng.random(n) < 0.3
+    table = pa.table(
+        {
+            "ill": ill,
+            "age": np.where(ill, rng.normal(60, 12, n), rng.normal(45, 15, n)).round(),
+            "town": pa.array(rng.choice(["A", "B", "C"], n), mask=rng.random(n) < 0.1),
+            "smokes": rng.random(n) < np.where(ill, 0.5, 0.2),
+            "rent": rng.lognormal(7, 0.5, n).round(2),
+            "seen": np.datetime64("2020-01-01") + rng.integers(0, 700, n).astype("timedelta64[D]"),
+        }
+    )
+    (folder / "whole").mkdir()
+    for number, (start, end) in enumerate(((0, 1700), (1700, 1700), (1700, 2100), (2100, n))):
+        pq.write_table(table.slice(start, end - start), folder / "whole" / f"{number}.parquet", row_group_size=150)
+    return folder / "whole"
+
+
+def assert_as_alone(release: Any, folder: Path) -> None:
+    """An engine releases whole tables as one machine does: channel, report, and rows in their order."""
+    source = make_whole(folder)
+    orders = ("shuffle", "keep", "shuffle")
+    for (name, sanitizer), rows in zip(whole_tables().items(), orders, strict=True):
+        alone, again = clone(sanitizer), clone(sanitizer)
+        sz.privatize_parquet(source, folder / "alone", alone, rows=rows, key=KEY, force=True)
+        release(source, folder / name, again, rows=rows, key=KEY, task_rows=500)
+        assert_same(folder / name, again, Single(alone, rows_of(folder / "alone")))
+
+
 def rows_of(target: Path) -> pa.Table:
     """All rows, the parts one after another."""
     parts = sorted(target.iterdir()) if target.is_dir() else [target]
@@ -71,7 +115,7 @@ def rows_of(target: Path) -> pa.Table:
     return pa.concat_tables([pq.read_table(part) for part in parts])
 
 
-def assert_same(target: Path, sanitizer: SubsetMerging, single: Single) -> None:
+def assert_same(target: Path, sanitizer: Sanitizer, single: Single) -> None:
     """Same channel bit for bit, same report, same rows in the same order."""
     assert sanitizer.channel_ == single.sanitizer.channel_
     assert sanitizer.report_.to_json() == single.sanitizer.report_.to_json()
