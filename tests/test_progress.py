@@ -3,9 +3,12 @@
 import sys
 import types
 
+import numpy as np
 import pytest
 
 from sanitize._progress import advance, progress, shown, told
+from sanitize.budgets import LiftBudget
+from sanitize.trees import grow
 
 
 @pytest.fixture
@@ -46,6 +49,14 @@ def test_steps_and_rows_are_shown_on_a_terminal(bars):
     work()
     assert [(bar.n, bar.states) for bar in bars] == [(2, ["gap 1.0", "gap 0.1"]), (3, [])]
     assert all(bar.settings["delay"] == 2 and bar.settings["file"] is sys.stderr for bar in bars)
+
+
+def test_a_tree_tells_its_leaves_while_it_grows(bars):
+    rng = np.random.default_rng(0)
+    table = {"age": rng.integers(18, 90, 600)}
+    grown = grow(table, rng.integers(0, 2, 600), LiftBudget.symmetric(0.5), min_rows=50, min_cell_rows=20)
+    told = [(int(state.split()[0]), bar.settings["desc"]) for bar in bars for state in bar.states]
+    assert told == [(n, "tree") for n in range(2, grown.tree.n_cells + 1)]
 
 
 def test_nothing_is_shown_elsewhere(bars, monkeypatch):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._progress import progress
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -88,13 +90,15 @@ def _grow(
     for number, top in enumerate(roots):
         offer(top, number)
     n_leaves, n_each = len(roots), [1] * len(roots)
-    while heap and (most is None or n_leaves < most):
-        _, _, node, split, root = heapq.heappop(heap)
-        if most_each is not None and n_each[root] >= most_each:
-            continue
-        n_leaves, n_each[root] = n_leaves + 1, n_each[root] + 1
-        goes_left = split.left[splitter.level(node.rows, split.column)]
-        node.split = split
-        node.sides = [Node(node.rows[goes_left], node.block), Node(node.rows[~goes_left], node.block)]
-        for half in node.sides:
-            offer(half, root)
+    with progress("tree") as step:
+        while heap and (most is None or n_leaves < most):
+            _, _, node, split, root = heapq.heappop(heap)
+            if most_each is not None and n_each[root] >= most_each:
+                continue
+            n_leaves, n_each[root] = n_leaves + 1, n_each[root] + 1
+            goes_left = split.left[splitter.level(node.rows, split.column)]
+            node.split = split
+            node.sides = [Node(node.rows[goes_left], node.block), Node(node.rows[~goes_left], node.block)]
+            for half in node.sides:
+                offer(half, root)
+            step(f"{n_leaves} leaves")
