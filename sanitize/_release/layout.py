@@ -110,13 +110,14 @@ class Layout:
         """Refuse columns that hold a different value in most rows: no law can be learned from them."""
         if table.n < _FEW_ROWS:
             return
-        for kind, alphabet in (("sensitive", table.sensitive), ("public", table.public)):
+        ways_out = "; a tree (TreeRandomResponse) takes it as it is"
+        for kind, alphabet, more in (("sensitive", table.sensitive, ""), ("public", table.public, ways_out)):
             for name, codes in zip(alphabet.columns, alphabet.codes.T, strict=True):
                 if len(np.unique(codes)) > table.n / 2:
                     raise ColumnError(
                         f"{kind} column {name!r} has a different value in most rows, so there is no law to "
                         f"learn; give bins for it if it is numeric (bins={{{name!r}: 8}} or a list of edges), "
-                        "otherwise leave it out",
+                        f"otherwise leave it out{more}",
                         name,
                     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
+from sanitize.cli._whole_table import advice
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
 from sanitize.policy import TREES
 
@@ -49,8 +50,11 @@ def plan(args: argparse.Namespace) -> None:
     sanitizer = policy.sanitizer()
     with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
         report = plan_parquet(table, sanitizer, rows=policy.rows)
-    # The curve is made of further figures of the same table, so the public does not see it.
-    curve = _curve(policy, sanitizer) if (args.audience or policy.audience) == "internal" else None
+        # Advice and curve are made of further figures of the same table, so the public does not see them.
+        is_internal = (args.audience or policy.audience) == "internal"
+        told = advice(policy, sanitizer, table) if is_internal and args.input != STREAM else None
+    report = report.with_notes((told,) if told else ())
+    curve = _curve(policy, sanitizer) if is_internal else None
     _give(report if curve is None else report.with_curve(curve), args, policy)
     if curve is not None and not args.json:
         print()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from sanitize._files.open import open_source
 from sanitize._tables.columns import check_type, factorize
 from sanitize.binning import is_numeric
+from sanitize.cli._whole_table import FEW_ROWS
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 _MOST_VALUES = 10_000
 # Numbers with more values than this are asked for bins.
 _MANY = 20
-# Bins that such numbers would have, and the fewest rows of a combination of values that are worth a try.
-_BINS, _FEW_ROWS = 5, 5
+# Bins that such numbers would have.
+_BINS = 5
 _SENSITIVE = re.compile(
     r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
     r"drug|therap|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|orient|politic|party|"
@@ -54,7 +55,7 @@ confidence = 0.95             # for the source of the rows; take it out where th
 # min_count = 10              # pool public values in fewer rows
 """
 _TREE = f"""\
-# So many columns have combinations of values with fewer than {_FEW_ROWS} rows each, and no law of them can be learned.
+# So many columns have combinations of values with fewer than {FEW_ROWS} rows each, and no law of them can be learned.
 # A tree over all columns finds groups of rows that are alike.
 mechanism = "tree-random-response"  # or tree-merging
 confidence = 0.95                   # for the source of the rows; take it out where the rows are everybody
@@ -158,7 +159,7 @@ def _distinct(survey: _Survey, n_rows: int) -> bool:
 def _too_many(public: list[_Survey], n_rows: int) -> bool:
     """Whether combinations of the public columns would have too few rows each."""
     sizes = (_BINS if _needs_bins(survey) else len(survey.values) + survey.missing for survey in public)
-    return math.prod(sizes) * _FEW_ROWS > n_rows and len(public) > 1
+    return math.prod(sizes) * FEW_ROWS > n_rows and len(public) > 1
 
 
 def _needs_bins(survey: _Survey) -> bool:

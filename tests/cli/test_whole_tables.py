@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from commands_cases import assert_line, table
 
 import sanitize as sz
+from sanitize.report import column_laws, kept_by_column
 
 COLUMNS = ["age", "town", "smokes", "floor", "rent", "seen"]
 SETTINGS = ["-s", "illness", *(word for name in COLUMNS for word in ("-x", name)), "--lower", "1", "--upper", "0.5"]
@@ -104,3 +106,27 @@ def test_a_whole_table_keeps_bins_for_its_secrets(tmp_path, run):
     text = run("init", tmp_path / "raw.parquet")[1]
     assert '# "salary" = [low, ..., high]' in text
     assert '# "age"' not in text
+
+
+def test_plan_advises_a_tree_where_tuples_are_too_many(place, run):
+    """The figures are those of the release that is advised, and of the one that was asked for."""
+    few = [word for name in ("age", "town", "smokes", "floor") for word in ("-x", name)]
+    asked = ["raw.parquet", "-s", "illness", *few, "--lower", "1", "--upper", "0.5"]
+    code, out, _ = run("plan", *asked, "--json")
+    assert code == 0
+    told = [note for note in json.loads(out)["warnings"] if "tree-random-response" in note]
+    assert len(told) == 1
+    names = ["age", "town", "smokes", "floor"]
+    df = people().to_pandas()
+    budget = sz.LiftBudget(lower=1.0, upper=0.5)
+    tree = sz.TreeRandomResponse(budget, sensitive="illness", public=names).fit(df)
+    tuples = sz.SubsetMerging(budget, sensitive="illness", public=names).fit(df)
+    kept = np.mean(list(kept_by_column(column_laws(tuples._joint), tuples.channel_).values()))
+    assert f"keeps {tree.report_.summary['mean_column_utility']:.4g} of what each column says" in told[0]
+    assert told[0].endswith(f"where this release keeps {kept:.4g}")
+    assert told[0].startswith(f"{tuples.channel_.n_inputs} combinations of the public columns have ")
+    assert "SECRET" not in out
+    # Others than the owner learn nothing of it, and a tree is not advised to who asked for one.
+    assert "tree" not in run("plan", *asked, "--audience", "public")[1]
+    assert "too few to learn" not in run("plan", *asked, "-m", "tree-merging")[1]
+    assert "too few to learn" not in run("plan", *asked[:3], "-x", "town", "-x", "smokes", *asked[-4:])[1]
