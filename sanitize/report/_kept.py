@@ -1,22 +1,24 @@
-"""What a release keeps of each column by itself."""
+"""What a release keeps of each public column by itself: I(X_j;Y) / H(X_j), beside the verdict and in a section."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize.channel import ReducedChannel
-from sanitize.measures import entropy, normalized_utility
+from sanitize.measures import Measure, entropy, normalized_utility
+from sanitize.report._facts import Section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
+    from sanitize.report._report import LeakageReport
 
 # Cells (levels of a column x symbols) that are worth a figure beside the verdict.
 _MOST_CELLS = 1 << 22
@@ -56,6 +58,63 @@ def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:
         law: NDArray[np.float64] = before.reshape(n, reduced.n_states).astype(np.float64)
         for stage in reduced.stages:
             law = stage.push(law)
-        available = entropy(law.sum(axis=1))
-        kept = available + entropy(law.sum(axis=0)) - entropy(law.ravel())
-        yield KeptColumn(name, min(1.0, max(0.0, kept / available)) if available > 0 else 1.0)
+        yield KeptColumn(name, _share(law))
+
+
+def _share(released: NDArray[np.float64]) -> float:
+    """I(X_j;Y) / H(X_j), between 0 and 1, of the law of (X_j, Y); 1 where the column is constant."""
+    available = entropy(released.sum(axis=1))
+    kept = available + entropy(released.sum(axis=0)) - entropy(released.ravel())
+    return min(1.0, max(0.0, kept / available)) if available > 0 else 1.0
+
+
+def column_laws(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
+    """Law of (X_j, X) of each column X_j of the public symbols X, shape (n_levels, n_x).
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> joint = sz.JointDistribution.from_frame(df, "survived", ["class", "sex"])
+    >>> {name: law.shape for name, law in column_laws(joint).items()}
+    {'class': (4, 8), 'sex': (2, 8)}
+    """
+    found = {}
+    for name, codes in zip(joint.public.columns, joint.public.codes.T, strict=True):
+        law = np.zeros((int(codes.max()) + 1, len(codes)))
+        law[codes, np.arange(len(codes))] = joint.p_x
+        found[name] = law[law.any(axis=1)]
+    return found
+
+
+def kept_by_column(laws: Mapping[str, NDArray[np.float64]], channel: Channel) -> dict[str, float]:
+    """I(X_j;Y) / H(X_j) of each column, between 0 and 1, for X_j - X - Y; 1 where a column is constant.
+
+    Parameters
+    ----------
+    laws : mapping of name to ndarray of shape (n_levels, n_x)
+        Law of (X_j, X) of each column (`column_laws`).
+    channel : Channel
+        From X to Y.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> joint = sz.JointDistribution.from_frame(df, "survived", ["class", "sex"])
+    >>> kept = kept_by_column(column_laws(joint), sz.Channel.identity(8))
+    >>> {name: round(share, 6) for name, share in kept.items()}
+    {'class': 1.0, 'sex': 1.0}
+    """
+    return {name: _share(channel.push(law)) for name, law in laws.items()}
+
+
+def with_columns(report: LeakageReport, laws: Mapping[str, NDArray[np.float64]], channel: Channel) -> LeakageReport:
+    """Report that says what is kept of each column, and their mean over those that are not constant."""
+    kept = kept_by_column(laws, channel)
+    varied = [kept[name] for name, law in laws.items() if len(law) > 1]
+    mean = float(np.mean(varied)) if varied else 1.0
+    line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, mean)
+    words = "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y)."
+    section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
+    return replace(report, measures=(*report.measures, line)).with_section(section)
