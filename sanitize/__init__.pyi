@@ -51,7 +51,6 @@ from .capacity import channel_capacity as channel_capacity
 from .channel import Channel as Channel
 from .errors import SanitizeError as SanitizeError
 from .frame import audit as audit, last_report as last_report
-from .individual import individual_channel_capacity as individual_channel_capacity
 from .joint import JointDistribution as JointDistribution
 from .ledger import Ledger as Ledger
 from .lifts import (
@@ -95,7 +94,7 @@ from .parquet import privatize_parquet as privatize_parquet
 from .policy import Policy as Policy
 from .report import LeakageReport as LeakageReport
 from .saved import SavedRelease as SavedRelease
-from .suggestion import suggest_budget as suggest_budget
+from .suggestion import compare as compare, suggest_budget as suggest_budget
 from .transformers import (
     ExponentialChannel as ExponentialChannel,
     GaussianChannel as GaussianChannel,

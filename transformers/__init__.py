@@ -1,5 +1,6 @@
 """scikit-learn estimators: parameters, fit, remember, transform."""
 
+from sanitize.transformers._best import BestSanitizer
 from sanitize.transformers._exponential import ExponentialChannel
 from sanitize.transformers._gaussian import GaussianChannel
 from sanitize.transformers._joint_release import JointRelease
@@ -11,6 +12,7 @@ from sanitize.transformers._scoring import leakage_scorer, utility_scorer
 from sanitize.transformers._trees import TreeMerging, TreeRandomResponse
 
 __all__ = [
+    "BestSanitizer",
     "ExponentialChannel",
     "GaussianChannel",
     "JointRelease",

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from sanitize._release.design import Design
     from sanitize._release.first_pass import Counted, FirstPass
     from sanitize._release.row_order import RowOrder
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
+    from sanitize.report import ReleaseFacts
     from sanitize.transformers._roles import ColumnSpec
 
 
@@ -155,7 +157,7 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         if self.keep_sensitive:
             notes = (*notes, "the sensitive columns are kept in the output: not for release")
             facts = replace(facts, kept=layout.sensitive, warnings=notes)
-        made = design(layout, counts, recipe, facts, clipped)
+        recipe, made = self._design(layout, counts, recipe, facts, clipped)
         if not self.keep_sensitive:
             made.report.require()
         self._release = Release(layout, recipe, made, self.handle_unknown)
@@ -163,6 +165,17 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.channel_ = made.channel
         self.report_ = made.report
         return self
+
+    def _design(
+        self,
+        layout: Layout,
+        counts: ContingencyTable,
+        recipe: Recipe,
+        facts: ReleaseFacts,
+        clipped: Mapping[str, int],
+    ) -> tuple[Recipe, Design]:
+        """The design of a recipe, and the recipe itself: who chooses among several returns the one it took."""
+        return recipe, design(layout, counts, recipe, facts, clipped)
 
     def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[LeakageReport]:
         """Fit on a table in files, and return what its second pass needs: for who writes releases to files.

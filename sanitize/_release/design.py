@@ -268,7 +268,9 @@ def held_out(counts: ContingencyTable, design: Design, confidence: float) -> Lea
     Intervals are left out where the worst case of the channel is too large to compute.
     """
     law, channel = restrict(counts, design.channel, design.fallback)
-    report = LeakageReport.measure(law, channel, design.report.budget, facts=design.report.facts)
+    # How good the design is was proved under the law of the fit.
+    facts = replace(design.report.facts, standing=None)
+    report = LeakageReport.measure(law, channel, design.report.budget, facts=facts)
     laws = ConfidenceSet.of(counts, confidence)
     if laws.work(channel) > MOST_ENTRIES:
         return report

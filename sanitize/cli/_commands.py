@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sanitize.policy import Policy
-    from sanitize.report import ReportViews, TradeoffCurve
+    from sanitize.report import LeakageReport, ReportViews, TradeoffCurve
     from sanitize.transformers import Sanitizer
 
 # Budgets of the curve that `plan` prints, as multiples of the one asked for.
@@ -50,11 +50,14 @@ def plan(args: argparse.Namespace) -> None:
     sanitizer = policy.sanitizer()
     with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
         report = plan_parquet(table, sanitizer, rows=policy.rows)
-        # Advice and curve are made of further figures of the same table, so the public does not see them.
+        # Advice, curve and comparison are made of further figures of the same table, so the public does not see them.
         is_internal = (args.audience or policy.audience) == "internal"
         told = advice(policy, sanitizer, table) if is_internal and args.input != STREAM else None
     report = report.with_notes((told,) if told else ())
-    curve = _curve(policy, sanitizer) if is_internal else None
+    curve = None
+    if is_internal:
+        curve = _curve(policy, sanitizer)
+        report = _compared(report, policy, sanitizer)
     _give(report if curve is None else report.with_curve(curve), args, policy)
     if curve is not None and not args.json:
         print()
@@ -138,20 +141,40 @@ def init(args: argparse.Namespace) -> None:
         raise TargetError(f"{args.output.name} cannot be written ({error.strerror})") from None
 
 
+def _is_designed_on_the_law_alone(policy: Policy) -> bool:
+    """Whether the law that was learned and the budget give the design again, so that others can stand beside it."""
+    alone = len(policy.channels) == 1 and not policy.keep and policy.channels[0].budget is None
+    if not alone or policy.budget.notion == "capacity":
+        return False
+    # Under these settings the law alone gives another design, which would contradict the verdict above it; and another
+    # budget grows another tree.
+    if policy.channels[0].mechanism in TREES:
+        return False
+    return not {"confidence", "min_count", "smoothing"} & set(policy.channels[0].settings)
+
+
+def _compared(report: LeakageReport, policy: Policy, sanitizer: Sanitizer) -> LeakageReport:
+    """The report with what other mechanisms would keep within the same budget; "auto" has said so itself."""
+    from sanitize.suggestion import compare
+
+    if not _is_designed_on_the_law_alone(policy) or policy.channels[0].mechanism == "auto":
+        return report
+    if len(sanitizer.channel_.inputs) > _MOST_SYMBOLS:
+        return report
+    release = policy.channels[0].settings.get("release", "resample")
+    return report.with_section(compare(sanitizer._joint, policy.budget.build(), release=release).section)
+
+
 def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
     """What the mechanism would give for smaller and larger budgets on the law that was learned; None if it has none."""
     from sanitize import mechanisms
     from sanitize.curve import tradeoff_curve
 
-    alone = len(policy.channels) == 1 and not policy.keep and policy.channels[0].budget is None
-    if not alone or policy.budget.notion == "capacity":
+    if not _is_designed_on_the_law_alone(policy):
         return None
     name = policy.channels[0].mechanism
-    if name in TREES:  # another budget grows another tree
-        return None
-    # Under these settings the law alone gives another design, and its curve would contradict the verdict above it.
-    if {"confidence", "min_count", "smoothing"} & set(policy.channels[0].settings):
-        return None
+    if name == "auto":
+        name = sanitizer.report_.facts.mechanism.replace(" ", "-")
     if name == "randomized-response" or (name.endswith("response") and len(sanitizer.channel_.inputs) > _MOST_SYMBOLS):
         return None
 

@@ -40,6 +40,7 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "watchdog": ("Watchdog", MERGING),
     "subset-merging": ("SubsetMerging", MERGING),
     "tree-merging": ("TreeMerging", MERGING),
+    "auto": ("BestSanitizer", MERGING),
     "optimal-random-response": ("OptimalRandomResponse", ("lift", "ldp")),
     "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
     "tree-random-response": ("TreeRandomResponse", ("lift", "ldp")),
@@ -47,6 +48,8 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exponential-channel": ("ExponentialChannel", ("capacity",)),
     "gaussian-channel": ("GaussianChannel", ("capacity",)),
 }
+# Chooses one of the others, for one channel alone.
+AUTO = "auto"
 DEFAULT_MECHANISM = "subset-merging"
 # Mechanisms that take what a joint budget leaves them, given the other columns.
 SEQUENTIAL = ("watchdog", "subset-merging")

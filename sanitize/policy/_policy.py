@@ -290,6 +290,9 @@ def _several(value: Any, where: str) -> tuple[PolicyChannel, ...]:
         public = section.need("public", keys.some_names, 'public = ["age", "town"]')
         own = section.take("budget", read_budget)
         channel = read_channel(section, name, public, own)
+        if channel.mechanism == tables.AUTO:
+            where_ = f"{where}[{i}].mechanism"
+            raise PolicyError(f"{where_}: auto chooses for one [channel] alone; name the mechanism of each", where_)
         if name in {other.name for other in found}:
             raise PolicyError(f"{where}[{i}].name {name!r} is taken; give each channel its own name", where)
         if own is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sanitize.policy import _reader as keys
 from sanitize.policy._channels import (
+    AUTO,
     BINS,
     BOUNDS,
     CHOICES,
@@ -174,13 +175,17 @@ def _named_channel() -> Schema:
             **shared,
         },
         "dependentSchemas": _owners(),
-        "allOf": [_grid_needs_bounds(), _printing(), *rules, no_budget, {"not": _where(mechanism=_TREE)}],
+        "allOf": [
+            *[_grid_needs_bounds(), _printing(), *rules, no_budget],
+            *({"not": _where(mechanism=one)} for one in (_TREE, {"const": AUTO})),
+        ],
     }
 
 
 def _families() -> list[tuple[list[str], tuple[str, ...]]]:
     """Mechanisms that take the same notions, and these."""
-    return [(list(names), notions) for notions, names in groupby(MECHANISMS, key=lambda name: MECHANISMS[name][1])]
+    kinds = groupby(MECHANISMS, key=lambda name: (MECHANISMS[name][1], name == AUTO))
+    return [(list(names), notions) for (notions, _), names in kinds]
 
 
 def _owners() -> Schema:

@@ -1,0 +1,12 @@
+"""Choosing: the budget that keeps enough or leaks little enough, and the mechanism that keeps most within it."""
+
+from __future__ import annotations
+
+from sanitize.suggestion._budget import Suggestion, suggest_budget
+from sanitize.suggestion._mechanism import KINDS as KINDS
+from sanitize.suggestion._mechanism import Compared, Comparison, compare
+from sanitize.suggestion._mechanism import comparison_section as comparison_section
+from sanitize.suggestion._mechanism import kinds_for as kinds_for
+from sanitize.suggestion._mechanism import most_useful as most_useful
+
+__all__ = ["Compared", "Comparison", "Suggestion", "compare", "suggest_budget"]

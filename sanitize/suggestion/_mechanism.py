@@ -1,0 +1,226 @@
+"""Which mechanism: all that fit a law, side by side within one budget, and the one that keeps most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sanitize.budgets import LDPBudget, LiftBudget, as_budget
+from sanitize.errors import InvalidParameter
+from sanitize.joint import JointDistribution, check_law
+from sanitize.mechanisms import optimal_random_response, subset_merging, subset_random_response, watchdog
+from sanitize.report import LeakageReport, ReleaseFacts, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+
+# Shares that differ by less are equal, and then the simplest mechanism wins.
+_EQUAL = 1e-6
+_GAP = 1e-6  # nats, of a random response
+_HEADS = ("Mechanism", "kept", "max log-lift", "min log-lift", "I(S;Y)", "design")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A mechanism that may be compared: where it fits, and by which name a policy has it.
+
+    Attributes
+    ----------
+    name : str
+        As reports say it.
+    function : callable
+        From a law and a budget to a channel.
+    most : int
+        Public symbols up to which its default effort ends within about half a minute.
+    least : int
+        Below, it is the same as another one.
+    is_response : bool
+        A search with an effort and a gap, for lift and LDP budgets only.
+    """
+
+    name: str
+    function: Callable[..., Channel]
+    most: int
+    least: int = 1
+    is_response: bool = False
+
+    def fits(self, n_x: int, budget: Budget) -> bool:
+        """Whether it is for this many public symbols and this kind of budget."""
+        return self.least <= n_x <= self.most and not (
+            self.is_response and not isinstance(budget, (LiftBudget, LDPBudget))
+        )
+
+
+# The simplest first.
+KINDS = (
+    Kind("watchdog", watchdog, 20_000),
+    Kind("subset merging", subset_merging, 1 << 31),
+    Kind("optimal random response", optimal_random_response, 200, is_response=True),
+    Kind("subset random response", subset_random_response, 5_000, least=33, is_response=True),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One mechanism of a comparison: its channel, and the report of what it prints."""
+
+    mechanism: str
+    channel: Channel = field(repr=False)
+    report: LeakageReport = field(repr=False)
+
+    @property
+    def normalized_utility(self) -> float:
+        """I(X;Y) / H(X) of what is printed, between 0 and 1."""
+        return float(self.report.summary["normalized_utility"])
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Mechanisms on one law and within one budget, the simplest first. Frozen; ``print`` gives its table.
+
+    Attributes
+    ----------
+    budget : Budget
+    compared : tuple of Compared
+    """
+
+    budget: Budget
+    compared: tuple[Compared, ...]
+
+    @property
+    def recommended(self) -> Compared:
+        """The one that keeps most; the simplest of those that keep the same to a millionth."""
+        return self.compared[most_useful([one.normalized_utility for one in self.compared])]
+
+    @property
+    def section(self) -> Section:
+        """The comparison as an internal section of a report: further figures of the same table."""
+        return comparison_section(
+            [one.report for one in self.compared], f"Recommended: {self.recommended.mechanism}, which keeps most."
+        )
+
+    @property
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """By mechanism: what it keeps and leaks, and how good its design is known to be."""
+        names = ("normalized_utility", "max_log_lift", "min_log_lift", "mutual_information", "status", "gap")
+        return {one.mechanism: {name: one.report.summary[name] for name in names} for one in self.compared}
+
+    def __str__(self) -> str:
+        lines = [f"{'mechanism':<26}{'kept':>8}{'max log':>10}{'min log':>10}  design"]
+        for one in self.compared:
+            found = one.report.summary
+            figures = f"{one.normalized_utility:>8.1%}{found['max_log_lift']:>10.3g}{found['min_log_lift']:>10.3g}"
+            lines.append(f"{one.mechanism:<26}{figures}  {found['status'] or ''}".rstrip())
+        return "\n".join([*lines, f"recommended: {self.recommended.mechanism}"])
+
+
+def compare(
+    data: Any,
+    budget: Budget | float,
+    *,
+    sensitive: str | Sequence[str] | None = None,
+    public: str | Sequence[str] | None = None,
+    release: Literal["resample", "label"] = "resample",
+    effort: float | None = None,
+) -> Comparison:
+    """Design with every mechanism that fits the law, and say which one keeps most within the budget.
+
+    Merging always fits; random responses fit lift and LDP budgets and up to some thousand combinations of public
+    values. The same data, budget and effort give the same recommendation on every machine.
+
+    Parameters
+    ----------
+    data : JointDistribution or DataFrame
+        Law of (S, X), or a table with the columns named.
+    budget : Budget or float
+        A number is symmetric local information privacy (LIP) in nats.
+    sensitive, public : str or list of str, optional
+        Columns of the table; ``public=None`` means all others.
+    release : {"resample", "label"}
+        What is measured: a public symbol printed for each released one, which costs a random response something, or
+        the released symbol itself.
+    effort : float, optional
+        Units of work of each search, >= 1; by default each mechanism's own.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InvalidBudget
+        If there is no budget or it is not one.
+    InvalidParameter
+        If columns are named for a law, or none is for a table, or release is another word.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> found = sz.compare(df, 0.3, sensitive="survived", public=["class", "sex"])
+    >>> found.recommended.mechanism
+    'optimal random response'
+    >>> {name: round(told["normalized_utility"], 3) for name, told in found.summary.items()}
+    {'watchdog': 0.166, 'subset merging': 0.76, 'optimal random response': 0.766}
+    """
+    if release not in ("resample", "label"):
+        raise InvalidParameter(f"release must be 'resample' or 'label', got {release!r}")
+    budget = as_budget(budget)
+    joint = _law(data, sensitive, public)
+    found = []
+    for kind in kinds_for(len(joint.public), budget):
+        channel = kind.function(joint, budget, **_settings(kind, effort))
+        printed = channel if release == "label" else channel.then(channel.reversed(joint.p_x))
+        facts = ReleaseFacts(mechanism=kind.name, release=release)
+        report = LeakageReport.measure(joint, printed.with_standing(channel.standing), budget, facts=facts)
+        found.append(Compared(kind.name, channel, report.require()))
+    return Comparison(budget, tuple(found))
+
+
+def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
+    """Mechanisms that fit so many public symbols and a budget, the simplest first."""
+    return [kind for kind in KINDS if kind.fits(n_x, budget)]
+
+
+def most_useful(shares: Sequence[float]) -> int:
+    """Position of the first share that is the largest, to a millionth."""
+    kept = np.asarray(shares)
+    return int(np.argmax(kept >= kept.max() - _EQUAL))
+
+
+def comparison_section(reports: Sequence[LeakageReport], words: str) -> Section:
+    """Reports of several mechanisms as a section of one."""
+    return Section("comparison", "Mechanisms compared", words, _HEADS, tuple(map(_row, reports)))
+
+
+def _row(report: LeakageReport) -> tuple[str | float | None, ...]:
+    found: Mapping[str, Any] = report.summary
+    figures = ("normalized_utility", "max_log_lift", "min_log_lift", "mutual_information")
+    return (report.facts.mechanism, *(found[name] for name in figures), found["status"])
+
+
+def _settings(kind: Kind, effort: float | None) -> dict[str, Any]:
+    """Keywords of a mechanism: the gap of a response, and an effort where it has one."""
+    has_effort = kind.is_response or kind.function is subset_merging
+    return ({"gap": _GAP} if kind.is_response else {}) | ({"effort": effort} if has_effort else {})
+
+
+def _law(data: Any, sensitive: str | Sequence[str] | None, public: str | Sequence[str] | None) -> JointDistribution:
+    """Law of a table, or the one that was handed over."""
+    if isinstance(data, JointDistribution):
+        if sensitive is not None or public is not None:
+            raise InvalidParameter("sensitive and public name columns of a table; a law has its own, so leave them out")
+        return check_law(data)
+    if sensitive is None:
+        raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
+    secret = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    if public is None:
+        shown = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
+    else:
+        shown = [public] if isinstance(public, str) else list(public)
+    return JointDistribution.from_frame(data, secret, shown)

@@ -1,0 +1,151 @@
+"""Mechanisms side by side: the one that keeps most is recommended, chosen by "auto", named and verified."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sanitize as sz
+from sanitize.cli import main
+from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
+from sanitize.parquet import privatize_parquet
+from sanitize.suggestion import KINDS, compare, most_useful
+from sanitize.transformers import BestSanitizer, JointRelease, OptimalRandomResponse, SubsetMerging, Watchdog
+
+ROLES = {"sensitive": "survived", "public": ["class", "sex"]}
+LIFT = sz.LiftBudget.symmetric(0.5)
+
+
+@pytest.fixture(scope="module")
+def df():
+    return sz.datasets.load_titanic()
+
+
+def law(n_x: int) -> sz.JointDistribution:
+    cells = np.random.default_rng(n_x).random((3, n_x)) + 0.01
+    return sz.JointDistribution.from_matrix(cells / cells.sum())
+
+
+@pytest.mark.parametrize("release", ["resample", "label"])
+@pytest.mark.parametrize("budget", [LIFT, sz.LDPBudget(0.8), sz.L1LiftBudget(lower=0.5, upper=0.3)])
+def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df, budget, release):
+    found = compare(df, budget, **ROLES, release=release)
+    assert found.recommended.normalized_utility >= max(one.normalized_utility for one in found.compared) - 1e-6
+    made = {"watchdog": Watchdog, "subset merging": SubsetMerging, "optimal random response": OptimalRandomResponse}
+    for one in found.compared:
+        fitted = made[one.mechanism](budget, **ROLES, release=release).fit(df)
+        assert one.normalized_utility == pytest.approx(fitted.report_.summary["normalized_utility"], abs=1e-12)
+    chosen = BestSanitizer(budget, **ROLES, release=release).fit(df)
+    assert chosen.report_.facts.mechanism == found.recommended.mechanism
+    fitted = made[found.recommended.mechanism](budget, **ROLES, release=release).fit(df)
+    assert chosen.channel_ == fitted.channel_
+
+
+def test_responses_are_compared_for_their_budgets_and_alphabets_only():
+    names = {n_x: [one.mechanism for one in compare(law(n_x), 0.4, effort=1e5).compared] for n_x in (6, 40, 210)}
+    assert names[6] == ["watchdog", "subset merging", "optimal random response"]
+    assert names[40] == [kind.name for kind in KINDS]
+    assert names[210] == ["watchdog", "subset merging", "subset random response"]
+    others = compare(law(6), sz.Chi2LiftBudget(lower=0.5, upper=0.3)).compared
+    assert [one.mechanism for one in others] == ["watchdog", "subset merging"]
+
+
+def test_the_simplest_of_equals_is_recommended():
+    assert most_useful([0.5, 0.8, 0.8 + 1e-9]) == 1
+    assert compare(law(6), 50.0).recommended.mechanism == "watchdog"
+
+
+def test_a_law_and_a_table_are_compared_alike_in_every_view(df):
+    joint = sz.JointDistribution.from_frame(df, ["survived"], ["class", "sex"])
+    tables = [
+        str(compare(joint, 0.5)),
+        str(compare(df, 0.5, **ROLES)),
+        str(compare(df[["survived", "class", "sex"]], 0.5, sensitive="survived")),
+    ]
+    assert tables[0] == tables[1] == tables[2]
+    assert tables[0].splitlines()[-1] == "recommended: subset merging"
+    summary = compare(joint, 0.5).summary
+    assert summary["optimal random response"]["status"] == "optimal"
+    assert len(summary) == len(tables[0].splitlines()) - 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"budget": None}, InvalidBudget, "budget"),
+        ({"sensitive": "survived"}, InvalidParameter, "a law has its own"),
+        ({"release": "print"}, InvalidParameter, "release must be 'resample' or 'label'"),
+    ],
+)
+def test_bad_questions_are_refused(arguments, error, words):
+    with pytest.raises(error, match=words):
+        compare(law(4), **{"budget": 0.5, **arguments})
+
+
+def test_a_table_needs_a_sensitive_column(df):
+    with pytest.raises(InvalidParameter, match="or a table with sensitive="):
+        compare(df, 0.5)
+
+
+def test_the_choice_is_in_the_report_and_not_in_the_public_one(df):
+    report = BestSanitizer(LIFT, **ROLES).fit(df).report_
+    assert "subset merging was chosen" in report.to_text()
+    assert "optimal random response" not in report.to_json(audience="public")
+    assert sz.LeakageReport.from_json(report.to_json()).to_text() == report.to_text()
+
+
+def test_a_choice_under_a_confidence_holds_for_the_source(df):
+    report = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df).report_
+    assert report.state == "source"
+
+
+def test_a_choice_is_no_part_of_a_joint_release(df):
+    with pytest.raises(InvalidParameter):
+        JointRelease([("one", BestSanitizer(LIFT, public=["class"]))], LIFT, sensitive="survived").fit(df)
+
+
+POLICY = """
+version = 1
+[columns]
+sensitive = ["survived"]
+public = ["class", "sex"]
+drop = ["age"]
+[budget]
+lower = 0.3
+upper = 0.3
+[channel]
+mechanism = "auto"
+"""
+
+
+def test_an_automatic_policy_releases_and_is_verified(df, tmp_path):
+    source, target = tmp_path / "raw.parquet", tmp_path / "released.parquet"
+    df.to_parquet(source)
+    policy = sz.Policy.from_toml(POLICY)
+    with pytest.raises(PolicyError, match="auto needs a budget of its own beside"):
+        sz.Policy.from_toml(POLICY.replace("drop =", "keep ="))
+    report = privatize_parquet(source, target, policy.sanitizer(), rows="shuffle")
+    assert report.facts.mechanism == "optimal random response"
+    assert sz.verify_parquet(target, source, policy).ok
+
+
+@pytest.mark.parametrize(("mechanism", "words"), [("auto", "was chosen"), ("watchdog", "Recommended: subset merging")])
+def test_plan_compares_for_the_house_only(df, tmp_path, capsys, mechanism, words):
+    source = tmp_path / "raw.parquet"
+    df.to_parquet(source)
+    asked = ["plan", str(source), "-s", "survived", "-x", "class", "-x", "sex", "-e", "0.5", "-m", mechanism]
+    assert main([*asked, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert words in next(one["words"] for one in shown["sections"] if one["name"] == "comparison")
+    assert main([*asked, "--audience", "public"]) == 0
+    assert "compared" not in capsys.readouterr().out
+
+
+def test_auto_is_for_one_channel_alone():
+    several = POLICY.replace('public = ["class", "sex"]\n', "").replace(
+        "[channel]", '[[channel]]\nname = "one"\npublic = ["class", "sex"]\nbudget = {lower = 1, upper = 1}'
+    )
+    with pytest.raises(PolicyError, match="auto chooses for one .channel. alone"):
+        sz.Policy.from_toml(several)
