@@ -147,5 +147,5 @@ def test_auto_is_for_one_channel_alone():
     several = POLICY.replace('public = ["class", "sex"]\n', "").replace(
         "[channel]", '[[channel]]\nname = "one"\npublic = ["class", "sex"]\nbudget = {lower = 1, upper = 1}'
     )
-    with pytest.raises(PolicyError, match="auto chooses for one .channel. alone"):
+    with pytest.raises(PolicyError, match=r"auto chooses for one .channel. alone"):
         sz.Policy.from_toml(several)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +29,7 @@ _BATCH = 128
 _ROUNDS = 6
 _WORTHWHILE = 0.02  # share of a box that tightening must remove to be tried again
 # Ten times what 200 letters need. More open boxes are rounding that splits for ever, and would fill the memory.
-_MOST_OPEN = 1 << 17
+MOST_OPEN = 1 << 17
 _EDGE = 0.1  # splits keep this distance, as a share of the side, from its ends
 
 
@@ -64,7 +64,7 @@ class _Node:
     bound: float
 
     @classmethod
-    def of(cls, low: NDArray[np.float64], high: NDArray[np.float64], boxes: _Boxes, k: int) -> _Node:
+    def of(cls, low: NDArray[np.float64], high: NDArray[np.float64], boxes: Boxes, k: int) -> _Node:
         """One side of the k-th box."""
         letters = np.flatnonzero(low)
         short = high.astype(np.float32)
@@ -73,7 +73,7 @@ class _Node:
 
 
 @dataclass(eq=False)
-class _Boxes:
+class Boxes:
     """K boxes of w with the best bound and the last basis known for each, and where its program was solved."""
 
     low: NDArray[np.float64]
@@ -87,10 +87,34 @@ class _Boxes:
         self.v, self.w = np.empty(0), self.low.copy()
 
 
-class _Tree:
+class BoxProgram(Protocol):
+    """A polytope as ``matrix @ u = rhs, lower <= u <= upper``, whose first ``n`` variables are v, the others slacks.
+
+    The entropies of the ``n_spread`` variables ``spread`` are what a posterior leaves open: v itself, or P(t|y).
+    """
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def n_spread(self) -> int: ...
+    @property
+    def spread(self) -> slice: ...
+    @property
+    def matrix(self) -> NDArray[np.float64]: ...
+    @property
+    def rhs(self) -> NDArray[np.float64]: ...
+    @property
+    def lower(self) -> NDArray[np.float64]: ...
+    @property
+    def upper(self) -> NDArray[np.float64]: ...
+    def slack_basis(self, copies: int) -> NDArray[np.intp]:
+        """Basis of slacks and letter 0, repeated."""
+
+
+class Tree:
     """Boxes of one search, worst first; whatever is not in the heap any more has a bound of at least the target."""
 
-    def __init__(self, polytope: ResponsePolytope, mu: NDArray[np.float64], target: float) -> None:
+    def __init__(self, polytope: BoxProgram, mu: NDArray[np.float64], target: float) -> None:
         self.polytope, self.mu, self.target = polytope, mu, target
         self.n_nodes = 0
         self.heap: list[tuple[float, int, _Node]] = []
@@ -106,7 +130,7 @@ class _Tree:
         """H(w) - μ·v on Π is at least this."""
         return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
 
-    def step(self) -> tuple[_Boxes, NDArray[np.intp]]:
+    def step(self) -> tuple[Boxes, NDArray[np.intp]]:
         """Bound and split the next batch of boxes; which of them are open."""
         boxes = self._roots() if self.has_roots else self._worst()
         self.n_nodes += len(boxes.low)
@@ -121,25 +145,29 @@ class _Tree:
                 self._serial += 1
         return boxes, open_
 
-    def _roots(self) -> _Boxes:
+    def _roots(self) -> Boxes:
         # Either one entry has at least half of the mass, and no other has more, or none has more than half.
         n, first = self.polytope.n_spread, self.n_nodes
         k = min(_BATCH, n + 1 - first)
         low, high = np.zeros((k, n)), np.full((k, n), 0.5)
         row = np.arange(min(k, n - first))
         low[row, first + row], high[row, first + row] = 0.5, 1.0
-        return _Boxes(low, high, self.polytope.slack_basis(k), np.full(k, -np.inf))
+        return Boxes(low, high, self.polytope.slack_basis(k), np.full(k, -np.inf))
 
-    def _worst(self) -> _Boxes:
+    def _basis(self, kept: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Basis for the polytope as it is now, from one that a box kept."""
+        return kept
+
+    def _worst(self) -> Boxes:
         popped = [heapq.heappop(self.heap) for _ in range(min(_BATCH, len(self.heap)))]
         nodes = [node for _, _, node in popped]
         low = np.zeros((len(nodes), self.polytope.n_spread))
         for row, node in zip(low, nodes, strict=True):
             row[node.letters] = node.low
-        return _Boxes(
+        return Boxes(
             low,
             np.array([node.high for node in nodes], np.float64),
-            np.array([node.basis for node in nodes]),
+            np.array([self._basis(node.basis) for node in nodes]),
             np.array([node.bound for node in nodes]),
         )
 
@@ -157,8 +185,8 @@ def certify(
 
     At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
     """
-    tree = _Tree(polytope, mu, target)
-    while tree.has_roots or (0 < len(tree.heap) <= _MOST_OPEN and not effort.is_used()):
+    tree = Tree(polytope, mu, target)
+    while tree.has_roots or (0 < len(tree.heap) <= MOST_OPEN and not effort.is_used()):
         boxes, open_ = tree.step()
         effort.spend(len(boxes.low) * polytope.work)
         v, w = np.clip(boxes.v[open_], 0.0, 1.0), np.clip(boxes.w[open_], 0.0, 1.0)
@@ -167,10 +195,10 @@ def certify(
             return Certificate(tree.bound, v[better], boxes.basis[open_[better]], tree.n_nodes)
     none = np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp)
     p_w = p_x if not polytope.n_target else polytope.matrix[-polytope.n_target :, : polytope.n] @ p_x
-    return Certificate(target - _price_of_repair(tree, p_w), *none, tree.n_nodes)
+    return Certificate(target - price_of_repair(tree, p_w), *none, tree.n_nodes)
 
 
-def _price_of_repair(tree: _Tree, p_w: NDArray[np.float64]) -> float:
+def price_of_repair(tree: Tree, p_w: NDArray[np.float64]) -> float:
     """What it costs to lower the prices μ until H(w) - μ·v is at least the target everywhere.
 
     An open box where H(w) - μ·v may be short of the target by r, and where w >= l, asks for cuts δ >= 0, of δ·w, and
@@ -191,7 +219,7 @@ def _price_of_repair(tree: _Tree, p_w: NDArray[np.float64]) -> float:
     return float(cut @ p_w) + max(float((short - shares @ cut).max()), 0.0)
 
 
-def _tighten(polytope: ResponsePolytope, mu: NDArray[np.float64], target: float, boxes: _Boxes) -> None:
+def _tighten(polytope: BoxProgram, mu: NDArray[np.float64], target: float, boxes: Boxes) -> None:
     """Bound each box by its chord program and shrink it by reduced costs, in place."""
     n, spread = polytope.n, polytope.spread
     live = np.arange(len(boxes.low))
@@ -238,7 +266,7 @@ def _chords(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[NDArra
     return slope, (at_low - slope * low).sum(axis=1)
 
 
-def _split(boxes: _Boxes, open_: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _split(boxes: Boxes, open_: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Coordinate and place where each open box is split: where H and its chord differ most."""
     low, high = boxes.low[open_], boxes.high[open_]
     w = np.clip(boxes.w[open_], low, high)

@@ -65,7 +65,8 @@ def optimal_random_response(
     time_limit : float, optional
         Seconds after which the best channel so far is returned, for people at a prompt: it depends on the machine.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence; without a certificate of the gap.
+        Meet the budget under every law that the counts allow at this confidence. The effort is then a hundred million
+        by default; with ``target`` the gap is not certified.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
     keep_margin : bool
@@ -102,18 +103,19 @@ def optimal_random_response(
     """
     if confidence is not None:
         loss = Loss.towards(target, len(check_law(joint).public))
-        channel = robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, loss=loss)
-        standing = HEURISTIC
+        response = robust_random_response(
+            joint, budget, confidence, gap=gap, effort=effort, time_limit=time_limit, loss=loss
+        )
     else:
         response = solve_optimal_random_response(
             joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target
         )
         if response.status == "interrupted":
             raise KeyboardInterrupt
-        channel, standing = response.channel, response.standing
     if keep_margin:
-        return channel.then(channel.reversed(joint.p_x)).with_standing(HEURISTIC)
-    return channel.with_standing(standing)
+        return response.channel.then(response.channel.reversed(joint.p_x)).with_standing(HEURISTIC)
+    is_proved = confidence is None or target is None
+    return response.channel.with_standing(response.standing if is_proved else HEURISTIC)
 
 
 def solve_optimal_random_response(
@@ -124,6 +126,7 @@ def solve_optimal_random_response(
     effort: float | None = None,
     time_limit: float | None = None,
     target: ArrayLike | None = None,
+    confidence: float | ConfidenceSet | None = None,
 ) -> RandomResponse:
     """Optimal random response with its utility, its bound and the certified gap [ZDS §III-A2].
 
@@ -151,6 +154,10 @@ def solve_optimal_random_response(
         Seconds after which the best so far is returned; the bound needs a first pass whatever the limit.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
+    confidence : float or ConfidenceSet, optional
+        Meet the budget under every law that the counts allow at this confidence. The bound is then on I(X;Y) under the
+        frequencies of every channel that does, and the effort a hundred million by default. With ``target`` it is the
+        entropy of T.
 
     Returns
     -------
@@ -171,6 +178,8 @@ def solve_optimal_random_response(
     >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.7793)
     """
+    if confidence is not None:
+        return robust_random_response(joint, budget, confidence, gap=gap, effort=effort, time_limit=time_limit)
     budget = as_budget(budget)
     positive("gap", gap)
     if time_limit is not None:

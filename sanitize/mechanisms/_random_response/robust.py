@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +16,13 @@ from sanitize.confidence import laws_of
 from sanitize.errors import SanitizeError
 from sanitize.mechanisms._merging.best_partition import best_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._random_response.effort import effort_of
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.repair import response_channel
-from sanitize.mechanisms._random_response.robust_cone import RobustCone
+from sanitize.mechanisms._random_response.response import RandomResponse
+from sanitize.mechanisms._random_response.robust_certificate import certify_robust
+from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone
+from sanitize.mechanisms._random_response.robust_cuts import CutPolytope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._random_response.effort import Effort
 
 _FLOORS = (1e-1, 1e-3, 1e-6)  # of v where the entropy is linearised
 _ROUNDS = 100
@@ -37,7 +41,11 @@ _BEST_MERGED = 17  # letters that the exact partition is found for
 _SPARSE = 0.3  # of random starts: a few letters carry most of each
 _DIGITS = 9
 _TINY = 1e-12
-
+_EFFORT = 100_000_000  # entries of linear programs by default: some seconds
+_SEARCH_SHARE = 0.5  # of the effort, before the gap is proved
+_PROVED_SHARE = 0.9  # of the gap; the rest is left to rounding
+_STARTS = 40
+_WORTHWHILE = 1e-9
 
 Groups = list["NDArray[np.intp]"]
 
@@ -48,15 +56,17 @@ def robust_random_response(
     confidence: float | ConfidenceSet,
     *,
     gap: float,
+    effort: float | None,
     time_limit: float | None,
     deal: Callable[[Groups], list[Groups]] | None = None,
     loss: Loss | None = None,
-) -> Channel:
-    """Channel that mixes columns within the budget under every law, chosen for I(X;Y) under the frequencies.
+) -> RandomResponse:
+    """Response that mixes columns within the budget under every law, for I(X;Y) under the frequencies, and its gap.
 
     Column generation: the dual prices μ of the best mixture so far ask for columns of the least H(v) - μ·v, which
     linear programs over `RobustCone` look for from every letter and every column in use. It begins with the groups
-    of a robust merging and never falls below what that keeps; there is no certificate of optimality.
+    of a robust merging and never falls below what that keeps. `certify_robust` then proves how far the mixture is from
+    the best one whose every column is within the budget under every law, or finds columns that were missed.
 
     Parameters
     ----------
@@ -65,7 +75,10 @@ def robust_random_response(
     budget : LiftBudget, LDPBudget or float
     confidence : float or ConfidenceSet
     gap : float
-        Columns that lower H(X|Y) by less than this a unit of P(y) are not worth having, in nats.
+        Distance from the optimum that is good enough, in nats.
+    effort : float, optional
+        Entries of linear programs to solve, >= 1, shared out over the blocks by their size; a hundred million by
+        default.
     time_limit : float, optional
         Seconds, shared out over the blocks by their size.
     deal : callable, optional
@@ -78,6 +91,7 @@ def robust_random_response(
     positive("gap", gap)
     if time_limit is not None:
         positive("time_limit", time_limit)
+    account = effort_of(effort, _EFFORT, time_limit)
     budget = check_kind(as_budget(budget), "confidence=")
     laws = laws_of(joint, confidence)
     merge = best_subset_merging if len(joint.public) <= _BEST_MERGED else subset_merging
@@ -85,28 +99,74 @@ def robust_random_response(
     groups = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
     blocks = [groups] if deal is None else deal(groups)
     n = len(joint.public)
-    columns, weights = [], []
+    columns, weights, pools = [], [], []
     with progress("robust random response") as show:
         for block in blocks:
             letters = np.sort(np.concatenate(block))
-            share = np.inf if time_limit is None else time_limit * len(letters) / n
             cone = RobustCone(laws, budget, letters, joint.p_x)
-            pool = _Mixing(cone, [np.isin(letters, group) for group in block], loss.on(letters))
-            pool.improve(gap, time.monotonic() + share, show)
+            pool = Mixing(
+                cone, [np.isin(letters, group) for group in block], account.part(len(letters) / n), loss.on(letters)
+            )
+            pool.improve(gap, show)
+            if loss.law is None:
+                prove(pool, gap * float(cone.p_x.sum()), show)
             v, weight = pool.used()
             full = np.zeros((len(v), n))
             full[:, letters] = v
             columns.append(full)
             weights.append(weight)
+            pools.append(pool)
     made = sparse.csc_array(np.concatenate(columns).T)
-    return response_channel(joint, budget, made, np.concatenate(weights), laws)
+    channel = response_channel(joint, budget, made, np.concatenate(weights), laws)
+    return _measured(joint, channel, pools, gap, loss)
 
 
-class _Mixing:
-    """Columns over some letters and their best mixture into P_X."""
+def _measured(
+    joint: JointDistribution, channel: Channel, pools: list[Mixing], gap: float, loss: Loss
+) -> RandomResponse:
+    """The channel as it is, repairs included, beside what was proved of all blocks."""
+    kept, entropy = loss.kept(joint, channel), loss.entropy(joint.p_x)
+    bound = max(entropy - sum(pool.bound for pool in pools), kept)
+    if bound - kept <= gap:
+        status = "optimal"
+    elif any(pool.effort.is_late() for pool in pools):
+        status = "time_limit"
+    else:
+        status = "effort" if any(pool.effort.is_used() for pool in pools) else "stalled"
+    share = kept / entropy if entropy > 0 else 1.0
+    return RandomResponse(channel, kept, share, bound, bound - kept, sum(len(pool.v) for pool in pools), status)
 
-    def __init__(self, cone: RobustCone, groups: list[NDArray[np.bool_]], loss: Loss) -> None:
-        self.cone, self.loss = cone, loss
+
+def prove(pool: Mixing, gap: float, show: Callable[[str], None]) -> None:
+    """Bound the mixtures over these letters from below, and take in the columns that the search for a bound finds."""
+    cone = pool.cone
+    mass = float(cone.p_x.sum())
+    polytope = CutPolytope.of(np.zeros((0, len(cone.p_x))))
+    while pool.value - pool.bound > gap:
+        base = float(pool.prices @ cone.p_x)
+        target = (pool.value - base - _PROVED_SHARE * gap) / mass
+        proof = certify_robust(cone, polytope, pool.prices, target, pool.effort)
+        polytope = proof.polytope
+        pool.bound = max(pool.bound, base + mass * proof.bound)
+        show(f"{len(pool.v)} columns, gap {pool.value - pool.bound:.1e}")
+        if not pool.look_near(np.concatenate([proof.points, proof.beside])[:_STARTS]):
+            return
+
+
+class Mixing:
+    """Columns over some letters, their best mixture into P_X, and what is proved of all mixtures.
+
+    Attributes
+    ----------
+    bound : float
+        No mixture of columns within the budget has a value below this, in nats of the whole law.
+    """
+
+    def __init__(
+        self, cone: RobustCone, groups: list[NDArray[np.bool_]], effort: Effort, loss: Loss | None = None
+    ) -> None:
+        self.cone, self.effort, self.bound = cone, effort, 0.0
+        self.loss = Loss() if loss is None else loss
         p_x = cone.p_x
         alone = np.eye(len(p_x))
         self.v = np.array([np.where(group, p_x, 0.0) / p_x[group].sum() for group in groups])
@@ -134,13 +194,18 @@ class _Mixing:
         self.weights = np.maximum(solved.x, 0.0)
         self.prices = np.asarray(solved.eqlin.marginals)
 
+    @property
+    def value(self) -> float:
+        """H(T|Y) of the mixture over these letters, in nats of the whole law."""
+        return float(self.loss.of(self.v) @ self.weights)
+
     def used(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Columns in the mixture and their weights."""
         kept = self.weights > _TINY * self.weights.sum()
         return self.v[kept], self.weights[kept]
 
-    def improve(self, gap: float, deadline: float, show: Callable[[str], None]) -> None:
-        """Add columns until none of those found lowers the entropy by more than the gap, or time is up."""
+    def improve(self, gap: float, show: Callable[[str], None]) -> None:
+        """Add columns until none of those found lowers the entropy by more than the gap, or its share is used up."""
         n = len(self.cone.p_x)
         rng = np.random.default_rng(0)
         if (entr(self.v).sum(axis=1) > _TINY).any():
@@ -159,14 +224,24 @@ class _Mixing:
                 return
             self.mix()
             show(f"{len(self.v)} columns")
-            if time.monotonic() > deadline:
+            if self.effort.is_used(_SEARCH_SHARE):
                 return
+
+    def look_near(self, v: NDArray[np.float64]) -> bool:
+        """Take in columns beside these that lower the entropy; whether there were any and effort is left."""
+        if not len(v) or self.effort.is_used():
+            return False
+        found = np.concatenate([v[self.cone.excess(v) <= SAFE], self._from(v, 1.0)])
+        if not self.add(found[self.loss.of(found) - found @ self.prices < -_WORTHWHILE]):
+            return False
+        self.mix()
+        return True
 
     def _from(self, v: NDArray[np.float64], steer: float) -> NDArray[np.float64]:
         """Columns from linear programs that start at these; ``steer`` says how far to trust the prices."""
         found = [np.zeros((0, len(self.prices)))]
         for floor in _FLOORS:
-            v = self.cone.minimise(self.loss.slope(v, floor) - steer * self.prices)
+            v = self.cone.minimise(self.loss.slope(v, floor) - steer * self.prices, self.effort)
             found.append(v)
             if not len(v):
                 break

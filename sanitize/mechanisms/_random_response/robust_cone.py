@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import LiftBudget
     from sanitize.confidence import ConfidenceSet
+    from sanitize.mechanisms._random_response.effort import Effort
 
 _CUTS = 8  # rounds of looking for laws P_S
-_SAFE = 1e-7  # nats over the budget that the channel's repair may still mend
+SAFE = 1e-7  # nats over the budget that the channel's repair may still mend
 _TOLERANCE = 1e-9  # of the linear programs
 _BLOCK = 1 << 19  # entries of one linear program
 _ALL_PAIRS = 200
+_PASSES = 10  # over the entries of a sparse program, in units of effort
 
 
 class RobustCone:
@@ -78,15 +80,15 @@ class RobustCone:
         lifts = lift_bounds(low, high, self.laws.prior_lower, self.laws.prior_upper)
         return excess_of(*lifts, ratio_bounds(low, high), self.budget)
 
-    def minimise(self, costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def minimise(self, costs: NDArray[np.float64], effort: Effort) -> NDArray[np.float64]:
         """Columns v, shape (K', n), that minimise each of some linear costs (K, n); those that were not found miss."""
         found = []
         left = costs
         for _ in range(_CUTS):
-            v = self._solve(left)
+            v = self._solve(left, effort)
             if not len(v):
                 break
-            good = self.excess(v) <= _SAFE
+            good = self.excess(v) <= SAFE
             found.append(v[good])
             if good.all() or not self._cut(v[~good]):
                 break
@@ -95,12 +97,13 @@ class RobustCone:
 
     # ---------------------------------------------------------------------------------------- linear programs
 
-    def _solve(self, costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _solve(self, costs: NDArray[np.float64], effort: Effort) -> NDArray[np.float64]:
         """Optimal v of each cost over the rows known so far: independent programs, solved as a few large ones."""
         n = len(self.p_x)
         matrix = np.concatenate([self.rows @ self._forms, self._thresholds()])
         per_batch = max(1, _BLOCK // matrix.size)
         block = sparse.csr_array(matrix)
+        effort.spend(len(costs) * block.nnz * _PASSES)
         one = sparse.csr_array(np.append(np.ones(n), np.zeros(2 * n + 2))[None])
         found = []
         for batch in np.array_split(costs, -(-len(costs) // per_batch)):
@@ -193,19 +196,19 @@ class RobustCone:
         box = (self.laws.prior_lower, self.laws.prior_upper)
         for s in range(len(low)):
             if isinstance(self.budget, LDPBudget):
-                over = logs(high[s]) - logs(low) > self.budget.eps + _SAFE / 2
+                over = logs(high[s]) - logs(low) > self.budget.eps + SAFE / 2
                 over[s] = False
                 rows += [row for r in np.flatnonzero(over.any(axis=1)) for row in self._ratio_row(s, int(r))]
                 continue
             values = low.copy()
             values[s] = high[s]
             laws = least_law(values, *box)
-            over = logs(high[s]) - logs((values * laws).sum(axis=0)) > self.budget.upper + _SAFE / 2
+            over = logs(high[s]) - logs((values * laws).sum(axis=0)) > self.budget.upper + SAFE / 2
             rows += [self._upper_row(s, law) for law in laws.T[over]]
             values = high.copy()
             values[s] = low[s]
             laws = least_law(-values, *box)
-            over = logs((values * laws).sum(axis=0)) - logs(low[s]) > self.budget.lower + _SAFE / 2
+            over = logs((values * laws).sum(axis=0)) - logs(low[s]) > self.budget.lower + SAFE / 2
             rows += [self._lower_row(s, law) for law in laws.T[over]]
         before = len(self.rows)
         self.rows = np.unique(np.concatenate([self.rows, self._unique(rows)]).round(13), axis=0)

@@ -69,7 +69,7 @@ def subset_random_response(
     time_limit : float, optional
         Seconds; shared out over the blocks by their size.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence; without a certificate of the gap.
+        Meet the budget under every law that the counts allow at this confidence.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
 
@@ -99,9 +99,18 @@ def subset_random_response(
     check_kind(budget)
     loss = Loss.towards(target, len(check_law(joint).public))
     if confidence is not None:
-        deal = partial(_blocks, block_size=block_size)
-        made = robust_random_response(joint, budget, confidence, gap=gap, time_limit=time_limit, deal=deal, loss=loss)
-        return made.with_standing(HEURISTIC)
+        made = robust_random_response(
+            joint,
+            budget,
+            confidence,
+            gap=gap,
+            effort=effort,
+            time_limit=time_limit,
+            deal=partial(_blocks, block_size=block_size),
+            loss=loss,
+        )
+        standing = replace(made.standing, among="responses inside its blocks")
+        return made.channel.with_standing(standing if target is None else HEURISTIC)
     groups = _groups(subset_merging(joint, budget))
     return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, effort, time_limit, loss)
 
