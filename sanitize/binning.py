@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._checks import is_whole, required, whole_number
+from sanitize._checks import is_whole, required, shown, whole_number
 from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
 
 _SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
+# Symbols that a column may be cut into: refused before memory is taken for them.
+_MOST_SYMBOLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Bins:
         """
         if not is_whole(n_bins) or n_bins < 1:
             raise InvalidParameter(f"bins of {column!r} must be a number of bins >= 1 or a list of edges")
+        if n_bins > _MOST_SYMBOLS:
+            raise InvalidParameter(f"bins of {column!r} must be at most {_MOST_SYMBOLS}, got {shown(n_bins)}")
         _check_numeric(column, values.type)
         numbers = as_numbers(values)
         mass = np.ones(len(numbers)) if weights is None else weights
@@ -214,6 +218,8 @@ class Grid(Bins):
             raise InvalidParameter(
                 f"{column!r} holds integers: its lower bound and step must be whole, got {low}, {step}"
             )
+        if (high - low) / step >= _MOST_SYMBOLS:
+            raise InvalidParameter(f"step of {column!r} must leave at most {_MOST_SYMBOLS} points, got {step}")
         n = math.floor((high - low) / step + 1e-9) + 1
         grid = low + step * np.arange(n) + 0.0
         middles = (grid[:-1] + grid[1:]) / 2

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
+from sanitize._files.names import path_of
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import Source
 from sanitize._files.spool import Spool
 from sanitize._files.target import Target
-from sanitize.errors import InvalidParameter
+from sanitize.errors import InvalidParameter, SourceError
 
 if TYPE_CHECKING:
     import os
@@ -41,7 +42,7 @@ def open_source(source: SourceLike, numeric: Collection[str] = ()) -> Iterator[S
         with Spool(cast(BinaryIO, source)) as spool:
             yield CsvSource.open(spool, numeric)
         return
-    path = Path(source)
+    path = path_of(source, SourceError)
     yield CsvSource.open(path, numeric) if _is_csv(path) else ParquetSource.open(path)
 
 
@@ -63,4 +64,4 @@ def _root(source: SourceLike) -> Path | None:
     """File or folder of a source; None for a stream."""
     if isinstance(source, Source):
         return None if isinstance(source, CsvSource) and source.spool is not None else source.root
-    return None if hasattr(source, "read") else Path(source)
+    return None if hasattr(source, "read") else path_of(source, SourceError)

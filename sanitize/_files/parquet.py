@@ -7,7 +7,7 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -58,7 +58,7 @@ class ParquetSource(Source):
             with reading(file.name):
                 check_regular(file)
                 n_rows += sum(read_footer(file).row_groups)
-                with contextlib.closing(_reader(file)) as reader:
+                with _reader(file) as reader:
                     found = reader.schema_arrow.remove_metadata()
             if schema is None:
                 schema = found
@@ -72,10 +72,10 @@ class ParquetSource(Source):
     def _stored(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
-        with reading(file.name):
-            read_footer(file).refuse_bombs(columns, file.name)
-            reader = _reader(file, self._text(columns))
-        with contextlib.closing(reader):
+        with contextlib.ExitStack() as stack:
+            with reading(file.name):
+                read_footer(file).refuse_bombs(columns, file.name)
+                reader = stack.enter_context(_reader(file, self._text(columns)))
             with reading(file.name):
                 batches = reader.iter_batches(batch_size=batch_rows, row_groups=row_groups, columns=list(columns))
             while True:
@@ -103,9 +103,9 @@ def read_footer(file: Path) -> Footer:
         return Footer.read(stream.read(length), size, file.name)
 
 
-def _reader(file: Path, text_columns: Sequence[str] = ()) -> pq.ParquetFile:
+def _reader(file: Path, text_columns: Sequence[str] = ()) -> contextlib.AbstractContextManager[pq.ParquetFile]:
     """A reader of a file whose footer hangs together."""
-    return pq.ParquetFile(
+    return open_parquet(
         file,
         read_dictionary=list(text_columns),
         page_checksum_verification=True,
@@ -113,6 +113,18 @@ def _reader(file: Path, text_columns: Sequence[str] = ()) -> pq.ParquetFile:
         thrift_container_size_limit=_FOOTER_ITEMS,
         pre_buffer=False,
     )
+
+
+@contextlib.contextmanager
+def open_parquet(file: Path, **settings: Any) -> Iterator[pq.ParquetFile]:
+    """A reader of a file by its name, or of the opened file where the name is not text in UTF-8, as Arrow's are."""
+    with contextlib.ExitStack() as stack:
+        named: Path | BinaryIO = file
+        try:
+            str(file).encode()
+        except UnicodeEncodeError:
+            named = stack.enter_context(file.open("rb"))
+        yield stack.enter_context(pq.ParquetFile(named, **settings))
 
 
 def _check_frame(stream: BinaryIO, name: str) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from sanitize._files.names import path_of
 from sanitize.errors import SanitizeError, TargetError, TargetExists
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Target:
 
         A source of None is a stream.
         """
-        path = Path(target)
+        path = path_of(target, TargetError)
         there = path.resolve()
         if path.name.lower().endswith(".csv.gz"):
             raise TargetError(f"{path.name} would be compressed text, which is not written; name a .csv or a .parquet")

@@ -22,6 +22,18 @@ ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
 MISSING = -1
 UNSEEN = -2
 
+
+def _is_narrow_decimal(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(dtype) and dtype.bit_width < 128)
+
+
+# Types whose distinct values Arrow cannot tell.
+_WITHOUT_DICTIONARIES = (
+    pa.types.is_float16,
+    pa.types.is_string_view,
+    pa.types.is_binary_view,
+    _is_narrow_decimal,
+)
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -73,6 +85,8 @@ def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
         return pa.binary()
     if types.is_float16(dtype):
         return pa.float32()
+    if _is_narrow_decimal(dtype):
+        return pa.decimal128(dtype.precision, dtype.scale)
     if types.is_nested(dtype) or types.is_interval(dtype) or types.is_union(dtype):
         raise ColumnError(
             f"column {name!r} has the type {str(dtype).partition('<')[0]}, which cannot be sanitized; flatten it "
@@ -101,7 +115,7 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
         )
     if pa.types.is_null(plain):
         return pa.array([], pa.null()), np.full(len(column), MISSING, np.int32)
-    if pa.types.is_float16(column.type) or pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+    if any(of(column.type) for of in _WITHOUT_DICTIONARIES):
         column = column.cast(plain)
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)

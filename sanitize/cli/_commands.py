@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._files.names import path_of
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
@@ -114,8 +115,9 @@ def report(args: argparse.Namespace) -> None:
 
     if args.output is not None:
         check_output(args.output, args, force=args.force)
+    path = None if args.input == STREAM else path_of(args.input, SourceError)
     try:
-        content = sys.stdin.buffer.read() if args.input == STREAM else Path(args.input).read_bytes()
+        content = sys.stdin.buffer.read() if path is None else path.read_bytes()
     except OSError as error:
         raise SourceError(f"the report {Path(args.input).name} cannot be read ({error.strerror})") from None
     saved = LeakageReport.from_json(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,6 +15,7 @@ _EPILOG = (
     "exit codes: 0 done, 1 over budget and nothing written (verify: not verified), 2 usage or policy, 3 input "
     "unreadable or unfit, 4 output exists or cannot be written, 5 internal error, 130 interrupted"
 )
+_LONGEST = 500  # characters of a message, which may quote an argument
 _INPUT = "Parquet or CSV file, folder of such files, or - for CSV on standard input"
 
 
@@ -22,7 +24,8 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where help is, and leave with the code of usage errors."""
-        self.exit(2, one_line(f"{self.prog}: error: {message}; see {self.prog} --help") + "\n")
+        told = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+        self.exit(2, one_line(f"{self.prog}: error: {told}; see {self.prog} --help") + "\n")
 
 
 def one_line(message: str) -> str:
@@ -45,10 +48,13 @@ def bins(text: str) -> tuple[str, list[float]]:
 def nats(text: str) -> float:
     """A number of nats; two of them are told where they belong."""
     try:
-        return float(text)
+        given = float(text)
+        if math.isinf(given) and "inf" not in text.lower():
+            raise argparse.ArgumentTypeError(f"takes a number that a double can hold, or inf, got {len(text)} digits")
     except ValueError:
         more = "; two different ones are --lower and --upper" if ":" in text else ""
         raise argparse.ArgumentTypeError(f"takes one number of nats, got {text!r}{more}") from None
+    return given
 
 
 def parser_of() -> OneLineParser:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize.errors import InvalidParameter, TargetError
+from sanitize._files.names import path_of
+from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, SETTINGS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
 
@@ -118,7 +119,7 @@ def check_output(path: Path, args: argparse.Namespace, *, force: bool, records: 
 
     ``records`` are files that the run keeps: its policy and its ledger.
     """
-    there = _resolved(path)
+    there = _resolved(path_of(path, TargetError))
     named = [value for name in ("input", "output", "source") if (value := getattr(args, name, None)) is not None]
     tables = [_resolved(Path(value)) for value in named if value not in (STREAM, path)]
     if any(there == table or table in there.parents for table in tables):
@@ -134,7 +135,8 @@ def check_output(path: Path, args: argparse.Namespace, *, force: bool, records: 
 
 def check_records(path: Path, records: Sequence[Path]) -> None:
     """Refuse an output that would replace the policy or the ledger of the run."""
-    if _resolved(path) in [_resolved(record) for record in records]:
+    path_of(path, TargetError)
+    if _resolved(path) in [_resolved(path_of(record, PolicyError)) for record in records]:
         raise TargetError(f"{path.name} is the policy or the ledger of this run; choose another name")
 
 

@@ -176,9 +176,8 @@ class Book:
         try:
             with path.open("rb") as stream:
                 content = stream.read(MOST_BYTES + 1)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise LedgerError(f"the ledger {path.name!r} cannot be read: {reason}") from None
+        except OSError as error:
+            raise LedgerError(f"the ledger {path.name!r} cannot be read: {error.strerror or error}") from None
         if len(content) > MOST_BYTES:
             raise LedgerError(f"{path.name!r} is not a ledger: it is longer than {MOST_BYTES >> 20} MiB")
         try:
@@ -226,13 +225,12 @@ def _told(name: str, error: Exception | None) -> str:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes from changing a ledger; the lock goes away with the process."""
-    if not path.name or os.path.isdir(path):  # a Path raises where its name is too long
+    if not path.name or path.is_dir():
         raise LedgerError(f"the ledger must be a file, and {str(path)!r} is a folder; name a file in it")
     try:
         handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LedgerError(f"the ledger {path.name!r} cannot be locked: {reason}") from None
+    except OSError as error:
+        raise LedgerError(f"the ledger {path.name!r} cannot be locked: {error.strerror or error}") from None
     try:
         import fcntl
 

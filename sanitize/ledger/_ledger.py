@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._files.names import path_of
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
@@ -77,7 +78,7 @@ class Ledger:
     budget: Budget
 
     def __init__(self, path: str | os.PathLike[str], budget: Budget | float | None = None) -> None:
-        object.__setattr__(self, "path", Path(path))
+        object.__setattr__(self, "path", path_of(path, LedgerError))
         wanted = None if budget is None else as_budget(budget)
         with locked(self.path):
             if not self.path.exists():

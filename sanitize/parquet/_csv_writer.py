@@ -26,6 +26,8 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 # Lines are put together in pieces of about this size.
 _PIECE_BYTES = 1 << 25
 _PIECE_ROWS = 1 << 16
+# Arrow encodes decimals of this many bits or more as dictionaries.
+_TOLD_BITS = 128
 
 
 class CsvWriter:
@@ -73,7 +75,7 @@ def quoted(text: str) -> str:
 
 def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
     """Distinct values as text, and the index of each row's value."""
-    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+    encoded = array if isinstance(array, pa.DictionaryArray) else _plain(array).dictionary_encode()
     values = encoded.dictionary
     if not pa.types.is_string(values.type):
         try:
@@ -82,7 +84,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
             values = values.cast(pa.string())
         except pa.ArrowException:
             raise ColumnError(
-                f"column {name!r} is {values.type}, which has no text form in CSV; release it to a .parquet file", name
+                f"column {name!r} is {array.type}, which has no text form in CSV; release it to a .parquet file", name
             ) from None
     texts = values.to_pylist()
     if any(text is not None and "\0" in text for text in texts):
@@ -90,6 +92,14 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
             f"column {name!r} holds NUL characters, which CSV cannot; release it to a .parquet file", name
         )
     return texts, encoded.indices
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """The array in a type whose distinct values Arrow can tell: extensions as they are stored, narrow decimals wide."""
+    array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+    if pa.types.is_decimal(array.type) and array.type.bit_width < _TOLD_BITS:
+        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array
 
 
 def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:

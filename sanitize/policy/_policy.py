@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from sanitize._files.names import path_of
 from sanitize.errors import ColumnError, PolicyError
 from sanitize.policy import _channels as tables
 from sanitize.policy import _reader as keys
 from sanitize.policy._channels import PolicyBudget, PolicyChannel, read_budget, read_channel
+from sanitize.policy._shape import Misshapen, check_shape
 
 if TYPE_CHECKING:
     import os
@@ -89,7 +91,7 @@ class Policy:
         PolicyError
             If there is no such file, it is not TOML, or a key is unknown, missing or out of range.
         """
-        file = Path(path)
+        file = path_of(path, PolicyError)
         try:
             with file.open("rb") as stream:
                 content = stream.read(_MOST_BYTES + 1)
@@ -114,9 +116,13 @@ class Policy:
             What to call the text in errors.
         """
         try:
+            check_shape(text)
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise PolicyError(f"{name} is not TOML: {error}") from None
+        except ValueError as error:  # Python reads no integer of thousands of digits
+            said = str(error) if isinstance(error, Misshapen) else "it has a number of too many digits; shorten it"
+            raise PolicyError(f"{name} is no policy: {said}") from None
         try:
             return cls.from_dict(values, folder=folder)
         except PolicyError as error:

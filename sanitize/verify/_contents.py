@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sanitize._files.parquet import open_parquet
 from sanitize._files.thrift import DAMAGE
 from sanitize.errors import SourceError
 from sanitize.verify._pages import Pages, texts
@@ -58,7 +59,7 @@ class Findings:
             pages = Pages.of(file)
             scanner.scan_file(file)
             self._footer(pages, scanner)
-            with pq.ParquetFile(file) as reader:
+            with open_parquet(file) as reader:
                 for number, group in enumerate(pages.row_groups):
                     for chunk in group:
                         values = reader.read_row_group(number, columns=[chunk.name]).column(chunk.name)

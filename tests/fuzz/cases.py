@@ -42,11 +42,11 @@ drop = ["floor", "name", "day"]
 notion = "lift"
 lower = 3.0
 upper = 2.0
-[release]
+[channel]
 mechanism = "subset-merging"
 min_count = 2
 smoothing = 0.5
-[release.bins]
+[channel.bins]
 age = [18, 30, 45, 80]
 """
 CHANNELS = """version = 1
@@ -69,7 +69,7 @@ mechanism = "subset-random-response"
 confidence = 0.9
 effort = 3
 [channel.bins]
-age = 4
+age = [18, 40, 80]
 """
 GRID = """version = 1
 [columns]
@@ -79,10 +79,12 @@ drop = ["town", "floor", "name", "day"]
 [budget]
 notion = "capacity"
 nats = 1.0
-[release]
+[channel]
 mechanism = "gaussian-channel"
-[release.grid]
-age = {bounds = [18, 80], step = 1}
+[channel.bounds]
+age = [18, 80]
+[channel.step]
+age = 1
 """
 TOML = (
     "1", "0", "-1", "inf", "-inf", "nan", "1e-12", "1e308", "9" * 400, "-" + "9" * 400, "0x" + "f" * 400, "1000000000",

@@ -79,7 +79,7 @@ def edit_json(state: Any, rng: Random) -> Any:
         elif way == 1 and isinstance(inner, list):
             inner.insert(key, copy.deepcopy(inner[key]))
         elif way == 2 and isinstance(inner[key], str) and inner[key]:
-            inner[key] = damage(inner[key].encode(), rng).decode("utf-8", "surrogateescape")
+            inner[key] = damage(inner[key].encode("utf-8", "surrogatepass"), rng).decode("utf-8", "surrogateescape")
         elif way == 3 and isinstance(inner[key], (int, float)) and not isinstance(inner[key], bool):
             inner[key] = rng.choice((inner[key] + 1, -inner[key], inner[key] * 2, float(inner[key]), str(inner[key])))
         elif way == 4:

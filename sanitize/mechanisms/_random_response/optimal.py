@@ -101,17 +101,11 @@ def optimal_random_response(
     >>> joint.release(optimal_random_response(joint, 0.3, keep_margin=True)).p_x.round(12)
     array([0.25, 0.25, 0.3 , 0.2 ])
     """
-    if confidence is not None:
-        loss = Loss.towards(target, len(check_law(joint).public))
-        response = robust_random_response(
-            joint, budget, confidence, gap=gap, effort=effort, time_limit=time_limit, loss=loss
-        )
-    else:
-        response = solve_optimal_random_response(
-            joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target
-        )
-        if response.status == "interrupted":
-            raise KeyboardInterrupt
+    response = solve_optimal_random_response(
+        joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target, confidence=confidence
+    )
+    if response.status == "interrupted":
+        raise KeyboardInterrupt
     if keep_margin:
         return response.channel.then(response.channel.reversed(joint.p_x)).with_standing(HEURISTIC)
     is_proved = confidence is None or target is None
@@ -178,16 +172,18 @@ def solve_optimal_random_response(
     >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.7793)
     """
+    loss = Loss.towards(target, len(check_law(joint).public))
     if confidence is not None:
-        return robust_random_response(joint, budget, confidence, gap=gap, effort=effort, time_limit=time_limit)
+        return robust_random_response(
+            joint, budget, confidence, gap=gap, effort=effort, time_limit=time_limit, loss=loss
+        )
     budget = as_budget(budget)
     positive("gap", gap)
     if time_limit is not None:
         positive("time_limit", time_limit)
     check_kind(budget)
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
-    letters = np.arange(len(check_law(joint).public))
-    loss = Loss.towards(target, len(letters))
+    letters = np.arange(len(joint.public))
     found = respond(joint, budget, letters, gap=gap, effort=account, loss=loss)
     best = found.response(joint, budget, gap, loss)
     designed = loss.entropy(joint.p_x) - found.loss
