@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -119,8 +120,8 @@ def skeleton(source: Path | BinaryIO) -> str:
 
 
 def _survey(table: Source) -> tuple[list[_Survey], int]:
-    names = table.schema.names
-    twice = next((name for name in names if names.count(name) > 1), None)
+    times = Counter(table.schema.names)
+    twice = next((name for name in times if times[name] > 1), None)
     if twice is not None:
         raise ColumnError(f"{table.root.name} has two columns named {twice!r}; rename one first", twice)
     surveys = []

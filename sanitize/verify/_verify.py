@@ -6,6 +6,7 @@ import contextlib
 import copy
 import filecmp
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     File = str | os.PathLike[str]
 
 FALSE_ALARM = 1e-6
+# Values of columns that are held while their spellings are gathered.
+_VALUES_HELD = 1 << 22
 SCHEMA, VERSION = "sanitize/verification", 1
 
 
@@ -233,7 +236,8 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) 
     printed = again._release.printed_levels
     expected = json.loads(footer_of(again.report_, rows))
     names = [name for name in dict.fromkeys(table.schema.names) if name not in printed]
-    searched = [name for name in names if _searchable(table, name)]
+    times = Counter(table.schema.names)
+    searched = [name for name in names if times[name] == 1 and _searchable(table, name)]
     legitimate = [*(spelling for level in printed.values() for spelling in sorted(spellings(level)))]
     legitimate += [name.encode() for name in printed] + [json.dumps(expected).encode()]
     n_bytes = 4 * sum(file.stat().st_size for file in written.files)
@@ -267,8 +271,10 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) 
 
 def _spelt(table: Source, columns: Sequence[str]) -> Iterator[tuple[str, Spellings]]:
     """Spellings of the values of columns; a column is read until there are enough."""
-    # Text is parsed as a whole, so all its columns are read together.
-    for group in [columns] if isinstance(table, CsvSource) else [[name] for name in columns]:
+    # Text is parsed as a whole, so all its columns are read together; a Parquet file is opened once for a group.
+    together = len(columns) if isinstance(table, CsvSource) else _VALUES_HELD // max(min(table.n_rows, MOST_VALUES), 1)
+    size = max(together, 1)
+    for group in (columns[start : start + size] for start in range(0, len(columns), size)):
         values: dict[str, set[bytes]] = {name: set() for name in group}
         for file in table.files:
             with contextlib.closing(table.batches(file, group)) as batches:
@@ -308,6 +314,6 @@ def _searchable(table: Source, name: str) -> bool:
     """Whether the values of a column can be read one by one."""
     try:
         check_type(table.schema.field(name).type, name)
-    except (ColumnError, KeyError):
+    except ColumnError:
         return False
-    return table.schema.names.count(name) == 1
+    return True
