@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterator, Sequence
 
-CSV_SUFFIXES = (".csv", ".csv.gz")
+CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 # Rows are parsed in pieces of this size, which a row must fit.
 _BLOCK_BYTES = 1 << 23
 _GZIP = b"\x1f\x8b"
@@ -99,8 +99,8 @@ class CsvSource(Source):
     def absent(self, column: str) -> ColumnError:
         """Error for a column that is not there; without a header line the other names would be a row."""
         return ColumnError(
-            f"no column {column!r} in the table; the first line of {self.root.name} must name the columns, with commas "
-            "between them",
+            f"no column {column!r} in the table; the first line of {self.root.name} must name the columns, with "
+            "commas, semicolons or tabs between them",
             column,
         )
 
@@ -154,7 +154,9 @@ class CsvSource(Source):
                     pa.PythonFile(raw.lend(), mode="r"),
                     read_options=pa.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
                     # A blank line is a row only where a row has one field.
-                    parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
+                    parse_options=pa.csv.ParseOptions(
+                        delimiter=raw.delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
+                    ),
                     convert_options=pa.csv.ConvertOptions(
                         include_columns=[f"c{j}" for j in places],
                         column_types=types,

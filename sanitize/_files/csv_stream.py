@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _HEADER_BYTES = 1 << 22
 _BOM = b"\xef\xbb\xbf"
 _OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_OTHER_DELIMITERS = ";\t"
+_QUOTED = re.compile('"[^"]*"')
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 # A parser lets go within the reading of a block or two; no more than this is waited for it.
 _LEAVE_SECONDS = 10.0
@@ -37,6 +39,8 @@ class CheckedBytes:
 
     Attributes
     ----------
+    delimiter : str
+        What stands between fields, told by the header: a comma where it has one, else a semicolon or a tab.
     header : list of str
         Names of the columns.
     """
@@ -47,6 +51,7 @@ class CheckedBytes:
         self._quotes = 0
         self._lent: list[weakref.ref[object]] = []
         self._problem: Exception | None = None
+        self.delimiter = ","
         self.header, self._pending = self._read_header()
 
     def __enter__(self) -> Self:
@@ -123,7 +128,8 @@ class CheckedBytes:
     def _names(self, line: bytes) -> list[str]:
         try:
             text = line.decode("utf-8")
-            rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+            self.delimiter = delimiter_of(text)
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True))
         except UnicodeDecodeError:
             raise SourceError(f"{self._name} has a header that is not valid UTF-8; convert it first") from None
         except csv.Error:
@@ -143,6 +149,13 @@ class Lent:
 
     def __init__(self, read: Callable[[int], npt.NDArray[np.uint8]]) -> None:
         self.read = read
+
+
+def delimiter_of(header: str) -> str:
+    """What stands between the names of a header: commas, or where there is none, the more frequent of ``;`` and tab."""
+    bare = _QUOTED.sub("", header)
+    other = max(_OTHER_DELIMITERS, key=bare.count)
+    return other if other in bare and "," not in bare else ","
 
 
 def header_end(head: bytes) -> int | None:

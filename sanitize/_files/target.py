@@ -45,8 +45,10 @@ class Target:
         """
         path = path_of(target, TargetError)
         there = path.resolve()
-        if path.name.lower().endswith(".csv.gz"):
-            raise TargetError(f"{path.name} would be compressed text, which is not written; name a .csv or a .parquet")
+        if path.name.lower().endswith((".csv.gz", ".tsv", ".tsv.gz")):
+            raise TargetError(
+                f"{path.name} would be compressed or have tabs, which is not written; name a .csv or a .parquet"
+            )
         as_folder = source is not None and source.is_dir() and path.suffix.lower() not in _FILE_SUFFIXES
         if source is not None:
             here = source.resolve()

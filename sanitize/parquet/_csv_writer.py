@@ -36,7 +36,7 @@ class CsvWriter:
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
         self._stream = stream
         self._schema = schema
-        self._stream.write((",".join(quoted(name) for name in schema.names) + "\n").encode())
+        self._stream.write((",".join(_quoted_name(name) for name in schema.names) + "\n").encode())
 
     def write(self, columns: Mapping[str, pa.Array]) -> None:
         """Write some rows."""
@@ -71,6 +71,11 @@ def _content(joined: pa.Array) -> memoryview:
 def quoted(text: str) -> str:
     """Field of a CSV line; the empty text is quoted, because an empty field is missing."""
     return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
+
+
+def _quoted_name(name: str) -> str:
+    """Name of a column; a semicolon or tab in it is quoted, since a reader tells the dialect by those that are not."""
+    return quoted(name) if not re.search("[;\t]", name) else '"' + name.replace('"', '""') + '"'
 
 
 def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:

@@ -322,3 +322,46 @@ def test_no_thread_of_the_parser_is_left_behind(end, tmp_path, monkeypatch):
     assert all(block is not None and block() is None for block in lent)
     time.sleep(0.03)
     assert len(lent) == count
+
+
+# ------------------------------------------------------------------------------------- semicolons and tabs
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv"])
+def test_semicolons_and_tabs_are_told_by_the_header(mark, name, tmp_path):
+    path = write(tmp_path / name, 's,x,"a;b"\np,"1;5\t",c\nn,"2""6",\n'.replace(",", mark).replace("1;5\t", "1,5"))
+    assert read(path, ["s", "x", "a;b"]) == [["p", "n"], ["1,5", '2"6'], ["c", None]]
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("a;b,c", ["a;b", "c"]),  # a comma goes first
+        ("a\tb;c;d", ["a\tb", "c", "d"]),
+        ('"a,b";c', ["a,b", "c"]),
+        ('"a;b"', ["a;b"]),
+        ("a", ["a"]),
+    ],
+)
+def test_what_stands_between_names(header, names, tmp_path):
+    assert CsvSource.open(write(tmp_path / "in.csv", header + "\n")).schema.names == names
+
+
+def test_a_row_of_another_dialect_than_its_header_is_refused(tmp_path):
+    path = write(tmp_path / "in.csv", "s;x\np;a\nn,b\n")
+    with pytest.raises(SourceError, match="a row of 1 fields where its header has 2"):
+        read(path, ["s", "x"])
+
+
+@pytest.mark.parametrize("name", ["a;b", "a\tb"])
+def test_one_released_column_with_a_mark_in_its_name_reads_back_as_one(name, tmp_path):
+    raw, out = tmp_path / "raw.parquet", tmp_path / "out.csv"
+    pq.write_table(pa.table({"s": ["p", "n"] * 50, name: ["a", "b", "b", "a"] * 25}), raw)
+    privatize_parquet(raw, out, merging(public=name))
+    assert CsvSource.open(out).schema.names == [name]
+
+
+def test_tabs_are_not_written(tmp_path):
+    with pytest.raises(TargetError, match=r"name a \.csv or a \.parquet"):
+        privatize_parquet(write(tmp_path / "in.tsv", "s\tx\np\ta\nn\tb\n"), tmp_path / "out.tsv", merging())

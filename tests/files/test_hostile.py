@@ -96,7 +96,8 @@ def source_column(path: Path, name: str) -> list:
     """One column of a source, the others left alone because some of them are broken."""
     if path.suffix == ".csv":
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            return [row[name] or None for row in csv.DictReader(stream)]
+            delimiter = ";" if "semicolon" in path.name else ","
+            return [row[name] or None for row in csv.DictReader(stream, delimiter=delimiter)]
     reader = pq.ParquetFile(path)
     found = [i for i, field in enumerate(reader.schema_arrow) if field.name == name]
     assert len(found) == 1
@@ -107,7 +108,8 @@ def canaries(path: Path, s: str, x: str) -> list[bytes]:
     """Strings that no output may hold: planted ones, other columns' names, and texts of the sensitive column."""
     found = {b"SECRET"}
     with path.open(encoding="utf-8-sig", newline="", errors="ignore") as stream:
-        names = next(csv.reader(stream)) if path.suffix == ".csv" else pq.read_schema(path).names
+        delimiter = ";" if "semicolon" in path.name else ","
+        names = next(csv.reader(stream, delimiter=delimiter)) if path.suffix == ".csv" else pq.read_schema(path).names
     public = symbols(source_column(path, x))
     for name in names:
         if name != x and len(name) >= 4 and name not in x:
