@@ -93,7 +93,14 @@ def test_wxh_lemma_7_an_output_depends_on_its_own_table(seed):
     first, second, p = full_kernel(rng, 3, 2), full_kernel(rng, 4, 2), rng.dirichlet(np.ones(12)).reshape(3, 4)
     law = np.einsum("ab,au,bv->abuv", p, first, second).sum(axis=3)
     assert_allclose(law / law.sum(axis=2, keepdims=True), np.repeat(first[:, None], 4, axis=1), atol=1e-9)
-    assert_allclose(law.sum(axis=0) / p.sum(axis=0)[:, None], (p / p.sum(axis=0)).T @ first, atol=1e-9)
+    across = law.sum(axis=0) / p.sum(axis=0)[:, None]  # P(y^1|x^2)
+    assert_allclose(across, (p / p.sum(axis=0)).T @ first, atol=1e-9)
+    # So what the first answer tells of the second table is what mixtures of its rows carry, whatever joins them.
+    found = general_composition(first, second, (3,), (4,))
+    assert information(law.sum(axis=0)) <= found.cross[1] + 1e-9
+    at_once = max(float(channel_capacity(first[list(rows)])) for rows in itertools.combinations(range(3), 2))
+    assert_allclose(general_composition(first, second[:2], (3,), (2,)).cross[1], at_once, atol=1e-8)
+    assert_allclose(found.own, [float(channel_capacity(first)), float(channel_capacity(second))], atol=1e-8)
 
 
 @settings(max_examples=25)
@@ -307,6 +314,13 @@ def test_wxh_proposition_8_is_an_identity_of_differences(b):
     coarse = channel @ np.array([[1, 0], [0, 1], [0, 1]])
     everyone = float(channel_capacity(channel))
     bounded = balance_function(coarse, b)
+    # The figures themselves, over every law of two letters on a fine grid.
+    laws = np.linspace(0, 1, 20_001)[1:-1]
+    told = [information(np.array([[p], [1 - p]]) * coarse) for p in laws[::20]]
+    wide = laws[-xlogy(laws, laws) - xlogy(1 - laws, 1 - laws) >= b - 1e-9]
+    assert_allclose(bounded.capacity_upper, max(told), atol=1e-6)
+    restricted = max(information(np.array([[p], [1 - p]]) * coarse) for p in wide[:: max(1, len(wide) // 2000)])
+    assert_allclose(bounded.restricted_upper, restricted, atol=1e-5)
     tau = everyone - bounded.capacity_upper
     delta_c = bounded.capacity_upper - bounded.restricted_upper
     assert tau > 0

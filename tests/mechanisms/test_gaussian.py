@@ -20,6 +20,8 @@ from sanitize.capacity import (
 )
 from sanitize.channel._stage import SCALE
 from sanitize.errors import InvalidParameter
+from sanitize.joint import JointDistribution
+from sanitize.measures import mutual_information
 from sanitize.mechanisms import gaussian_channel, gaussian_noise_variance
 
 # A: (C_A, printed bound log(1 + A^2)/2, number of mass points)
@@ -125,6 +127,25 @@ def test_corollary_6_is_an_upper_bound_and_not_the_capacity():
         printed = math.log1p(amplitude**2) / 2
         assert found.upper < printed
         assert found.value / printed == pytest.approx(ratio, abs=5.1e-5)
+
+
+def test_wxh_lemma_3_information_is_convex_in_the_noise():
+    """Channels of three deviations on one grid of outputs, mixed: cell laws stand for the densities."""
+    rng, values = np.random.default_rng(5), np.array([-1.0, 0.2, 1.0])
+    edges = np.linspace(-4.5, 4.5, 91)
+    channels = [np.diff(stats.norm.cdf((edges - values[:, None]) / s), axis=1) for s in (0.5, 1.0, 2.5)]
+    channels = [rows / rows.sum(axis=1, keepdims=True) for rows in channels]
+
+    def told(p, rows):
+        return mutual_information(JointDistribution.from_matrix(p[:, None] * rows))
+
+    for _ in range(30):
+        p, share = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3))
+        mixed = told(p, np.tensordot(share, channels, 1))
+        each = [told(p, rows) for rows in channels]
+        assert mixed <= share @ each + 1e-12
+        assert mixed < share @ each - 1e-4
+        assert max(each) <= known_values_capacity(values / 0.5).upper + 1e-6
 
 
 def test_the_input_of_bounded_power_carries_more():
