@@ -23,6 +23,16 @@ from sanitize.budgets._plain import SYMBOL_BUDGETS as SYMBOL_BUDGETS
 from sanitize.budgets._plain import budget_from_dict as budget_from_dict
 from sanitize.budgets._plain import budget_to_dict as budget_to_dict
 from sanitize.budgets._scaled import scaled_budget as scaled_budget
+from sanitize.budgets._tail import CVaRLiftBudget
 from sanitize.budgets._words import budget_words as budget_words
 
-__all__ = ["AlphaLiftBudget", "Budget", "CapacityBudget", "Chi2LiftBudget", "L1LiftBudget", "LDPBudget", "LiftBudget"]
+__all__ = [
+    "AlphaLiftBudget",
+    "Budget",
+    "CVaRLiftBudget",
+    "CapacityBudget",
+    "Chi2LiftBudget",
+    "L1LiftBudget",
+    "LDPBudget",
+    "LiftBudget",
+]

@@ -9,6 +9,7 @@ from sanitize._checks import is_number
 from sanitize._formatting import exact
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._capacity import CapacityBudget
+from sanitize.budgets._tail import CVaRLiftBudget
 from sanitize.errors import InvalidBudget
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 SYMBOL_BUDGETS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)
 }
-BUDGETS: dict[str, type[Any]] = {**SYMBOL_BUDGETS, CapacityBudget.__name__: CapacityBudget}
+BUDGETS: dict[str, type[Any]] = {
+    **SYMBOL_BUDGETS,
+    **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget)},
+}
 
 
 def budget_to_dict(budget: object, number: Callable[[float], Any] = exact) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sanitize._formatting import or_infinity, times
 from sanitize.budgets._budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._capacity import ChannelBudget
+from sanitize.budgets._tail import CVaRLiftBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,13 @@ def budget_words(budget: Budget | None) -> str:
             return _averaged_words("chi2-lift", lower, upper, lambda bound: math.expm1(bound) ** 2)
         case AlphaLiftBudget(alpha=alpha, lower=lower, upper=upper):
             return _averaged_words(f"alpha-lift of order {alpha:.4g}", lower, upper, math.exp)
+        case CVaRLiftBudget(upper=upper, delta=delta):
+            if math.isinf(upper):
+                return "no limit (budget on the mean lift with an infinite bound)"
+            return (
+                f"log of the mean lift over the most telling {delta:.4g} of the release at most {upper:.4g} nats: "
+                f"there, no sensitive value becomes more than {times(upper)} times as likely on average"
+            )
     owner = "the whole channel" if isinstance(budget, ChannelBudget) else "every released value"
     return f"{owner} meets the limits of {type(budget).__name__}"
 

@@ -18,6 +18,7 @@ from sanitize.mechanisms._data_independent.randomized_response import randomized
 from sanitize.mechanisms._merging.best_partition import best_subset_merging
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._merging.tail_merging import tail_merging
 from sanitize.mechanisms._merging.watchdog import watchdog
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._random_response.response import RandomResponse
@@ -54,6 +55,7 @@ __all__ = [
     "solve_optimal_random_response",
     "subset_merging",
     "subset_random_response",
+    "tail_merging",
     "tree_merging",
     "tree_random_response",
     "watchdog",

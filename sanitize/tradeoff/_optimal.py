@@ -67,7 +67,8 @@ def optimal_dp_channel(
     With several priors their largest distortion is minimised ([ZB Prop. 12], one program for a whole set). The
     channel is measured before it is returned; its level is at most ε, and below it by rounding only where ε binds.
     For δ > 0 and more than 400 cells the channel is δ times the noiseless choice and 1-δ times the optimum of δ = 0:
-    optimal for Hamming distances, and for others never above the limits, but possibly not the best.
+    optimal for Hamming distances, and for others never above the limits, but possibly not the best. The same holds
+    for δ > 0 and levels above 12 nats, where a program of absolute tolerances cannot tell e**-ε from nothing.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import pytest
 
 import sanitize as sz
 from sanitize.binning import Bins, Grid
-from sanitize.budgets import BUDGETS, SYMBOL_BUDGETS, CapacityBudget, budget_from_dict, budget_to_dict
+from sanitize.budgets import BUDGETS, SYMBOL_BUDGETS, CapacityBudget, CVaRLiftBudget, budget_from_dict, budget_to_dict
 from sanitize.errors import InvalidBudget, InvalidParameter
 
 CASES = [
@@ -18,12 +18,13 @@ CASES = [
     sz.Chi2LiftBudget(lower=0, upper=math.inf),
     sz.AlphaLiftBudget(2, lower=1.5, upper=0.1),
     CapacityBudget(0.25),
+    CVaRLiftBudget(0.5, 0.05),
 ]
 
 
 def test_every_budget_of_the_library_has_a_case():
     assert [type(budget).__name__ for budget in CASES] == list(BUDGETS)
-    assert set(BUDGETS) - set(SYMBOL_BUDGETS) == {"CapacityBudget"}
+    assert set(BUDGETS) - set(SYMBOL_BUDGETS) == {"CapacityBudget", "CVaRLiftBudget"}
 
 
 @pytest.mark.parametrize("number", [None, str], ids=["numbers", "text"])

@@ -42,7 +42,8 @@ def optimal_random_response(
 
     With Q = P(x|y), I(X;Y) = H(X) - Σ_y P(y) H(Q_y): the best channel mixes vertices of the polytope
     Π = {v: e^{-lower} <= Σ_x P(s|x) v(x) / P(s) <= e^{upper}} into P_X with the least entropy. For LDP, Π is
-    {max lift <= e^eps min lift}. See `solve_optimal_random_response` for the certified gap.
+    {max lift <= e^eps min lift}. With ``lower=inf`` the budget is one on pointwise maximal leakage, the max-lift
+    alone. See `solve_optimal_random_response` for the certified gap.
 
     With a target T the channel has the largest I(T;Y) instead: H(T|y) is concave in Q as H(Q) is, so the same vertices
     and the same certificates serve.

@@ -1,0 +1,112 @@
+"""A budget on the mean lift over the worst part of a release: against a linear program, and under post-processing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import strategies
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import sanitize as sz
+from sanitize.budgets import CVaRLiftBudget, LDPBudget, budget_words
+from sanitize.budgets._tail import tail_means
+from sanitize.errors import InvalidBudget
+from sanitize.joint import JointDistribution
+from sanitize.lifts import lift
+from sanitize.mechanisms import tail_merging
+
+DELTAS = st.sampled_from([0.0, 1e-9, 0.01, 0.05, 0.2, 0.5, 0.9, 1.0])
+NATS = st.floats(0.0, 3.0)
+
+
+@given(strategies.joints(), DELTAS.filter(bool))
+def test_the_mean_is_the_worst_event_of_mass_delta(joint, delta):
+    """A program over all randomised events: max P(A|s)/δ with P(A) = δ."""
+    found = tail_means(lift(joint), joint.p_x, delta)
+    for s, row in enumerate(joint.pmf):
+        event = linprog(-row, A_eq=[joint.p_x], b_eq=[delta], bounds=(0, 1)) if delta > 1e-6 else None
+        if event is not None and event.success:
+            assert found[s] == pytest.approx(-event.fun / joint.p_s[s] / delta, rel=1e-6)
+    assert (found <= lift(joint).max(axis=1)).all()
+    assert (found >= 1 - 1e-9).all()
+
+
+@given(strategies.joints(), NATS)
+def test_the_ends_are_the_max_lift_and_nothing(joint, upper):
+    highest = math.log(lift(joint).max()) - upper
+    assert CVaRLiftBudget(upper, 0).excess(joint).max() == pytest.approx(highest, abs=2e-12)
+    assert CVaRLiftBudget(upper, 1).excess(joint).max() <= 0
+
+
+@given(strategies.joints_and_channels(), NATS, DELTAS)
+def test_post_processing_never_exceeds_what_was_met(case, upper, delta):
+    joint, channel = case
+    budget = CVaRLiftBudget(upper, delta)
+    assert budget.excess(joint.release(channel)).max() <= max(budget.excess(joint).max(), 0.0) + 1e-9
+
+
+def test_the_mass_of_large_lifts_does_not_survive_post_processing():
+    """P(l > 2) = 0.1 for Y; merge its symbol of lift 5 with one of lift 0.5: P(l > 2) = 0.2."""
+    released = JointDistribution.from_matrix([[0.05, 0.005, 0.045], [0.05, 0.095, 0.755]])
+    bound, delta = 2.0, 0.1
+
+    def mass(law: JointDistribution) -> float:
+        return max(float(law.p_x[row > bound].sum()) for row in lift(law))
+
+    merged = released.release(sz.Channel.from_matrix(np.array([[1, 0], [1, 0], [0, 1]]), released.public))
+    assert mass(released) <= delta + 1e-12
+    assert mass(merged) == pytest.approx(0.2)
+    for law in (released, merged):  # the mean over the mass tells from the start
+        assert CVaRLiftBudget(math.log(bound), delta).excess(law).max() > 0
+
+
+@given(strategies.joints(), NATS, DELTAS)
+def test_a_met_budget_bounds_the_mass_of_large_lifts(joint, upper, delta):
+    if CVaRLiftBudget(upper, delta).excess(joint).max() <= 0:
+        over = lift(joint) > math.exp(upper) * (1 + 1e-9)
+        assert (over @ joint.p_x).max() <= delta + 1e-9
+
+
+@given(strategies.joints(), NATS, DELTAS)
+def test_merging_meets_the_budget_and_a_report_says_so(joint, upper, delta):
+    budget = CVaRLiftBudget(upper, delta)
+    channel = tail_merging(joint, budget)
+    report = sz.LeakageReport.measure(joint, channel, budget)
+    assert report.ok
+    assert report.excess.max() == budget.excess(joint.release(channel)).max()
+    if budget.excess(joint).max() <= 0:
+        assert channel.n_outputs == len(joint.public)
+
+
+def test_merging_keeps_more_than_a_bound_on_every_lift():
+    laws = [
+        JointDistribution.from_matrix(np.random.default_rng(seed).dirichlet(np.full(36, 0.7)).reshape(3, 12))
+        for seed in range(20)
+    ]
+    budget = CVaRLiftBudget(0.4, 0.2)
+    tail = [sz.normalized_utility(law, tail_merging(law, budget)) for law in laws]
+    each = [sz.normalized_utility(law, sz.watchdog(law, sz.LiftBudget(lower=math.inf, upper=0.4))) for law in laws]
+    assert np.mean(tail) > np.mean(each) + 0.05
+
+
+def test_mechanisms_of_single_symbols_stay_within_it():
+    law = JointDistribution.from_matrix([[0.1, 0.05, 0.15, 0.1], [0.01, 0.29, 0.1, 0.2]])
+    budget = CVaRLiftBudget(0.3, 0.1)
+    assert sz.LeakageReport.measure(law, sz.watchdog(law, budget), budget).ok
+
+
+def test_bad_budgets_are_refused_by_name():
+    for bad, words in (((-1, 0.1), "upper"), ((1, -0.1), "delta"), ((1, 1.5), "delta must lie between 0 and 1")):
+        with pytest.raises(InvalidBudget, match=f"CVaRLiftBudget: .*{words}"):
+            CVaRLiftBudget(*bad)
+    with pytest.raises(InvalidBudget, match="takes a CVaRLiftBudget"):
+        tail_merging(JointDistribution.from_matrix([[0.5, 0.5]]), LDPBudget(1))
+
+
+def test_it_is_said_in_words():
+    assert budget_words(CVaRLiftBudget(0.5, 0.05)).startswith("log of the mean lift over the most telling 0.05")
+    assert budget_words(CVaRLiftBudget(math.inf, 0.05)).startswith("no limit")
