@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize import tradeoff as td
+from sanitize.mechanisms import gaussian_noise_variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +93,8 @@ def programs() -> None:
             "Sibson information of order 5, 4 x 4",
             lambda: td.optimal_sibson_channel(float((p4 @ d4).min()) / 2, p4, d4, 5).privacy,
         ),
+        ("Gaussian noise within 2.9 nats", lambda: gaussian_noise_variance(1.0, 2.9)),
+        ("Gaussian noise within 3 nats", lambda: gaussian_noise_variance(1.0, 3.0)),
         ("maximal leakage, 20,000 records", lambda: td.uniform_maximal_leakage(9000.0, 20_000, 2)),
     ]
     for letters in (40, 100):

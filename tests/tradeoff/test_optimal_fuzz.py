@@ -1,4 +1,4 @@
-"""Programs held to closed forms and to exact arithmetic over 2,000 random problems at every scale.
+"""Programs held to closed forms and to exact arithmetic over 2,400 random problems at every scale.
 
 Oracles: closed forms in 50 digits ([ZB] Theorems 9, 13, 14, [WYZ] Theorem 1, 2), and levels of the very doubles of a
 channel as fractions. No oracle is a program.
@@ -179,3 +179,60 @@ def test_max_information_channels_keep_their_level_and_reach_the_uniform_value(s
         if case % 2:
             truth = max(mpmath.mpf(0), 1 - mpmath.exp(mpmath.mpf(level)) / m) * unit
             assert close(found.distortion, truth, 1e-9 * unit)
+
+
+def sharp_law(rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """A law of 2 to 10 letters, and a share of the distortion up to which [WYZ] Theorem 2 is exact."""
+    m = max(2, min(size_of(rng), 10))
+    prior = np.full(m, 1 / m) if rng.random() < 0.3 else rng.dirichlet(np.full(m, rng.choice([1.0, 20.0]))) + 1e-6
+    prior = prior / prior.sum()
+    share = float(rng.choice([rng.random(), 10 ** rng.uniform(-6, 0), 1 - 10 ** rng.uniform(-6, -1)]))
+    return prior, share * (m - 1) * float(prior.min())
+
+
+def information(prior: np.ndarray, channel: np.ndarray) -> mpmath.mpf:
+    """I(X;Y) of the doubles, each scaled to sum to 1."""
+    total = mpmath.fsum(float(v) for v in prior)
+    rows = [[mpmath.mpf(v.numerator) / v.denominator for v in row] for row in exact(channel)]
+    p = [mpmath.mpf(float(v)) / total for v in prior]
+    marginal = [mpmath.fsum(a * row[y] for a, row in zip(p, rows, strict=True)) for y in range(len(rows[0]))]
+    return mpmath.fsum(
+        a * v * mpmath.log(v / q)
+        for a, row in zip(p, rows, strict=True)
+        for v, q in zip(row, marginal, strict=True)
+        if v
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_least_informations_keep_their_distortion_and_reach_the_closed_form(seed: int) -> None:
+    """[WYZ] Theorem 2: H(X) - h(D) - D log(m-1) up to D = (m-1) min p."""
+    rng = np.random.default_rng(500 + seed)
+    for _ in range(CASES // 8):
+        prior, share = sharp_law(rng)
+        m, unit = len(prior), scale_in(rng)
+        d = unit * (1 - np.eye(m))
+        found = td.optimal_mutual_information_channel(share * unit, prior, d)
+        p, spend = [mpmath.mpf(float(v)) for v in prior], mpmath.mpf(share)
+        truth = -mpmath.fsum(v * mpmath.log(v) for v in p) + spend * mpmath.log(spend / (m - 1))
+        truth += (1 - spend) * mpmath.log1p(-spend)
+        assert close(found.privacy, max(truth, mpmath.mpf(0)), 2e-9)
+        assert information(prior, found.channel) <= mpmath.mpf(found.privacy) * (1 + mpmath.mpf("1e-12")) + 1e-14
+        assert spent(prior, d, found.channel) <= share * unit * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_least_sibson_informations_keep_their_distortion_and_reach_the_uniform_value(seed: int) -> None:
+    """α/(α-1) log m (((1-D)**α + (m-1)**(1-α) D**α)/m)**(1/α): one record of the uniform law."""
+    rng = np.random.default_rng(600 + seed)
+    for _ in range(CASES // 8):
+        m, unit = max(2, min(size_of(rng), 10)), scale_in(rng)
+        alpha = float(rng.choice([2.0, 5.0, rng.uniform(1.05, 3), rng.uniform(3, 40)]))
+        share = float(rng.choice([rng.random(), 10 ** rng.uniform(-6, 0)])) * (m - 1) / m
+        prior, d = np.full(m, 1 / m), unit * (1 - np.eye(m))
+        found = td.optimal_sibson_channel(share * unit, prior, d, alpha)
+        a, spend = mpmath.mpf(alpha), mpmath.mpf(share)
+        norm = ((1 - spend) ** a + (m - 1) * (spend / (m - 1)) ** a) / m
+        truth = a / (a - 1) * (mpmath.log(m) + mpmath.log(norm) / a)
+        assert close(found.privacy, truth, 2e-9)
+        assert spent(prior, d, found.channel) <= share * unit * (1 + 1e-9)
