@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from sanitize._release.layout import Layout
 from sanitize._tables.frame import Table
-from sanitize.errors import ReleaseWarning, SanitizeError
+from sanitize.errors import InvalidParameter, ReleaseWarning, SanitizeError
 from sanitize.report import LeakageReport, report_of
 from sanitize.transformers import (
     ExponentialChannel,
@@ -63,6 +63,11 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     >>> list(released.columns), sz.last_report(released).ok
     (['class', 'sex'], True)
     """
+    if not hasattr(sanitizer, "fit") or hasattr(df, "fit"):
+        raise InvalidParameter(
+            f"release takes a frame and then a sanitizer, release(df, sanitizer); got {type(df).__name__} and "
+            f"{type(sanitizer).__name__}"
+        )
     released: Frame = sanitizer.fit(df).transform(df)
     _warn_of(sanitizer.report_, released)
     return released

@@ -16,6 +16,7 @@ from sanitize._checks import positive
 from sanitize._release.design import Recipe
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
 from sanitize.transformers._joint_design import JointLayout, JointPlan
 from sanitize.transformers._roles import _select, with_sensitive
 from sanitize.transformers._sanitizer import Sanitizer
@@ -134,11 +135,14 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """Parameters of the estimator and, as ``name__parameter``, of its parts."""
         params: dict[str, Any] = self._get_params("sanitizers", deep=deep)
-        return params
+        return params | bounds_of(self.budget) if deep else params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the estimator, replace a part by its name, or set ``name__parameter`` of a part."""
+        bounds = {name: params.pop(name) for name in list(params) if name.startswith(PREFIX)}
         self._set_params("sanitizers", **params)
+        if bounds:
+            self.budget = with_bounds(self.budget, bounds)
         return self
 
     @property

@@ -22,7 +22,9 @@ from sanitize._sampling.noise import NoiseKey, is_secure, random_words, warn_of_
 from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
+from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
 from sanitize.transformers._roles import bins_of, public_columns, two_dimensional, with_sensitive
+from sanitize.transformers._view import ShownWithVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from sanitize.transformers._roles import ColumnSpec
 
 
-class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of the estimators that release public columns through a privacy channel.
 
     Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; one over its budget raises
@@ -86,6 +88,19 @@ class Sanitizer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.confidence = confidence
         self.keep_sensitive = keep_sensitive
         self.random_state = random_state
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
+        """Parameters of the estimator; deep ones also have the bounds of the budget, as ``budget__upper``."""
+        params: dict[str, Any] = super().get_params(deep=deep)
+        return params | bounds_of(self.budget) if deep else params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``budget__upper`` and its like replace one bound of the budget, also in a search."""
+        bounds = {name: params.pop(name) for name in list(params) if name.startswith(PREFIX)}
+        super().set_params(**params)
+        if bounds:
+            self.budget = with_bounds(self.budget, bounds)
+        return self
 
     # ------------------------------------------------------------------------------- what subclasses say
 

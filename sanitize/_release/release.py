@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._release.changed import refuse_changed
 from sanitize._release.design import Design, Recipe
 from sanitize._release.layout import Layout
 from sanitize.channel import Channel
@@ -114,6 +115,8 @@ class Release:
         if n_unseen:
             if self.handle_unknown == "error":
                 raise UnknownSymbol(self.layout.public, n_unseen)
+            if self.printer is None:
+                refuse_changed(self.layout.columns(source), self.design.channel.inputs, self.layout.bins)
             codes[unseen] = self.design.fallback
         return codes, n_unseen
 

@@ -125,6 +125,7 @@ def privatize_parquet(
     LeakageReport(subset merging, holds for these rows only)
     """
     check_row_order(rows)
+    _check_order(sanitizer, "privatize_parquet(source, target, sanitizer)")
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
     if isinstance(sanitizer, SavedRelease) and ledger is not None:
@@ -145,6 +146,15 @@ def privatize_parquet(
     if isinstance(place, Target) and not place.is_csv:
         return prepared.report
     return prepared.report.with_notes(formula_note(prepared.release.printed_levels))
+
+
+def _check_order(sanitizer: object, call: str) -> None:
+    """Refuse what is no sanitizer, in the words of somebody who mixed up the arguments."""
+    if not hasattr(sanitizer, "prepare"):
+        raise InvalidParameter(
+            f"the last argument must be a sanitizer, as in {call}; got {type(sanitizer).__name__} there. A policy has "
+            "one: policy.sanitizer()"
+        )
 
 
 def plan_parquet(
@@ -185,6 +195,7 @@ def plan_parquet(
     LeakageReport(watchdog, holds for these rows only)
     """
     check_row_order(rows)
+    _check_order(sanitizer, "plan_parquet(source, sanitizer)")
     with open_source(source, sanitizer.numeric_columns) as table:
         return sanitizer.prepare(FirstPass(table, batch_rows), rows).report
 

@@ -10,6 +10,7 @@ from sanitize.report._attached import report_of as report_of
 from sanitize.report._audience import Audience as Audience
 from sanitize.report._axes import draw_histogram as draw_histogram
 from sanitize.report._axes import draw_lift as draw_lift
+from sanitize.report._badge import badge as badge
 from sanitize.report._curve import TradeoffCurve, TradeoffPoint
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import PartLeakage as PartLeakage

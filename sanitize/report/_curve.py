@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,16 @@ from sanitize.errors import InvalidParameter
 from sanitize.report._text import clip
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     from matplotlib.axes import Axes
 
     from sanitize._formatting import Number
     from sanitize.measures import Measure
 
+# Measures that the law alone decides, before any release.
+_OF_THE_LAW = ("mutual_information", "max_log_lift", "min_log_lift")
 # Cells of the bar of a utility of 1.
 _BAR = 20
 
@@ -222,3 +227,24 @@ def _numbers(budget: Budget | float) -> dict[str, float]:
     names: list[str] = [part.name for part in fields(budget)] if is_dataclass(budget) else []
     values: dict[str, Any] = {name: getattr(budget, name) for name in names}
     return {name: float(value) for name, value in values.items() if isinstance(value, Real)}
+
+
+def check_same_law(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
+    """Refuse a curve whose law has another I(S;X), or other extremes of the lift, than that of a report."""
+    if not isinstance(curve, TradeoffCurve):
+        raise InvalidParameter(
+            f"with_curve takes a TradeoffCurve, got {type(curve).__name__}; sanitize.curve.tradeoff_curve makes one"
+        )
+    here = {measure.name: measure.before for measure in measures}
+    for point in curve.points:
+        for measure in point.measures:
+            before, own = measure.before, here.get(measure.name)
+            if measure.name in _OF_THE_LAW and before is not None and own is not None and not _same(before, own):
+                raise InvalidParameter(
+                    "this curve is of another table than the report, or of other columns or bins of it: make it of the "
+                    "same law, sanitize.curve.tradeoff_curve(joint, mechanism, budgets)"
+                )
+
+
+def _same(first: float, second: float) -> bool:
+    return first == second or math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-9)

@@ -15,6 +15,7 @@ from sanitize.budgets import ChannelBudget
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_law
 from sanitize.lifts import lift
+from sanitize.report._curve import check_same_law
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
 from sanitize.report._kept import kept_columns
@@ -167,7 +168,14 @@ class LeakageReport(Verdict, ReportViews):
         return replace(self, origin=Origin(title, date, table, policy))
 
     def with_curve(self, curve: TradeoffCurve) -> LeakageReport:
-        """The report with a privacy-utility curve, which the page then draws with this release on it."""
+        """The report with a privacy-utility curve, which the page then draws with this release on it.
+
+        Raises
+        ------
+        InvalidParameter
+            If the curve was made of another table, or of other columns of it.
+        """
+        check_same_law(curve, self.measures)
         return replace(self, curve=curve)
 
     def with_findings(self, *findings: Finding) -> LeakageReport:

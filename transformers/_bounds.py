@@ -1,0 +1,38 @@
+"""The bounds of a budget as parameters of their own, ``budget__upper``, so that a search may try several."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from sanitize.errors import InvalidParameter
+
+PREFIX = "budget__"
+
+
+def bounds_of(budget: object) -> dict[str, Any]:
+    """Bounds of a budget by the name of their parameter; a number has none."""
+    if not is_dataclass(budget) or isinstance(budget, type):
+        return {}
+    return {f"{PREFIX}{field.name}": getattr(budget, field.name) for field in fields(budget) if field.init}
+
+
+def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
+    """The budget with some of its bounds replaced, by the name of their parameter.
+
+    Raises
+    ------
+    InvalidParameter
+        If it has no such bound.
+    InvalidBudget
+        If a bound is none.
+    """
+    known = bounds_of(budget)
+    for name in changed:
+        if name not in known:
+            has = f"has {', '.join(known)}" if known else "has no bounds by name"
+            raise InvalidParameter(
+                f"{name!r} is no parameter: the budget {budget!r} {has}; give one of sanitize's budgets, such as "
+                "LiftBudget(lower=1.0, upper=0.5), for a search over its bounds"
+            )
+    return replace(budget, **{name.removeprefix(PREFIX): value for name, value in changed.items()})
