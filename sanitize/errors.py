@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class SanitizeError(Exception):
@@ -100,7 +100,7 @@ class ColumnError(SanitizeError, ValueError):
     Attributes
     ----------
     column : str or None
-        The column concerned.
+        The column concerned; None where there are several.
     """
 
     def __init__(self, message: str, column: str | None = None) -> None:
@@ -121,6 +121,16 @@ class ColumnError(SanitizeError, ValueError):
             shown = ", ".join(repr(name) for name in names[:10])
             hint = f"the table has {shown or 'no columns'}{', ...' if len(names) > 10 else ''}."
         return cls(f"no column {str(column)!r} in the table; {hint}", str(column))
+
+    @classmethod
+    def all_absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
+        """Error for several columns that the table does not have, each with the nearest name; ``column`` is None."""
+        names = [str(name) for name in columns]
+        told = []
+        for name in map(str, absent):
+            near = get_close_matches(name, names, n=1)
+            told.append(f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name))
+        return cls(f"no columns {', '.join(told)} in the table")
 
 
 class UnknownSymbol(SanitizeError, ValueError):

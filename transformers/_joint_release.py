@@ -18,7 +18,7 @@ from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
 from sanitize.transformers._joint_design import JointLayout, JointPlan
-from sanitize.transformers._roles import _select, with_sensitive
+from sanitize.transformers._roles import _select, require_named, with_sensitive
 from sanitize.transformers._sanitizer import Sanitizer
 
 if TYPE_CHECKING:
@@ -205,6 +205,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
         self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
     ) -> tuple[Layout, Mapping[str, Any]]:
         """Roles of the columns, those of the parts in order and then the kept ones."""
+        require_named(table, self.sensitive, *(part.public for _, part in self.sanitizers), self.keep)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
         if not sensitive:
             raise ColumnError(

@@ -90,6 +90,16 @@ def bins_of(
     return made
 
 
+def require_named(table: Table, *specs: object) -> None:
+    """Refuse all names together that the table does not have, where there are two or more of them."""
+    named: list[object] = []
+    for spec in specs:
+        named += [spec] if isinstance(spec, str) else spec if isinstance(spec, (list, tuple, Mapping)) else []
+    absent = [name for name in dict.fromkeys(named) if isinstance(name, str) and name not in table.names]
+    if len(absent) > 1:
+        raise ColumnError.all_absent(absent, table.names)
+
+
 def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
     """Column name of a name or a position."""
     if is_whole(key):

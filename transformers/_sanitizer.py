@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -14,7 +17,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sanitize._files.open import open_source
+from sanitize._files.source import BATCH_ROWS
 from sanitize._release.design import Recipe, design, held_out
+from sanitize._release.first_pass import FirstPass
 from sanitize._release.layout import Layout
 from sanitize._release.prepared import Prepared, footer_of
 from sanitize._release.release import Release
@@ -23,7 +29,7 @@ from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
 from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
-from sanitize.transformers._roles import bins_of, public_columns, two_dimensional, with_sensitive
+from sanitize.transformers._roles import bins_of, public_columns, require_named, two_dimensional, with_sensitive
 from sanitize.transformers._view import ShownWithVerdict
 
 if TYPE_CHECKING:
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize._release.design import Design
-    from sanitize._release.first_pass import Counted, FirstPass
+    from sanitize._release.first_pass import Counted
     from sanitize._release.row_order import RowOrder
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
@@ -130,12 +136,14 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
 
         Parameters
         ----------
-        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features)
-            The table, with the sensitive columns in it unless ``sensitive_features`` is given.
+        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); path; or iterator of such tables
+            The table, with the sensitive columns in it unless ``sensitive_features`` is given. A Parquet or CSV file or
+            folder by its name, and batches from an iterator, are counted in bounded memory: the fit is that of all rows
+            at once, bit for bit.
         y : ignored
             Never the sensitive column.
         sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
-            The sensitive columns when they come apart from X.
+            The sensitive columns when they come apart from X, which is one table then.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row in the law.
 
@@ -150,6 +158,13 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         ColumnError
             If a column is absent, ambiguous, of a nested type, or different in most rows.
         """
+        if isinstance(X, (str, os.PathLike, Iterator)):
+            if sensitive_features is not None or sample_weight is not None:
+                raise InvalidParameter(
+                    "files and batches carry their sensitive columns, and have no sample_weight; name the columns with "
+                    "sensitive="
+                )
+            return self._fit_batches(X) if isinstance(X, Iterator) else self._fit_file(X)
         recipe = self._recipe()
         table = self._read(X, reset=True)
         if table.n_rows == 0:
@@ -162,6 +177,29 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         columns = layout.columns(source)
         counts.count(columns, weights)
         return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)
+
+    def _fit_file(self, path: str | os.PathLike[str]) -> Self:
+        """Fit on a file or folder, a batch of rows at a time."""
+        with open_source(path, self.numeric_columns) as source:
+            self._fit_counted(FirstPass(source, BATCH_ROWS), "shuffle")
+        return self
+
+    def _fit_batches(self, batches: Iterator[Any]) -> Self:
+        """Fit on tables that follow each other; the first one says which columns there are."""
+        self._check_for_files()
+        recipe = self._recipe()
+        first = next(batches, None)
+        if first is None:
+            raise ColumnError(
+                "the iterator has no tables, so there is no law to learn; an iterator can be used once only"
+            )
+        layout, _ = self._layout(self._read(first, reset=True), None, None)
+        counts, clipped = layout.empty_table(), Counter[str]()
+        for batch in chain([first], batches):
+            columns = layout.columns(Table.of(batch))
+            counts.count(columns)
+            clipped.update(columns.clipped)
+        return self._fit_counts(layout, counts, recipe, clipped=dict(clipped))
 
     def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
         """Design from counts, wherever they were taken; the path that files share."""
@@ -241,7 +279,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
             raise InvalidParameter("keep_sensitive=True cannot be released to a file; drop it")
         given = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
         if any(isinstance(bins, (int, np.integer)) for bins in given):
-            raise InvalidParameter("quantile bins need the whole column in memory: declare edges to release a file")
+            raise InvalidParameter(
+                "quantile bins need the whole column in memory: declare edges to fit batches, or to fit or release "
+                "a file"
+            )
 
     def transform(self, X: Any) -> Any:
         """Release the public columns: draw a released symbol for each row and print it.
@@ -376,6 +417,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
     ) -> tuple[Layout, Mapping[str, Any]]:
         """Roles of the columns, and the table with the sensitive ones in it."""
+        require_named(table, self.sensitive, self.public, self.bins)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
         public = public_columns(table, self.public, sensitive)
         if not sensitive:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._release.design import Recipe
 from sanitize.budgets import as_budget
-from sanitize.errors import ColumnError
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.report import with_columns
 from sanitize.transformers._sanitizer import Sanitizer
 from sanitize.transformers._tree_growth import GrownLayout, cells_section, check_printing, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -96,9 +96,9 @@ class TreeSanitizer(Sanitizer):
 
         Parameters
         ----------
-        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features)
-            The table, with the sensitive columns in it unless ``sensitive_features`` is given. Rows have no weights:
-            what a cell stands for is counted in rows.
+        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); or path
+            The table, with the sensitive columns in it unless ``sensitive_features`` is given; or the name of a Parquet
+            or CSV file or folder. Rows have no weights: what a cell stands for is counted in rows.
         y : ignored
             Never the sensitive column.
         sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
@@ -137,6 +137,12 @@ class TreeSanitizer(Sanitizer):
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
         return GrownLayout.grow(layout, source, **settings, **self._growth(n_rows, as_budget(self.budget)))
+
+    def _fit_batches(self, batches: Iterator[Any]) -> Sanitizer:
+        raise InvalidParameter(
+            f"{type(self).__name__} reads its rows twice, to grow a tree and to count them, and an iterator is read "
+            "once: give the name of a file or folder, or one table"
+        )
 
     def _fit_counted(self, table: FirstPass, order: RowOrder) -> Counted:
         """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""

@@ -46,6 +46,9 @@ class Source(ABC):
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that are absent, ambiguous or nested, before their data is touched."""
         names = self.schema.names
+        absent = [name for name in columns if name not in names]
+        if len(absent) > 1:
+            raise ColumnError.all_absent(absent, names)
         for name in columns:
             found = names.count(name)
             if found == 0:
