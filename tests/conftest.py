@@ -1,9 +1,10 @@
-"""Hypothesis profiles; helpers of the suite are plain modules (`oracles`, `strategies`)."""
+"""Threads, order and Hypothesis profiles of the suite; its helpers are plain modules in `support`."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
@@ -17,6 +18,15 @@ _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("ci", derandomize=True, max_examples=60, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Files whose tests wait for engines, clusters and kernels: whoever meets them last would let the other workers wait.
+_LONGEST = {"test_spark.py", "test_dask.py", "test_dask_frames.py", "test_notebooks.py"}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Run the longest files first, whatever order was drawn for the others."""
+    items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 
 def pytest_terminal_summary(terminalreporter):
