@@ -158,8 +158,8 @@ class _RowIndex:
         # Numbers of different rows, in the order of the entries.
         self.kinds = np.argsort(np.argsort(first)).astype(np.int32)[kinds.reshape(-1)]
         for seed in range(_TRIES):
-            words = np.random.default_rng(seed).integers(0, 1 << 63, self._rows.shape[1], np.uint64) * 2 + 1
-            digests = _digests(self._rows[first], words)
+            words = random_words(seed, self._rows.shape[1])
+            digests = digests_of(self._rows[first], words)
             order = np.argsort(digests)
             self._words, self._digests, self._entries = words, digests[order], first[order]
             if (np.diff(self._digests) > 0).all():
@@ -170,15 +170,20 @@ class _RowIndex:
         """Entry of each row; -1 where there is none."""
         columns: Iterable[Any] = (_places(batch[name], level, name) for name, level in self._levels.items())
         rows = np.column_stack([*columns] if cells is None else [cells, *columns]).astype(np.int64)
-        at = np.minimum(np.searchsorted(self._digests, _digests(rows, self._words)), len(self._digests) - 1)
+        at = np.minimum(np.searchsorted(self._digests, digests_of(rows, self._words)), len(self._digests) - 1)
         found = self._entries[at]
         return np.where((self._rows[found] == rows).all(axis=1), found, -1)
 
 
-def _digests(rows: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sums of products modulo 2^64."""
+def random_words(seed: int, n: int) -> NDArray[np.uint64]:
+    """Odd factors for digests."""
+    return np.random.default_rng(seed).integers(0, 1 << 63, n, np.uint64) * 2 + 1
+
+
+def digests_of(rows: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Digest of each row: sums of products modulo 2^64, with a factor for each column."""
     digests = np.zeros(len(rows), np.uint64)
-    for column, word in zip(rows.T, words, strict=True):
+    for column, word in zip(rows.T, words, strict=False):
         digests += column.astype(np.uint64) * word
     return digests
 
