@@ -12,7 +12,8 @@ from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._merging.partition_search import best_partition, search_partition
 from sanitize.mechanisms._merging.repartition import improved
 from sanitize.mechanisms._merging.risks import merged_by_labels, set_risks
-from sanitize.mechanisms._merging.subset_merging import merging_effort, standing_of, tighter_risks
+from sanitize.mechanisms._merging.subset_merging import merging_effort, standing_of
+from sanitize.mechanisms._merging.tighter import tighter_risks
 from sanitize.mechanisms._random_response.effort import effort_of
 
 if TYPE_CHECKING:

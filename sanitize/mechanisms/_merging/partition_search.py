@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from sanitize._progress import progress
 from sanitize.mechanisms._merging.exact_partition import exact_partition
 from sanitize.mechanisms._merging.matching import matched_groups
 from sanitize.mechanisms._merging.paper_merging import paper_groups
-from sanitize.mechanisms._merging.repartition import improved
+from sanitize.mechanisms._merging.repartition import improved, loosened
 from sanitize.mechanisms._merging.windows import partition_windows
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ EXACT, _ONE_WINDOW = 15, 14
 # Algorithm 1 is a start where it takes a fraction of a second: its work is the square of the symbols, times the rows.
 _PAPER_SYMBOLS, _PAPER_CELLS = 1500, 60_000_000
 _BOTH_MATCHINGS = 20_000
-# Up to so many symbols the two best starts are improved, and above only the best.
-_SEVERAL, _IMPROVED = 300, 2
+# The best starts that are improved, by the number of symbols; few symbols are also walked over, and above _SEVERAL
+# only one in _SPARED tighter budgets gives starts.
+_IMPROVED = ((100, 3), (300, 2), (np.inf, 1))
+_WALKED, _SEVERAL, _SPARED = 100, 300, 4
 # Atoms of a window, by the number of symbols.
 _SIZES = ((24, 13), (40, 11), (64, 9), (np.inf, 8))
 
@@ -49,16 +52,18 @@ def search_partition(
         return best_partition(risks, p_x)
     starts = _starts(risks, p_x)
     if n <= _PAPER_SYMBOLS:
-        starts += [matched_groups(other, p_x, in_pairs=pairs) for other in tighter for pairs in (True, False)]
+        some = islice(tighter, 0, None, 1 if n <= _SEVERAL else _SPARED)
+        starts += [matched_groups(other, p_x, in_pairs=pairs) for other in some for pairs in (True, False)]
         starts = [np.unique(labels, return_inverse=True)[1] for labels in starts]
     starts.sort(key=lambda labels: lost(labels, p_x))
     size = next(atoms for most, atoms in _SIZES if n <= most)
-    starts = starts[: _IMPROVED if n <= _SEVERAL else 1]
+    starts = _distinct(starts, p_x)[: next(kept for most, kept in _IMPROVED if n <= most)]
     with progress("subset merging") as show:
         found = []
         for labels in starts:
             account = effort.part(1 / len(starts))
-            found.append(improved(labels, risks, p_x, size, account, show))
+            walked = loosened(labels, risks, p_x, size, account, show) if n <= _WALKED else labels
+            found.append(improved(walked, risks, p_x, size, account, show))
             effort.spend(account.spent)
     return min(found, key=lambda labels: lost(labels, p_x))
 
@@ -87,6 +92,11 @@ def _starts(risks: SetRisks, p_x: NDArray[np.float64]) -> list[NDArray[np.intp]]
             leader[group] = min(group)
         starts.append(leader)
     return [np.unique(labels, return_inverse=True)[1] for labels in starts]
+
+
+def _distinct(starts: list[NDArray[np.intp]], p_x: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """The starts without those that cost what another one costs: nearly always the same partition."""
+    return list({lost(labels, p_x): labels for labels in reversed(starts)}.values())[::-1]
 
 
 def lost(labels: NDArray[np.intp], p_x: NDArray[np.float64]) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize.mechanisms._merging.windows import partition_windows
+from sanitize.mechanisms._merging.windows import Noise, partition_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,44 @@ _ALONE = 2
 # often among few symbols, where there are few groups to choose from.
 _DEEP, _DEEP_AMONG_FEW, _FEW = 4, 2, 40
 _GAIN = 1e-12
+# Rounds whose costs are blurred, among few symbols; the width of the blur in nats at first, and atoms of their windows.
+_BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
+
+
+def loosened(
+    labels: NDArray[np.intp],
+    risks: SetRisks,
+    p_x: NDArray[np.float64],
+    size: int,
+    effort: Effort,
+    show: Callable[[str], None],
+) -> NDArray[np.intp]:
+    """Labels of the best partition met on a walk over good ones, for `improved` to begin with.
+
+    Windows are solved for costs that are blurred less and less, and what comes out is taken even where it keeps a
+    little less: so the walk leaves partitions that no single window can improve.
+    """
+    rng = np.random.default_rng(0)
+    best, least = labels, _cost(labels, p_x)
+    for turn in range(_BLURRED_ROUNDS):
+        if not effort.left:
+            break
+        noise = Noise(_BLUR * (1 - turn / _BLURRED_ROUNDS) ** 2, rng)
+        dealt = _deal(labels, min(size, _BLURRED_ATOMS), turn, _DEEP_AMONG_FEW, rng)
+        if dealt is None:
+            break
+        labels, _ = _round(labels, *dealt, risks, p_x, rng, effort, noise)
+        cost = _cost(labels, p_x)
+        if cost < least - _GAIN:
+            best, least = labels, cost
+            show(f"{int(labels.max()) + 1} groups")
+    return best
+
+
+def _cost(labels: NDArray[np.intp], p_x: NDArray[np.float64]) -> float:
+    """Σ P(G) log P(G), in nats."""
+    mass = np.bincount(labels, p_x)
+    return float(xlogy(mass, mass).sum())
 
 
 def improved(
@@ -52,20 +90,29 @@ def improved(
     barren, turn = 0, 0
     deep = _DEEP_AMONG_FEW if len(labels) <= _FEW else _DEEP
     while effort.left and barren < _BARREN:
-        members = np.bincount(labels)
-        several = np.flatnonzero(members > 1)
-        if not len(several):
+        dealt = _deal(labels, size, turn, deep, rng)
+        if dealt is None:
             break
-        alone = rng.permutation(np.flatnonzero(members == 1))[: _ALONE * len(several)]
-        order = rng.permutation(np.concatenate([several, alone]))
-        most = size if len(members) == 1 else size // 2 if turn % deep else size - 2
-        quota = np.minimum(members, most)
-        window = _dealt(order, quota, size)
-        labels, gain = _round(labels, window, quota, risks, p_x, rng, effort)
+        labels, gain = _round(labels, *dealt, risks, p_x, rng, effort)
         barren = 0 if gain > _GAIN else barren + 1
         turn += 1
         show(f"{int(labels.max()) + 1} groups")
     return labels
+
+
+def _deal(
+    labels: NDArray[np.intp], size: int, turn: int, deep: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """Window and atoms of each group in a round; None where every symbol is alone."""
+    members = np.bincount(labels)
+    several = np.flatnonzero(members > 1)
+    if not len(several):
+        return None
+    alone = rng.permutation(np.flatnonzero(members == 1))[: _ALONE * len(several)]
+    order = rng.permutation(np.concatenate([several, alone]))
+    most = size if len(members) == 1 else size // 2 if turn % deep else size - 2
+    quota = np.minimum(members, most)
+    return _dealt(order, quota, size), quota
 
 
 def _dealt(order: NDArray[np.intp], quota: NDArray[np.intp], size: int) -> NDArray[np.intp]:
@@ -84,8 +131,9 @@ def _round(
     p_x: NDArray[np.float64],
     rng: np.random.Generator,
     effort: Effort,
+    noise: Noise | None = None,
 ) -> tuple[NDArray[np.intp], float]:
-    """Labels after every window was solved, and what was gained, in nats."""
+    """Labels after every window was solved, and what was gained, in nats; with noise whatever comes out is taken."""
     symbols = rng.permutation(np.flatnonzero(window[labels] >= 0))
     symbols = symbols[np.lexsort((labels[symbols], window[labels[symbols]]))]
     group, first, member = np.unique(labels[symbols], return_index=True, return_inverse=True)
@@ -109,9 +157,9 @@ def _round(
     for k in np.unique(counts[counts > 1]).tolist():
         those = np.flatnonzero(counts == k)
         atoms = at[those] + np.arange(k)[:, None]
-        sets, value = partition_windows(columns[:, atoms], mass[atoms], risks)
+        sets, value = partition_windows(columns[:, atoms], mass[atoms], risks, noise)
         effort.spend(len(those) << k)
-        better = value < old[those] - _GAIN
+        better = value < (np.inf if noise is not None else old[those] - _GAIN)
         gain += float((old[those] - value)[better].sum())
         new_owner[atoms[:, better]] = n_groups + np.take_along_axis(atoms, sets, 0)[:, better]
     labels = labels.copy()

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sanitize.budgets import LiftBudget, as_budget
+from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Standing
 from sanitize.mechanisms._merging.partition_search import EXACT, search_partition
 from sanitize.mechanisms._merging.risks import merged_by_labels, set_risks
+from sanitize.mechanisms._merging.tighter import tighter_risks
 from sanitize.mechanisms._random_response.effort import effort_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
-    from sanitize.mechanisms._merging.risks import SetRisks
     from sanitize.mechanisms._random_response.effort import Effort
 
 # Sets judged by default: below a second up to 10,000 symbols, and some seconds for 100,000.
 _EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
-_BOUNDED = (25.0, 2.0)  # nats
 
 
 def subset_merging(
@@ -99,14 +96,3 @@ def standing_of(joint: JointDistribution, account: Effort, exact: int = EXACT) -
     if len(joint.p_x) <= exact:
         return Standing("optimal", 0.0, "mergings")
     return Standing("cut short") if account.is_used() else HEURISTIC
-
-
-def tighter_risks(
-    joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None
-) -> Iterator[SetRisks]:
-    """Risks under budgets that bound what this one leaves free, where its own order sets poorly."""
-    if isinstance(budget, LiftBudget):
-        for nats in _BOUNDED:
-            lower, upper = min(budget.lower, nats), min(budget.upper, nats)
-            if (lower, upper) != (budget.lower, budget.upper):
-                yield set_risks(joint, LiftBudget(lower=lower, upper=upper), confidence)

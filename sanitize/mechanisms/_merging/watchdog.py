@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.budgets import as_budget
-from sanitize.mechanisms._merging.risks import absorb, merge_channel, set_risks
+from sanitize.mechanisms._merging.growing import merging_costs, set_that_is_safe
+from sanitize.mechanisms._merging.risks import merge_channel, set_risks
+from sanitize.mechanisms._merging.tighter import tighter_risks
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
+
+# Up to so many symbols several orders of growing are tried.
+_SEVERAL = 1500
 
 
 def watchdog(
@@ -23,8 +28,8 @@ def watchdog(
 
     A symbol is high-risk when it exceeds the budget by itself. Merging is an X-invariant randomisation, which
     minimises the leakage of the merged set [ZDS Thm 1]. Where even the merged set exceeds the budget, low-risk
-    symbols join it one at a time, the one that lowers its risk most first; all of X merged leaks nothing, so
-    this ends.
+    symbols join it, those that lower its risk most first, until it is safe; those that turn out not to be needed leave
+    it again, and the cheapest of several such sets is taken. All of X merged leaks nothing, so there always is one.
 
     Guarantee
     ---------
@@ -63,11 +68,14 @@ def watchdog(
     """
     budget = as_budget(budget)
     risks = set_risks(joint, budget, confidence)
-    columns = risks.columns
-    low = risks.safe(columns)
+    low = risks.safe(risks.columns)
     high_risk, low_risk = np.flatnonzero(~low), np.flatnonzero(low)
     if not len(high_risk):
         return merge_channel(joint, [])
-    merged = columns[:, high_risk].sum(axis=1)
-    _, taken = absorb(risks, merged, columns[:, low_risk])
-    return merge_channel(joint, [[*high_risk, *low_risk[taken]]])
+    if risks.is_safe(risks.columns[:, high_risk].sum(axis=1)):
+        return merge_channel(joint, [high_risk])
+    orders = [risks]
+    if len(low) <= _SEVERAL:
+        orders += tighter_risks(joint, budget, confidence)
+    found = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, by) for by in orders]
+    return merge_channel(joint, [min(found, key=lambda members: merging_costs(joint.p_x, members))])

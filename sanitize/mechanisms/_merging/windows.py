@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -18,8 +19,20 @@ _CELLS = 1 << 21  # of columns of sets held at a time
 _TIE = 1e-13  # nats
 
 
+@dataclass(frozen=True)
+class Noise:
+    """Random costs of sets, uniform and so the same bits everywhere, in nats a unit of the probability of a window."""
+
+    scale: float
+    rng: np.random.Generator
+
+    def of(self, mass: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One draw for each set of each window, shape (n_sets, W); the last set is the window as a whole."""
+        return self.scale * mass[-1] * (self.rng.random(mass.shape) - 0.5)
+
+
 def partition_windows(
-    columns: NDArray[np.float64], mass: NDArray[np.float64], risks: SetRisks
+    columns: NDArray[np.float64], mass: NDArray[np.float64], risks: SetRisks, noise: Noise | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Partition of the atoms of each window into safe sets that keep the most.
 
@@ -34,6 +47,8 @@ def partition_windows(
     mass : ndarray of shape (k, W)
         Their probabilities.
     risks : SetRisks
+    noise : Noise, optional
+        Blurs what sets cost, so that good partitions are found and not always the same.
 
     Returns
     -------
@@ -47,12 +62,12 @@ def partition_windows(
     block = max(1, _CELLS // (m << k))
     for first in range(0, n_windows, block):
         part = slice(first, first + block)
-        labels[:, part], value[part] = _partition(columns[:, :, part], mass[:, part], risks)
+        labels[:, part], value[part] = _partition(columns[:, :, part], mass[:, part], risks, noise)
     return labels, value
 
 
 def _partition(
-    columns: NDArray[np.float64], mass: NDArray[np.float64], risks: SetRisks
+    columns: NDArray[np.float64], mass: NDArray[np.float64], risks: SetRisks, noise: Noise | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     m, k, n_windows = columns.shape
     sums, total = np.zeros((m, 1, n_windows)), np.zeros((1, n_windows))
@@ -61,13 +76,18 @@ def _partition(
         total = np.concatenate([total, total + mass[atom]])
     safe = risks.safe(sums[:, 1:].reshape(m, -1)).reshape(-1, n_windows)
     cost = np.where(safe, xlogy(total[1:], total[1:]), np.inf)
+    judged = cost if noise is None else cost + noise.of(total[1:])
     best, chosen = np.zeros((1 << k, n_windows)), np.zeros((1 << k, n_windows), np.intp)
     for whole, parts, rests in _plan(k):
-        options = cost[parts - 1] + best[rests]
+        options = judged[parts - 1] + best[rests]
         at = (options <= options.min(axis=1, keepdims=True) + _TIE).argmax(axis=1)
         best[whole] = np.take_along_axis(options, at[:, None], 1)[:, 0]
         chosen[whole] = np.take_along_axis(parts, at, 1)
-    return _labels(chosen, k), best[-1]
+    labels = _labels(chosen, k)
+    if noise is not None:
+        sets = np.stack([np.where(labels == atom, mass, 0.0).sum(axis=0) for atom in range(k)])
+        return labels, np.where(np.isfinite(best[-1]), xlogy(sets, sets).sum(axis=0), np.inf)
+    return labels, best[-1]
 
 
 def _labels(chosen: NDArray[np.intp], k: int) -> NDArray[np.intp]:

@@ -1,0 +1,82 @@
+"""Does a looser budget keep at least as much? Random laws of 13 kinds, and every ordered pair of budgets of a grid.
+
+    PYTHONPATH=tests/support python benchmarks/monotone.py optimal --laws 300 --symbols 2 8
+    PYTHONPATH=tests/support python benchmarks/monotone.py merging --laws 300 --symbols 16 60
+
+The grid of lift budgets has every pair of bounds, that of local differential privacy every bound, among 0, 1e-9,
+0.1, 0.5, 1.5 and infinity. A drop is what a looser budget keeps less of I(X;Y)/H(X).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import time
+from collections import defaultdict
+
+import numpy as np
+from awkward_laws import KINDS, awkward_law
+
+import sanitize as sz
+
+NATS = (0.0, 1e-9, 0.1, 0.5, 1.5, math.inf)
+MECHANISMS = {
+    "watchdog": sz.watchdog,
+    "merging": sz.subset_merging,
+    "paper-merging": sz.mechanisms.paper_subset_merging,
+    "subset-response": sz.subset_random_response,
+    "optimal": sz.optimal_random_response,
+}
+
+
+def grids() -> dict[str, dict[tuple[float, ...], sz.LiftBudget | sz.LDPBudget]]:
+    """Budgets of each kind, by their bounds."""
+    pairs = itertools.product(NATS, repeat=2)
+    return {
+        "lift": {bounds: sz.LiftBudget(lower=bounds[0], upper=bounds[1]) for bounds in pairs},
+        "ldp": {(eps,): sz.LDPBudget(eps) for eps in NATS},
+    }
+
+
+def drops(joint: sz.JointDistribution, mechanism, grid) -> list[tuple[float, tuple, tuple]]:
+    """What each looser budget keeps less than each tighter one, with both."""
+    kept = {bounds: sz.normalized_utility(joint, mechanism(joint, budget)) for bounds, budget in grid.items()}
+    return [
+        (kept[tight] - kept[loose], tight, loose)
+        for tight, loose in itertools.permutations(kept, 2)
+        if all(a <= b for a, b in zip(tight, loose, strict=True))
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mechanism", choices=MECHANISMS)
+    parser.add_argument("--laws", type=int, default=300)
+    parser.add_argument("--symbols", type=int, nargs=2, default=(2, 60), metavar=("LEAST", "MOST"))
+    parser.add_argument("--secrets", type=int, nargs=2, default=(2, 5), metavar=("LEAST", "MOST"))
+    parser.add_argument("--first", type=int, default=0, help="number of the first law")
+    parser.add_argument("--above", type=float, default=0.005, help="drops above this are printed one by one")
+    options = parser.parse_args()
+    worst: dict[str, list[float]] = defaultdict(list)
+    start, n_above = time.process_time(), 0
+    for number in range(options.first, options.first + options.laws):
+        kind = list(KINDS)[number % len(KINDS)]
+        rng = np.random.default_rng(number)
+        n_s, n_x = (int(rng.integers(low, high + 1)) for low, high in (options.secrets, options.symbols))
+        joint = awkward_law(kind, n_s, n_x, number)
+        for name, grid in grids().items():
+            found = drops(joint, MECHANISMS[options.mechanism], grid)
+            worst[kind].append(max(found)[0])
+            for drop, tight, loose in found:
+                if drop > options.above:
+                    n_above += 1
+                    print(f"law {number} ({kind}, {n_s} x {n_x}), {name} {tight} -> {loose}: {drop:.4f}", flush=True)
+    print(f"\n{options.mechanism}: {options.laws} laws, {n_above} drops above {options.above:g}; worst by kind")
+    for kind, values in worst.items():
+        print(f"| {kind} | {max(values):.2e} |")
+    print(f"{time.process_time() - start:.0f} s of the processor")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""A looser budget keeps at least as much, on laws of thirteen kinds and budgets between 0 and infinity.
+
+`benchmarks/monotone.py` runs the same on 300 laws and finer grids.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from awkward_laws import KINDS, awkward_law
+
+import sanitize as sz
+from sanitize.mechanisms._merging.growing import merging_costs, set_that_is_safe
+from sanitize.mechanisms._merging.risks import RiskOfSets, set_risks
+
+NATS = (0.0, 1e-9, 0.3, 1.5, math.inf)
+PAIRS = [sz.LiftBudget(lower=lower, upper=upper) for lower, upper in itertools.product(NATS, repeat=2)]
+LEVELS = [sz.LDPBudget(eps) for eps in NATS]
+
+
+def worst_drop(joint: sz.JointDistribution, mechanism, budgets) -> float:
+    """The most that a budget keeps less than one which is tighter on every side."""
+    kept = [sz.normalized_utility(joint, mechanism(joint, budget)) for budget in budgets]
+    return max(
+        kept[a] - kept[b]
+        for a, b in itertools.product(range(len(budgets)), repeat=2)
+        if all(x <= y for x, y in zip(vars(budgets[a]).values(), vars(budgets[b]).values(), strict=True))
+    )
+
+
+@pytest.mark.parametrize("budgets", [PAIRS, LEVELS], ids=["lift", "ldp"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_the_optimal_response_never_keeps_less(kind, budgets, seed):
+    joint = awkward_law(kind, 2 + seed, 5 + seed, seed)
+    assert worst_drop(joint, sz.optimal_random_response, budgets) <= 1e-6
+
+
+@pytest.mark.parametrize("mechanism", [sz.watchdog, sz.subset_merging, sz.subset_random_response])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_mechanism_keeps_less_on_small_alphabets(kind, mechanism):
+    joint = awkward_law(kind, 3, 8, 5)
+    assert worst_drop(joint, mechanism, [*PAIRS[::2]]) <= 0.005
+    assert worst_drop(joint, mechanism, LEVELS) <= 0.005
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_x", [27, 120])
+def test_the_watchdog_keeps_no_less_on_larger_ones(kind, n_x):
+    for seed in range(3):
+        assert worst_drop(awkward_law(kind, 2 + seed, n_x, seed), sz.watchdog, PAIRS) <= 0.005
+
+
+@pytest.mark.parametrize("kind", ["uniform", "zeros", "counts", "skew"])
+def test_a_free_side_keeps_no_less_than_a_bounded_one(kind):
+    joint = awkward_law(kind, 3, 20, 1)
+    for side, other in (("lower", "upper"), ("upper", "lower")):
+        budgets = [sz.LiftBudget(**{side: nats, other: 0.3}) for nats in (1.0, math.inf)]
+        assert worst_drop(joint, sz.subset_merging, budgets) <= 0.005
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_grown_set_is_safe_and_needs_each_of_its_members(kind):
+    joint = awkward_law(kind, 3, 40, 2)
+    for bounds in ((0.1, 0.1), (math.inf, 0.2), (0.5, 1.5)):
+        risks = RiskOfSets.of(joint, sz.LiftBudget(lower=bounds[0], upper=bounds[1]))
+        low = risks.safe(risks.columns)
+        core, pool = np.flatnonzero(~low), np.flatnonzero(low)
+        if not len(core) or risks.is_safe(risks.columns[:, core].sum(axis=1)):
+            continue
+        tight = set_risks(joint, sz.LiftBudget(lower=0.1, upper=0.1), None)
+        members = set_that_is_safe(risks, core, pool, joint.p_x, tight)
+        column = risks.columns[:, members].sum(axis=1)
+        assert set(core) <= set(members)
+        assert risks.is_safe(column) or len(members) == len(joint.p_x)
+        spare = members[len(core) :]
+        assert not risks.safe(column[:, None] - risks.columns[:, spare]).any() or len(members) == len(joint.p_x)
+        mass = joint.p_x[members]
+        assert merging_costs(joint.p_x, members) == pytest.approx((mass * np.log(mass.sum() / mass)).sum(), abs=1e-11)
