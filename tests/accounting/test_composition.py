@@ -202,9 +202,14 @@ def test_parallel_composition_fails_with_correlated_records():
 @given(SEEDS)
 def test_parallel_bound_and_parallel_dp(seed):
     rng = np.random.default_rng(seed)
-    first, second = full_kernel(rng, 4, 2), full_kernel(rng, 2, 3)
+    first, second = full_kernel(rng, 4, 3), full_kernel(rng, 2, 3)
     both = np.kron(first, second)
     found = parallel_composition([first, second], [(2, 2), (2,)])
+    own = [float(individual_channel_capacity(first, sizes=(2, 2))), float(channel_capacity(second))]
+    whole = [float(channel_capacity(first)), float(channel_capacity(second))]
+    assert_allclose(found.individual, own, atol=1e-8)
+    assert_allclose(found.whole, whole, atol=1e-8)
+    assert_allclose([found.claimed, found.bound], [max(own), max(own[0] + whole[1], own[1] + whole[0])], atol=1e-8)
     assert individual_channel_capacity(both, sizes=(2, 2, 2)).lower <= found.bound + 1e-9
     assert_allclose(global_dp(both, 3, 2), max(global_dp(first, 2, 2), global_dp(second, 1, 2)), rtol=1e-9)
 
