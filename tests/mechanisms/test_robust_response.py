@@ -25,6 +25,7 @@ BUDGETS = [
     sz.LDPBudget(0.6),
 ]
 _LAW = (0.25, 0.15, 0.08, 0.07, 0.2, 0.25)
+_FOUR = (0.16, 0.12, 0.12, 0.08, 0.05, 0.15, 0.14, 0.18)  # with four letters the distance binds as well as the boxes
 
 
 def counted(counts) -> sz.JointDistribution:
@@ -73,8 +74,8 @@ def excess_by_enumeration(laws: ConfidenceSet, budget, p_x: np.ndarray, v: np.nd
     return worst
 
 
-def grid(steps: int) -> np.ndarray:
-    cells = [(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)]
+def grid(n: int, steps: int) -> np.ndarray:
+    cells = [cell for cell in itertools.product(range(steps + 1), repeat=n) if sum(cell) == steps]
     return np.array(cells) / steps
 
 
@@ -110,10 +111,10 @@ def test_two_letters_keep_what_their_two_extreme_columns_keep(budget):
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_half_spaces_hold_all_columns_within_the_budget_and_not_the_one_they_are_made_at(budget):
-    joint = counted(np.random.default_rng(1).multinomial(3_000, _LAW).reshape(2, 3))
+    joint = counted(np.random.default_rng(1).multinomial(3_000, _FOUR).reshape(2, 4))
     laws = ConfidenceSet.of(joint, 0.9)
-    cone = RobustCone(laws, budget, np.arange(3), joint.p_x)
-    columns = grid(40)
+    cone = RobustCone(laws, budget, np.arange(4), joint.p_x)
+    columns = grid(4, 16)
     excess = excess_by_enumeration(laws, budget, joint.p_x, columns)
     assert np.allclose(np.maximum(cone.excess(columns), 0), np.maximum(excess, 0), atol=1e-9)
     over = columns[excess > 1e-6]
@@ -129,7 +130,7 @@ def test_the_bound_on_reduced_entropies_holds_on_a_grid_and_is_nearly_attained(b
     joint = counted(rng.multinomial(5_000, _LAW).reshape(2, 3))
     laws = ConfidenceSet.of(joint, 0.9)
     cone = RobustCone(laws, budget, np.arange(3), joint.p_x)
-    columns = grid(120)
+    columns = grid(3, 120)
     within = columns[excess_by_enumeration(laws, budget, joint.p_x, columns) <= 0]
     for _ in range(4):
         mu = rng.uniform(0, 1.5, 3)

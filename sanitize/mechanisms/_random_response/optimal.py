@@ -66,8 +66,8 @@ def optimal_random_response(
     time_limit : float, optional
         Seconds after which the best channel so far is returned, for people at a prompt: it depends on the machine.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence. The effort is then a hundred million
-        by default; with ``target`` the gap is not certified.
+        Meet the budget under every law that the counts allow at this confidence; with ``target``
+        the gap is not certified.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
     keep_margin : bool
@@ -151,7 +151,7 @@ def solve_optimal_random_response(
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every law that the counts allow at this confidence. The bound is then on I(X;Y) under the
-        frequencies of every channel that does, and the effort a hundred million by default. With ``target`` it is the
+        frequencies of every channel that does. With ``target`` it is the
         entropy of T.
 
     Returns

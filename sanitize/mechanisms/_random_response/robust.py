@@ -19,7 +19,7 @@ from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.effort import effort_of
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.repair import response_channel
-from sanitize.mechanisms._random_response.response import RandomResponse
+from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, RandomResponse
 from sanitize.mechanisms._random_response.robust_certificate import certify_robust
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone
 from sanitize.mechanisms._random_response.robust_cuts import CutPolytope
@@ -41,8 +41,7 @@ _BEST_MERGED = 17  # letters that the exact partition is found for
 _SPARSE = 0.3  # of random starts: a few letters carry most of each
 _DIGITS = 9
 _TINY = 1e-12
-_EFFORT = 100_000_000  # entries of linear programs by default: some seconds
-_SEARCH_SHARE = 0.5  # of the effort, before the gap is proved
+_SEARCH_SHARE = 0.7  # of the effort, before the gap is proved
 _PROVED_SHARE = 0.9  # of the gap; the rest is left to rounding
 _STARTS = 40
 _WORTHWHILE = 1e-9
@@ -77,8 +76,8 @@ def robust_random_response(
     gap : float
         Distance from the optimum that is good enough, in nats.
     effort : float, optional
-        Entries of linear programs to solve, >= 1, shared out over the blocks by their size; a hundred million by
-        default.
+        Entries of linear programs to solve, >= 1, shared out over the blocks by their size; by
+        default as for one law.
     time_limit : float, optional
         Seconds, shared out over the blocks by their size.
     deal : callable, optional
@@ -91,7 +90,7 @@ def robust_random_response(
     positive("gap", gap)
     if time_limit is not None:
         positive("time_limit", time_limit)
-    account = effort_of(effort, _EFFORT, time_limit)
+    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     budget = check_kind(as_budget(budget), "confidence=")
     laws = laws_of(joint, confidence)
     merge = best_subset_merging if len(joint.public) <= _BEST_MERGED else subset_merging

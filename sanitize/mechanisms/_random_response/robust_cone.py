@@ -34,7 +34,7 @@ SAFE = 1e-7  # nats over the budget that the channel's repair may still mend
 _TOLERANCE = 1e-9  # of the linear programs
 _BLOCK = 1 << 19  # entries of one linear program
 _ALL_PAIRS = 200
-_PASSES = 10  # over the entries of a sparse program, in units of effort
+_PASSES = 25  # over the entries of a sparse program, in units of effort
 
 
 class RobustCone:
