@@ -121,7 +121,7 @@ def by_size(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.round(values / scale, _DIGITS) if scale > 0 else values
 
 
-def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int]]) -> Channel:
+def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | NDArray[np.intp]]) -> Channel:
     """Channel that releases, of each symbol, the group it is in; symbols in no group stay alone.
 
     Merging, and resampling inside the group, leak the same [ZDS Prop. 1]. Released symbols come in the order

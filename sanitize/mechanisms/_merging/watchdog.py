@@ -78,4 +78,5 @@ def watchdog(
     if len(low) <= _SEVERAL:
         orders += tighter_risks(joint, budget, confidence)
     found = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, by) for by in orders]
-    return merge_channel(joint, [min(found, key=lambda members: merging_costs(joint.p_x, members))])
+    best = min(found, key=lambda members: merging_costs(joint.p_x, members))
+    return merge_channel(joint, [best])
