@@ -11,6 +11,7 @@ from sanitize.report._audience import Audience as Audience
 from sanitize.report._axes import draw_histogram as draw_histogram
 from sanitize.report._axes import draw_lift as draw_lift
 from sanitize.report._badge import badge as badge
+from sanitize.report._by_column import with_columns as with_columns
 from sanitize.report._curve import TradeoffCurve, TradeoffPoint
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import PartLeakage as PartLeakage
@@ -20,7 +21,6 @@ from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State
 from sanitize.report._kept import column_laws as column_laws
 from sanitize.report._kept import kept_by_column as kept_by_column
-from sanitize.report._kept import with_columns as with_columns
 from sanitize.report._measuring import as_estimates as as_estimates
 from sanitize.report._measuring import measure_worst_case as measure_worst_case
 from sanitize.report._report import LeakageReport

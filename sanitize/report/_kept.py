@@ -1,15 +1,14 @@
-"""What a release keeps of each public column by itself: I(X_j;Y) / H(X_j), beside the verdict and in a section."""
+"""What a release keeps of each public column by itself: I(X_j;Y) / H(X_j)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize.channel import ReducedChannel
-from sanitize.measures import Measure, entropy, normalized_utility
-from sanitize.report._facts import Section
+from sanitize.measures import entropy, normalized_utility
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
-    from sanitize.report._report import LeakageReport
 
 # Cells (levels of a column x symbols) that are worth a figure beside the verdict.
 _MOST_CELLS = 1 << 22
@@ -107,14 +105,3 @@ def kept_by_column(laws: Mapping[str, NDArray[np.float64]], channel: Channel) ->
     {'class': 1.0, 'sex': 1.0}
     """
     return {name: _share(channel.push(law)) for name, law in laws.items()}
-
-
-def with_columns(report: LeakageReport, laws: Mapping[str, NDArray[np.float64]], channel: Channel) -> LeakageReport:
-    """Report that says what is kept of each column, and their mean over those that are not constant."""
-    kept = kept_by_column(laws, channel)
-    varied = [kept[name] for name, law in laws.items() if len(law) > 1]
-    mean = float(np.mean(varied)) if varied else 1.0
-    line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, mean)
-    words = "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y)."
-    section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
-    return replace(report, measures=(*report.measures, line)).with_section(section)
