@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+# A device or a quota without room.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DONE, GATE, USAGE, INPUT, OUTPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
@@ -44,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["audit", "no-such-file.parquet", "-s", "income", "-x", "education"])
     3
     """
+    _open_streams()
     try:
         args = parser_of().parse_args(argv)
         args.check(args)
@@ -58,17 +62,38 @@ def _run(args: argparse.Namespace) -> int:
         args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output went away; keep Python from complaining at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return DONE
     except KeyboardInterrupt:
         return _fail("interrupted; nothing was written", INTERRUPTED, args)
     except SanitizeError as error:
         return _fail(str(error), _code(error), args)
+    except OSError as error:
+        if error.errno not in _FULL:
+            return _internal(error, args)
+        _drop_output()
+        return _fail(f"standard output cannot be written ({error.strerror})", OUTPUT, args)
     except MemoryError:
         return _fail("not enough memory for this input", INPUT, args)
     except Exception as error:
-        return _fail(f"internal error ({type(error).__name__}); run again with -v and report it", INTERNAL, args)
+        return _internal(error, args)
     return DONE
+
+
+def _internal(error: Exception, args: argparse.Namespace) -> int:
+    return _fail(f"internal error ({type(error).__name__}); run again with -v and report it", INTERNAL, args)
+
+
+def _open_streams() -> None:
+    """Standard streams that the caller closed lead nowhere, or a file that is opened next would take their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _drop_output() -> None:
+    """Let go of what cannot be written any more, or Python would complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _code(error: SanitizeError) -> int:
@@ -82,9 +107,10 @@ def _code(error: SanitizeError) -> int:
 
 
 def _fail(message: str, code: int, args: argparse.Namespace) -> int:
-    if args.verbose:
-        traceback.print_exc()
-    print(f"sanitize: {one_line(message)}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # nobody reads what is wrong, and the exit code still says it
+        if args.verbose:
+            traceback.print_exc()
+        print(f"sanitize: {one_line(message)}", file=sys.stderr, flush=True)
     return code
 
 

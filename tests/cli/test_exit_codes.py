@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -241,3 +242,30 @@ def open_files(pid: int) -> list[str]:
         except OSError:
             continue
     return found
+
+
+# ---------------------------------------------------------------------------------------- standard streams
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without room here")
+@pytest.mark.parametrize(
+    ("redirected", "there", "code"),
+    [
+        (">/dev/full", True, 4),
+        (">&-", True, 0),
+        ("2>&-", True, 0),
+        ("<&- >&- 2>&-", True, 0),
+        ("2>&-", False, 3),
+        ("2>/dev/full", False, 3),
+    ],
+)
+def test_closed_and_full_streams_change_no_exit_code_but_that_of_a_lost_report(redirected, there, code, tmp_path):
+    pq.write_table(pa.table({"s": ["p", "n"] * 20, "x": ["a", "b"] * 20}), tmp_path / "raw.parquet")
+    name = "raw.parquet" if there else "none.parquet"
+    line = f"{shlex.quote(sys.executable)} -m sanitize audit {name} -s s -x x {redirected}"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    if redirected == ">/dev/full":
+        assert done.stderr == "sanitize: standard output cannot be written (No space left on device)\n"
