@@ -42,7 +42,7 @@ class CVaRLiftBudget:
     >>> from sanitize.joint import JointDistribution
     >>> joint = JointDistribution.from_matrix([[0.05, 0.45], [0.0, 0.5]])    # the first symbol has mass 0.05, lift 2
     >>> CVaRLiftBudget(0.5, delta=0.1).excess(joint).round(4)    # log((0.05 * 2 + 0.05 * 0.947) / 0.1) - 0.5
-    array([-0.1127, -0.1127])
+    array([-0.1122, -0.1122])
     """
 
     upper: float

@@ -34,6 +34,13 @@ class AmplitudeCapacity:
         max_x KL(N(x, 1) || q) over all legal inputs: an upper bound of the capacity.
     points, weights : ndarray of shape (k,)
         The input law, ascending.
+
+    Examples
+    --------
+    >>> from sanitize.capacity import amplitude_capacity
+    >>> found = amplitude_capacity(1.0)
+    >>> found.value <= found.upper, found.points.tolist(), found.weights.tolist()
+    (True, [-1.0, 1.0], [0.5, 0.5])
     """
 
     value: float
