@@ -75,9 +75,9 @@ def logistic(
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = sz.OptimalRandomResponse(0.7, sensitive="survived", public=["class", "age"], random_state=0)
+    >>> sanitizer = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
     >>> released = sanitizer.fit_transform(df)
-    >>> sz.analyze.logistic(released, sanitizer.channel_, outcome="age", predictors="class").names
+    >>> sz.analyze.logistic(released, sanitizer.channel_, outcome="sex", predictors="class").names
     ('(intercept)', 'class=2nd', 'class=3rd', 'class=Crew')
     """
     names = listed_columns(predictors, "predictors")
