@@ -13,7 +13,6 @@ from . import (
     cli as cli,
     confidence as confidence,
     conversions as conversions,
-    curve as curve,
     dask as dask,
     datasets as datasets,
     errors as errors,

@@ -42,7 +42,7 @@ def law(pmf: Any = PMF, s: Any = "ab", x: Any = "wxyz") -> sz.JointDistribution:
 def report(joint: Any = None, budget: Any = sz.LiftBudget(lower=1.0, upper=0.5)) -> LeakageReport:  # noqa: B008
     joint = law() if joint is None else joint
     found = LeakageReport.measure(joint, sz.watchdog(joint, 0.3), budget, facts=ReleaseFacts(mechanism="watchdog"))
-    return found.with_curve(sz.curve.tradeoff_curve(joint, sz.watchdog, [0, 0.5, 1]))
+    return found.with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 0.5, 1]))
 
 
 def lines(axes: Any) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class BestSanitizer(Sanitizer):
         kinds = kinds_for(counts.counts.shape[1], recipe.budget)
         if self.confidence is not None and counts.counts.shape[1] > _MOST_ROBUST:
             kinds = [kind for kind in kinds if not kind.is_response]
-        recipes = [_ESTIMATORS[kind.name](**self.get_params())._recipe() for kind in kinds]
+        recipes = [_ESTIMATORS[kind.name](**self.get_params(deep=False))._recipe() for kind in kinds]
         designs = [design(layout, counts, one, facts, clipped) for one in recipes]
         chosen = most_useful([one.report.summary["normalized_utility"] for one in designs])
         words = f"{recipes[chosen].name} was chosen, because it keeps most."

@@ -170,7 +170,7 @@ def _compared(report: LeakageReport, policy: Policy, sanitizer: Sanitizer) -> Le
 def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
     """What the mechanism would give for smaller and larger budgets on the law that was learned; None if it has none."""
     from sanitize import mechanisms
-    from sanitize.curve import tradeoff_curve
+    from sanitize.suggestion import tradeoff_curve
 
     if not _is_designed_on_the_law_alone(policy):
         return None

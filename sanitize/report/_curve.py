@@ -43,7 +43,7 @@ def curve_text(curve: dict[str, Any], chosen: int | None = None, most: int = 20)
     --------
     >>> import sanitize as sz
     >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
-    >>> print(sz.curve.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
+    >>> print(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
     watchdog                                         times as likely
       budget   information kept in X                at least   at most    I(S;Y)
          0.5   ###############.....     74.8 %             1         1         0
@@ -233,7 +233,8 @@ def check_same_law(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
     """Refuse a curve whose law has another I(S;X), or other extremes of the lift, than that of a report."""
     if not isinstance(curve, TradeoffCurve):
         raise InvalidParameter(
-            f"with_curve takes a TradeoffCurve, got {type(curve).__name__}; sanitize.curve.tradeoff_curve makes one"
+            f"with_curve takes a TradeoffCurve, got {type(curve).__name__}; "
+            "sanitize.suggestion.tradeoff_curve makes one"
         )
     here = {measure.name: measure.before for measure in measures}
     for point in curve.points:
@@ -242,7 +243,7 @@ def check_same_law(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
             if measure.name in _OF_THE_LAW and before is not None and own is not None and not _same(before, own):
                 raise InvalidParameter(
                     "this curve is of another table than the report, or of other columns or bins of it: make it of the "
-                    "same law, sanitize.curve.tradeoff_curve(joint, mechanism, budgets)"
+                    "same law, sanitize.suggestion.tradeoff_curve(joint, mechanism, budgets)"
                 )
 
 

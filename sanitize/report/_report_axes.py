@@ -43,7 +43,7 @@ def draw_report(report: Verdict, kind: str, ax: Axes | None) -> Axes:
         if report.curve is None:
             raise InvalidParameter(
                 "this report has no curve; add one: "
-                "report.with_curve(sz.curve.tradeoff_curve(joint, mechanism, budgets))"
+                "report.with_curve(sz.suggestion.tradeoff_curve(joint, mechanism, budgets))"
             )
         after = {measure.name: measure.after for measure in report.measures}
         information, share = after["mutual_information"], after["normalized_utility"]

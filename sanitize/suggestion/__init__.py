@@ -1,12 +1,23 @@
-"""Choosing: the budget that keeps enough or leaks little enough, and the mechanism that keeps most within it."""
+"""Choosing: the curve of a mechanism, the budget that keeps enough, and the mechanism that keeps most within it."""
 
 from __future__ import annotations
 
+from sanitize.report import TradeoffCurve, TradeoffPoint
 from sanitize.suggestion._budget import Suggestion, suggest_budget
+from sanitize.suggestion._curve import tradeoff_curve
 from sanitize.suggestion._mechanism import KINDS as KINDS
 from sanitize.suggestion._mechanism import Compared, Comparison, compare
 from sanitize.suggestion._mechanism import comparison_section as comparison_section
 from sanitize.suggestion._mechanism import kinds_for as kinds_for
 from sanitize.suggestion._mechanism import most_useful as most_useful
 
-__all__ = ["Compared", "Comparison", "Suggestion", "compare", "suggest_budget"]
+__all__ = [
+    "Compared",
+    "Comparison",
+    "Suggestion",
+    "TradeoffCurve",
+    "TradeoffPoint",
+    "compare",
+    "suggest_budget",
+    "tradeoff_curve",
+]

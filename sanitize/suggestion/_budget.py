@@ -9,12 +9,12 @@ import numpy as np
 
 from sanitize._checks import non_negative, number, whole_number
 from sanitize.budgets import TOLERANCE, LiftBudget
-from sanitize.curve import Design, measured, mechanism_name, point_of
 from sanitize.errors import InfeasibleTarget, InvalidParameter
 from sanitize.lifts import log_lift
 from sanitize.measures import mutual_information
 from sanitize.mechanisms import subset_merging
 from sanitize.report import TradeoffCurve, TradeoffPoint
+from sanitize.suggestion._curve import Design, measured, mechanism_name, point_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
-    from sanitize.curve import Mechanism
     from sanitize.joint import JointDistribution
     from sanitize.report import LeakageReport
+    from sanitize.suggestion._curve import Mechanism
 
 # Halvings of the interval around the answer: a millionth of the distance between two points of the grid.
 _HALVINGS = 20

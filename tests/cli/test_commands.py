@@ -147,7 +147,7 @@ def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.5, upper=0.5), sensitive=["illness"], public=["town", "floor"])
     same = plan_parquet("raw.parquet", sanitizer)
     budgets = [sz.LiftBudget(lower=1.5 * k, upper=0.5 * k) for k in (0.25, 0.5, 1, 2, 4)]
-    curve = sz.curve.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
+    curve = sz.suggestion.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
     assert out == f"{same.to_text()}\n\n{curve.to_text()}\n"
     assert run("plan", "raw.parquet", "-p", "policy.toml") == (code, out, err)
     assert left_in(place) == START

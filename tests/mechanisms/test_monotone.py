@@ -51,7 +51,7 @@ def test_a_curve_of_a_greedy_mechanism_never_prints_less_for_a_looser_budget(mec
     for joint in laws(9).values():
         bounds = list(itertools.product((0.2, 0.6, 1.5, math.inf), repeat=2))
         budgets = [sz.LiftBudget(lower=lower, upper=upper) for lower, upper in bounds]
-        points = sz.curve.tradeoff_curve(joint, mechanism, budgets).points
+        points = sz.suggestion.tradeoff_curve(joint, mechanism, budgets).points
         for (tight, a), (loose, b) in itertools.permutations(zip(budgets, points, strict=True), 2):
             if tight.lower <= loose.lower and tight.upper <= loose.upper:
                 assert b.normalized_utility >= a.normalized_utility - 1e-11

@@ -24,7 +24,7 @@ INK = {0: "on-pale", 1: "on-pale", 2: "on-pale", 3: "on-mid", 4: "on-full"}
 
 def with_curve(report: Any) -> Any:
     return report.with_curve(
-        sz.curve.tradeoff_curve(report._before, sz.watchdog, [0, 0.5, 1, sz.LiftBudget(lower=2, upper=1)])
+        sz.suggestion.tradeoff_curve(report._before, sz.watchdog, [0, 0.5, 1, sz.LiftBudget(lower=2, upper=1)])
     )
 
 

@@ -44,7 +44,7 @@ def report(budget: Any = BUDGETS[1], **facts: Any) -> LeakageReport:
         Section("attack", "What an attacker learns", "Of 7 rows.", ("who", "hits"), (("a", 0.5),))
     )
     found = found.with_section(Section("held", "On other rows", "", ("part", "nats"), (("b", 1 / 3),), public=True))
-    return found.with_curve(sz.curve.tradeoff_curve(joint, sz.watchdog, [0, 1, sz.LiftBudget(lower=2, upper=1)]))
+    return found.with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 1, sz.LiftBudget(lower=2, upper=1)]))
 
 
 @pytest.mark.parametrize("audience", AUDIENCES)

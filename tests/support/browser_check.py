@@ -75,7 +75,7 @@ def pages() -> dict[str, str]:
     joint = sz.JointDistribution.from_frame(table, sensitive="survived", public=["class", "sex"])
     budget = sz.LiftBudget(lower=1.0, upper=0.5)
     report = sz.LeakageReport.measure(joint, sz.subset_merging(joint, budget), budget)
-    report = report.with_curve(sz.curve.tradeoff_curve(joint, sz.subset_merging, [0, 0.25, 0.5, 1, 2]))
+    report = report.with_curve(sz.suggestion.tradeoff_curve(joint, sz.subset_merging, [0, 0.25, 0.5, 1, 2]))
     made = {"titanic": report.to_html(), "titanic-public": report.to_html(audience="public")}
     for kind, name in HOSTILE.items():
         made[kind] = _hostile(name, 30, 8).to_html()
@@ -98,7 +98,7 @@ def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
         joint, sz.Channel.identity(n_x, joint.public), sz.LiftBudget.symmetric(9), facts=facts
     )
     section = Section(name, name, name, (name, name), ((name, name), (name, 1 / 3)), public=True)
-    return report.with_section(section).with_curve(sz.curve.tradeoff_curve(joint, sz.watchdog, [0, 1]))
+    return report.with_section(section).with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 1]))
 
 
 def look(browser: str, made: dict[str, str], width: int) -> list[str]:

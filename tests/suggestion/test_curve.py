@@ -35,7 +35,7 @@ def response(joint: sz.JointDistribution, budget: sz.LDPBudget) -> sz.Channel:
 def test_figures_of_a_curve_are_those_of_the_channels():
     budgets = [0, 0.4, sz.LiftBudget(lower=1, upper=0.5), sz.LDPBudget(1.5)]
     joint = random_law(1)
-    curve = sz.curve.tradeoff_curve(joint, sz.subset_merging, budgets)
+    curve = sz.suggestion.tradeoff_curve(joint, sz.subset_merging, budgets)
     assert [point.budget for point in curve.points] == budgets
     assert len(curve) == 4
     for budget, point in zip(budgets, curve.points, strict=True):
@@ -57,15 +57,15 @@ def test_figures_of_a_curve_are_those_of_the_channels():
 
 def test_a_channel_over_its_budget_is_never_drawn():
     with pytest.raises(BudgetExceeded):
-        sz.curve.tradeoff_curve(JOINT, lambda joint, _: sz.Channel.identity(4), [sz.LiftBudget.symmetric(0.1)])
+        sz.suggestion.tradeoff_curve(JOINT, lambda joint, _: sz.Channel.identity(4), [sz.LiftBudget.symmetric(0.1)])
     with pytest.raises(InvalidParameter, match="at least one budget"):
-        sz.curve.tradeoff_curve(JOINT, sz.watchdog, [])
+        sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, [])
     with pytest.raises(InvalidBudget):
-        sz.curve.tradeoff_curve(JOINT, sz.watchdog, [-1])
+        sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, [-1])
 
 
 def test_curve_is_frozen_and_goes_through_pickle():
-    curve = sz.curve.tradeoff_curve(JOINT, sz.watchdog, [0, 1])
+    curve = sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, [0, 1])
     with pytest.raises(AttributeError):
         curve.points = ()
     assert pickle.loads(pickle.dumps(curve)) == curve
@@ -73,7 +73,7 @@ def test_curve_is_frozen_and_goes_through_pickle():
 
 @pytest.mark.parametrize("n", [1, 3, 60])
 def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
-    curve = sz.curve.tradeoff_curve(JOINT, sz.watchdog, np.linspace(0, 1, n))
+    curve = sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, np.linspace(0, 1, n))
     chosen = curve[n // 2]
     rows = curve.to_text(chosen=chosen).splitlines()
     assert max(map(cells, rows)) <= 80
@@ -89,7 +89,7 @@ def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
 
 def test_labels_are_budgets_as_the_command_line_takes_them():
     budgets = [0.25, sz.LiftBudget(lower=1.5, upper=0.5), sz.LDPBudget(2), sz.L1LiftBudget(lower=1.0, upper=0.5)]
-    curve = sz.curve.tradeoff_curve(JOINT, sz.watchdog, budgets)
+    curve = sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, budgets)
     assert [point.label for point in curve.points] == ["0.25", "1.5:0.5", "2", "1:0.5"]
 
 
@@ -155,7 +155,7 @@ def test_greedy_merging_is_not_monotone_and_the_suggestion_stands_it():
     assert printed == pytest.approx(np.maximum.accumulate(printed), abs=1e-12)
     near = [sz.LiftBudget.symmetric(eps) for eps in budgets[peak : peak + 2]]
     for pair in (near, near[::-1], budgets[peak : peak + 2]):
-        points = sz.curve.tradeoff_curve(joint, paper_subset_merging, pair).points
+        points = sz.suggestion.tradeoff_curve(joint, paper_subset_merging, pair).points
         assert [point.normalized_utility for point in points] == pytest.approx([target, target])
     assert found.report.ok
     # A search that trusts monotony would stop at budgets that fail.
