@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sanitize.channel._stage import Stage
     from sanitize.channel._tuples import Tuples
 
-# Bytes that a joint release may take. An entry is kept with its weight, and its keys are sorted beside it: measured.
+# Bytes that a joint release may take. An entry is kept with its weight, and its keys are sorted beside it: estimates.
 _MOST_BYTES = 2 << 30
 _ENTRY_BYTES, _PART_BYTES = 110, 12
 

@@ -160,7 +160,7 @@ def test_the_gap_is_honest_at_any_effort_and_the_same_effort_gives_the_same_chan
         assert one.gap == pytest.approx(one.bound - one.utility, abs=1e-12)
         assert (laws.worst_case(one.channel).excess(budget) <= 0).all()
     assert found[0].status == "effort"
-    assert found[0].standing.startswith("cut short")
+    assert found[0].standing.words.startswith("cut short")
     assert found[-1].gap < min(found[0].gap, 0.01)
     again = solve_optimal_random_response(joint, budget, confidence=laws, effort=300_000)
     assert again.channel == found[1].channel
