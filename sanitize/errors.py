@@ -101,14 +101,17 @@ class ColumnError(SanitizeError, ValueError):
     ----------
     column : str or None
         The column concerned; None where there are several.
+    absent_columns : tuple of str
+        Columns that the table does not have, where there are several.
     """
 
-    def __init__(self, message: str, column: str | None = None) -> None:
+    def __init__(self, message: str, column: str | None = None, absent: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.column = column
+        self.absent_columns = tuple(absent)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.column)
+        return type(self), (*self.args, self.column, self.absent_columns)
 
     @classmethod
     def absent(cls, column: object, columns: Iterable[object]) -> ColumnError:
@@ -130,7 +133,7 @@ class ColumnError(SanitizeError, ValueError):
         for name in map(str, absent):
             near = get_close_matches(name, names, n=1)
             told.append(f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name))
-        return cls(f"no columns {', '.join(told)} in the table")
+        return cls(f"no columns {', '.join(told)} in the table", None, [str(name) for name in absent])
 
 
 class UnknownSymbol(SanitizeError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from sanitize._release.layout import Layout
@@ -68,6 +69,8 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
             f"release takes a frame and then a sanitizer, release(df, sanitizer); got {type(df).__name__} and "
             f"{type(sanitizer).__name__}"
         )
+    if isinstance(df, (str, PathLike)):
+        raise InvalidParameter("release takes a DataFrame; files are released by privatize_parquet")
     released: Frame = sanitizer.fit(df).transform(df)
     _warn_of(sanitizer.report_, released)
     return released

@@ -123,13 +123,13 @@ KERNEL = [[0.75, 0.25], [0.25, 0.75]]
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("epsilons", lambda one: sz.accounting.basic_composition(one)),
+        ("eps", lambda one: sz.accounting.basic_composition(one)),
         ("deltas", lambda one: sz.accounting.basic_composition([1.0], one)),
-        ("epsilons", lambda one: sz.accounting.sensitive_ldp_composition(one, 0.1)),
+        ("eps", lambda one: sz.accounting.sensitive_ldp_composition(one, 0.1)),
         ("budgets", lambda one: sz.accounting.sequential_budget(one)),
         ("channels", lambda one: sz.accounting.joint_release(np.full((2, 2), 0.25), one)),
         ("sizes", lambda one: sz.accounting.parallel_composition([KERNEL], one)),
-        ("sizes", lambda one: sz.individual_channel_capacity(KERNEL, sizes=one)),
+        ("sizes", lambda one: sz.individual.individual_channel_capacity(KERNEL, sizes=one)),
         ("sizes", lambda one: sz.accounting.balance_function(KERNEL, 0.5, sizes=one)),
         ("priors", lambda one: sz.tradeoff.records_dp(0.1, one)),
         ("priors", lambda one: sz.tradeoff.source_set_dp_tradeoff(0.1, one)),

@@ -24,7 +24,7 @@ from frame_cases import ESTIMATORS, LOOSE, SECRET, TIGHT, N, cycle
 import sanitize as sz
 import sanitize.pandas
 import sanitize.polars
-from sanitize.errors import BudgetExceeded, ColumnError, SanitizeError
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, SanitizeError, SourceError
 from sanitize.frame import FrameMethods
 from sanitize.report import _attached
 from sanitize.transformers import SubsetMerging, Watchdog
@@ -348,7 +348,7 @@ def test_duplicate_column_names_are_refused(table):
         ("table.csv", "(?i)dataframe|2d|array|scalar"),
         (None, "(?i)dataframe|2d|array|none"),
     ],
-    ids=["lazy", "pandas series", "polars series", "1-D", "3-D", "dict", "text", "none"],
+    ids=["lazy", "pandas series", "polars series", "1-D", "3-D", "dict", "none"],
 )
 def test_what_is_not_a_table_is_refused_with_a_clear_message(table, message):
     for call in (
@@ -357,6 +357,14 @@ def test_what_is_not_a_table_is_refused_with_a_clear_message(table, message):
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             call()
+
+
+def test_text_is_the_name_of_a_file_at_fit_and_no_frame():
+    sanitizer = Watchdog(1.0, sensitive="s", public="x")
+    with pytest.raises(SourceError, match=r"no such file or folder: table\.csv"):
+        sanitizer.fit("table.csv")
+    with pytest.raises(InvalidParameter, match="files are released by privatize_parquet"):
+        sz.frame.release("table.csv", sanitizer)
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,8 @@ def test_labels_of_a_text_array_are_not_cut_off():
 )
 def test_refused_arrays_are_not_quoted(rows):
     fitted = Watchdog(1.0).fit(np.array(cycle(["a", "b"]))[:, None], sensitive_features=np.array(SECRET))
-    for call in (Watchdog(1.0, sensitive=[0]).fit, fitted.transform):
+    # Text at fit is the name of a file.
+    for call in (fitted.transform,) if isinstance(rows, str) else (Watchdog(1.0, sensitive=[0]).fit, fitted.transform):
         with pytest.raises(ColumnError, match=r"2D array|Complex") as caught:
             call(rows)
         assert "SECRET" not in str(caught.value)

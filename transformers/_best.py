@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sanitize._release.design import Recipe, design
-from sanitize._release.release import no_mechanism
-from sanitize.budgets import as_budget
 from sanitize.suggestion import comparison_section, kinds_for, most_useful
 from sanitize.transformers._merging import SubsetMerging, Watchdog
 from sanitize.transformers._random_response import OptimalRandomResponse, SubsetRandomResponse
 from sanitize.transformers._sanitizer import Sanitizer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
-    from sanitize._release.design import Design
-    from sanitize._release.layout import Layout
-    from sanitize.joint import ContingencyTable
-    from sanitize.report import ReleaseFacts
+    from sanitize._release.design import Design, Recipe
 
 _ESTIMATORS: dict[str, type[Sanitizer]] = {
     "watchdog": Watchdog,
@@ -91,23 +85,22 @@ class BestSanitizer(Sanitizer):
     _is_part = False
 
     def _recipe(self) -> Recipe:
-        return self._with_settings("auto", no_mechanism, as_budget(self.budget))
+        """The mechanism that fits every law and budget; the others are designed beside it."""
+        return self._recipe_of("subset merging")
 
-    def _design(
-        self,
-        layout: Layout,
-        counts: ContingencyTable,
-        recipe: Recipe,
-        facts: ReleaseFacts,
-        clipped: Mapping[str, int],
-    ) -> tuple[Recipe, Design]:
-        kinds = kinds_for(counts.counts.shape[1], recipe.budget)
-        if self.confidence is not None and counts.counts.shape[1] > _MOST_ROBUST:
+    def _recipe_of(self, name: str) -> Recipe:
+        return _ESTIMATORS[name](**self.get_params(deep=False))._recipe()
+
+    def _chosen(self, recipe: Recipe, made: Design, design_of: Callable[[Recipe], Design]) -> tuple[Recipe, Design]:
+        n_x = len(made.joint.public)
+        kinds = kinds_for(n_x, recipe.budget)
+        if self.confidence is not None and n_x > _MOST_ROBUST:
             kinds = [kind for kind in kinds if not kind.is_response]
-        recipes = [_ESTIMATORS[kind.name](**self.get_params(deep=False))._recipe() for kind in kinds]
-        designs = [design(layout, counts, one, facts, clipped) for one in recipes]
-        chosen = most_useful([one.report.summary["normalized_utility"] for one in designs])
-        words = f"{recipes[chosen].name} was chosen, because it keeps most."
-        section = comparison_section([one.report for one in designs], words)
-        made = designs[chosen]
-        return recipes[chosen], replace(made, report=made.report.with_section(section))
+        found = []
+        for kind in kinds:
+            own = recipe if kind.name == recipe.name else self._recipe_of(kind.name)
+            found.append((own, made if own is recipe else design_of(own)))
+        chosen, best = found[most_useful([one.report.summary["normalized_utility"] for _, one in found])]
+        words = f"{chosen.name} was chosen, because it keeps most."
+        section = comparison_section([one.report for _, one in found], words)
+        return chosen, replace(best, report=best.report.with_section(section))

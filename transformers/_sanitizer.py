@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
-    from sanitize.report import ReleaseFacts
     from sanitize.transformers._roles import ColumnSpec
 
 
@@ -210,7 +209,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         if self.keep_sensitive:
             notes = (*notes, "the sensitive columns are kept in the output: not for release")
             facts = replace(facts, kept=layout.sensitive, warnings=notes)
-        recipe, made = self._design(layout, counts, recipe, facts, clipped)
+        made = design(layout, counts, recipe, facts, clipped)
+        recipe, made = self._chosen(recipe, made, lambda other: design(layout, counts, other, facts, clipped))
         if not self.keep_sensitive:
             made.report.require()
         self._release = Release(layout, recipe, made, self.handle_unknown)
@@ -219,16 +219,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         self.report_ = made.report
         return self
 
-    def _design(
-        self,
-        layout: Layout,
-        counts: ContingencyTable,
-        recipe: Recipe,
-        facts: ReleaseFacts,
-        clipped: Mapping[str, int],
-    ) -> tuple[Recipe, Design]:
-        """The design of a recipe, and the recipe itself: who chooses among several returns the one it took."""
-        return recipe, design(layout, counts, recipe, facts, clipped)
+    def _chosen(self, recipe: Recipe, made: Design, design_of: Callable[[Recipe], Design]) -> tuple[Recipe, Design]:
+        """The recipe and its design; who chooses among several designs the others too, and says which is taken."""
+        return recipe, made
 
     def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[LeakageReport]:
         """Fit on a table in files, and return what its second pass needs: for who writes releases to files.

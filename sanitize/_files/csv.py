@@ -104,6 +104,16 @@ class CsvSource(Source):
             column,
         )
 
+    def all_absent(self, columns: Sequence[str]) -> ColumnError:
+        """Error for several columns, with no name of the first line either."""
+        told = ", ".join(map(repr, columns))
+        return ColumnError(
+            f"no columns {told} in the table; the first line of {self.root.name} must name the columns, with "
+            "commas, semicolons or tabs between them",
+            None,
+            columns,
+        )
+
     def unchanged(self) -> None:
         """Refuse to go on when a file is not the one that was opened; nobody else can write to a spool."""
         if self.spool is None:

@@ -48,7 +48,7 @@ class Source(ABC):
         names = self.schema.names
         absent = [name for name in columns if name not in names]
         if len(absent) > 1:
-            raise ColumnError.all_absent(absent, names)
+            raise self.all_absent(absent)
         for name in columns:
             found = names.count(name)
             if found == 0:
@@ -60,6 +60,10 @@ class Source(ABC):
     def absent(self, column: str) -> ColumnError:
         """Error for a column that is not there."""
         return ColumnError.absent(column, self.schema.names)
+
+    def all_absent(self, columns: Sequence[str]) -> ColumnError:
+        """Error for several columns that are not there."""
+        return ColumnError.all_absent(columns, self.schema.names)
 
     def label(self, file: Path) -> str:
         """Name of a file inside the source, for its random stream; empty for a single file."""

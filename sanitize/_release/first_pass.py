@@ -117,6 +117,8 @@ class FirstPass:
         try:
             yield
         except ColumnError as error:
+            if error.absent_columns:
+                raise self.source.all_absent(error.absent_columns) from None
             if error.column is None or error.column in self.source.schema.names:
                 raise
             raise self.source.absent(error.column) from None

@@ -39,7 +39,7 @@ def downstream(
     fresh: Any = None,
     estimator: Any = None,
     cv: int = 5,
-    level: float = 0.95,
+    confidence: float = 0.95,
     random_state: int = 0,
 ) -> Downstream:
     """Compare a model trained on a release with one trained on the raw table, on raw rows that neither has seen.
@@ -69,7 +69,7 @@ def downstream(
         frequency. By default gradient boosting.
     cv : int
         Number of folds.
-    level : float
+    confidence : float
         Of the interval.
     random_state : int
         Seed of the folds. It is not noise of a release.
@@ -100,7 +100,7 @@ def downstream(
     >>> found.raw > 0.6, found.released <= found.raw + 0.02
     (True, True)
     """
-    level = required("level", level, "lie between 0 and 1", lambda value: 0 < value < 1)
+    confidence = required("confidence", confidence, "lie between 0 and 1", lambda value: 0 < value < 1)
     raw, given = Table.of(df), Table.of(released)
     _check_columns(raw, [target], "the raw table")
     names = [name for name in given.names if name != target] if columns is None else list(columns)
@@ -132,7 +132,7 @@ def downstream(
     parts = rows if fresh is not None else np.repeat(np.arange(cv), [len(y_test) for _, y_test in tests])
     score = Score(np.ones(len(rows)), rows, parts)
     difference, error = score.of(of_released - of_raw)
-    reach = NormalDist().inv_cdf((1 + level) / 2) * error
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
     return Downstream(
         target=target,
         question=question,
@@ -141,7 +141,7 @@ def downstream(
         released=score.mean(of_released),
         difference=difference,
         interval=(difference - reach, difference + reach),
-        level=level,
+        confidence=confidence,
         n_rows=len(rows),
         model=type(model).__name__,
     )

@@ -24,8 +24,8 @@ class Downstream:
     difference : float
         released - raw, row by row on the same rows.
     interval : tuple of float
-        Of the difference, at ``level``.
-    level : float
+        Of the difference, at ``confidence``.
+    confidence : float
     n_rows : int
         Rows the models were tested on.
     model : str
@@ -39,7 +39,7 @@ class Downstream:
     released: float
     difference: float
     interval: tuple[float, float]
-    level: float
+    confidence: float
     n_rows: int
     model: str
 
@@ -60,7 +60,7 @@ class Downstream:
         return (
             f"Predicting {self.question} for raw rows it has not seen, a model ({self.model}) trained on the release "
             f"reaches an AUC of {self.released:.3f}, one trained on the raw table {self.raw:.3f}; 0.5 is guessing.\n"
-            f"The release is {verdict} the raw table: {self.difference:+.3f} ({100 * self.level:.4g} % interval "
+            f"The release is {verdict} the raw table: {self.difference:+.3f} ({100 * self.confidence:.4g} % interval "
             f"{low:+.3f} to {high:+.3f}, {self.n_rows} rows)."
         )
 

@@ -281,7 +281,7 @@ def worst_case_lift(
     >>> channel = sz.watchdog(joint, 0.5)
     >>> worst = worst_case_lift(joint, channel)
     >>> sz.lifts.max_log_lift(joint.release(channel)).round(3), worst.max_log_lift.round(3)
-    (array([0.06 , 0.248, 0.1  ]), array([0.211, 0.515, 0.183]))
+    (array([0.488, 0.1  , 0.116]), array([0.695, 0.183, 0.189]))
     """
     laws = counts if isinstance(counts, ConfidenceSet) else ConfidenceSet.of(counts, confidence)
     return laws.worst_case(channel)

@@ -135,7 +135,7 @@ def test_the_default_model_and_the_words():
         ({"released": DF.assign(pay="low")}, ColumnError, "prints 'pay' as labels"),
         ({"df": DF.assign(pay=1.0)}, InvalidParameter, "one value only"),
         ({"df": DF.assign(pay=np.arange(3000).astype(str))}, InvalidParameter, "group them first"),
-        ({"level": 1.0}, InvalidParameter, "level must lie between"),
+        ({"confidence": 1.0}, InvalidParameter, "confidence must lie between"),
         ({"cv": 1}, InvalidParameter, "cv must be"),
         ({"fresh": DF[["age"]]}, ColumnError, "the table of fresh rows has no column"),
     ],

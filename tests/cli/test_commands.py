@@ -148,7 +148,8 @@ def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
     same = plan_parquet("raw.parquet", sanitizer)
     budgets = [sz.LiftBudget(lower=1.5 * k, upper=0.5 * k) for k in (0.25, 0.5, 1, 2, 4)]
     curve = sz.suggestion.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
-    assert out == f"{same.to_text()}\n\n{curve.to_text()}\n"
+    compared = sz.compare(sanitizer._joint, sz.LiftBudget(lower=1.5, upper=0.5))
+    assert out == f"{same.with_section(compared.section).to_text()}\n\n{curve.to_text()}\n"
     assert run("plan", "raw.parquet", "-p", "policy.toml") == (code, out, err)
     assert left_in(place) == START
 
@@ -162,8 +163,8 @@ def test_a_plan_as_json_has_the_curve(place, run):
 @pytest.mark.parametrize(
     ("notion", "mechanism", "points"),
     [
-        ("notion = 'ldp'\nepsilon = 1", "optimal-random-response", 5),
-        ("notion = 'ldp'\nepsilon = 1", "randomized-response", 0),
+        ("notion = 'ldp'\neps = 1", "optimal-random-response", 5),
+        ("notion = 'ldp'\neps = 1", "randomized-response", 0),
         ("notion = 'alpha'\nalpha = 2\nupper = 0.5\nlower = inf", "watchdog", 5),
         ("notion = 'capacity'\nnats = 0.5", "exponential-channel", 0),
     ],

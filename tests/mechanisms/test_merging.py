@@ -274,7 +274,7 @@ def test_randomized_response_with_epsilon_zero_is_the_same_law_for_every_input(n
 
 @pytest.mark.parametrize("n", [0, -1, 1.0, 2.5, "3", None, True])
 def test_randomized_response_refuses_sizes_that_are_no_number_of_symbols(n):
-    with pytest.raises(InvalidParameter, match="n must be"):
+    with pytest.raises(InvalidParameter, match="n_symbols must be"):
         sz.randomized_response(n, 1.0)
 
 

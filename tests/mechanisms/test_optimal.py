@@ -323,5 +323,5 @@ def test_budgets_of_other_kinds_are_refused(mechanism, budget):
 @pytest.mark.parametrize("value", [0, -3, 2.0, "4", None, True])
 def test_block_size_must_be_a_whole_number_of_symbols(value):
     joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
-    with pytest.raises(InvalidParameter, match="block_size must be a whole number of symbols >= 1, got"):
+    with pytest.raises(InvalidParameter, match="block_size must be a whole number >= 1, got"):
         subset_random_response(joint, 1.0, block_size=value)

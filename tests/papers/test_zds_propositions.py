@@ -40,13 +40,18 @@ def test_zds_proposition_2_ldp_has_fewer_high_risk_symbols(joint, epsilon, share
 
 
 def test_zds_proposition_2_fails_once_the_merged_set_must_be_safe():
-    """One symbol is high-risk for LDP and cannot be mended alone; under ALIP there are two, and these can."""
+    """One symbol is high-risk for LDP and cannot be mended alone; under ALIP there are two, and these can.
+
+    With X_H merged and left unsafe LDP would keep more, all of H(X) here; within the budget it keeps no more than ALIP.
+    """
     joint = JointDistribution.from_matrix([[0.02627582, 0.27867667, 0.07921033], [0.24884198, 0.31164799, 0.05534721]])
     ldp, alip = LDPBudget(1.0), LiftBudget.from_ldp(1.0, 0.65)
-    assert high_risk(joint, ldp).sum() == 1
-    assert (
-        sz.measures.utility(joint, sz.watchdog(joint, ldp)) < sz.measures.utility(joint, sz.watchdog(joint, alip)) - 0.2
-    )
+    assert high_risk(joint, ldp).tolist() == [True, False, False]
+    assert high_risk(joint, alip).tolist() == [True, False, True]
+    assert merged_utility(joint, high_risk(joint, ldp)) > merged_utility(joint, high_risk(joint, alip)) + 0.2
+    kept = [sz.measures.utility(joint, sz.watchdog(joint, budget)) for budget in (ldp, alip)]
+    assert math.isclose(*kept, abs_tol=1e-12)
+    assert math.isclose(kept[1], merged_utility(joint, high_risk(joint, alip)), abs_tol=1e-12)
 
 
 @given(strategies.matrices(min_s=2, min_x=2), st.data())
