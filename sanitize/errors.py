@@ -118,22 +118,23 @@ class ColumnError(SanitizeError, ValueError):
         """Error for a column that the table does not have, with the nearest names."""
         names = [str(name) for name in columns]
         near = get_close_matches(str(column), names, n=3)
-        if near:
-            hint = "did you mean " + " or ".join(repr(name) for name in near) + "?"
-        else:
-            shown = ", ".join(repr(name) for name in names[:10])
-            hint = f"the table has {shown or 'no columns'}{', ...' if len(names) > 10 else ''}."
+        hint = "did you mean " + " or ".join(repr(name) for name in near) + "?" if near else _has(names)
         return cls(f"no column {str(column)!r} in the table; {hint}", str(column))
 
     @classmethod
     def all_absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
         """Error for several columns that the table does not have, each with the nearest name; ``column`` is None."""
         names = [str(name) for name in columns]
-        told = []
-        for name in map(str, absent):
-            near = get_close_matches(name, names, n=1)
-            told.append(f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name))
-        return cls(f"no columns {', '.join(told)} in the table", None, [str(name) for name in absent])
+        nearest = {name: get_close_matches(name, names, n=1) for name in map(str, absent)}
+        told = [f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name) for name, near in nearest.items()]
+        hint = "" if any(nearest.values()) else f"; {_has(names)}"
+        return cls(f"no columns {', '.join(told)} in the table{hint}", None, [str(name) for name in absent])
+
+
+def _has(names: Sequence[str]) -> str:
+    """The names of a table, the first of them."""
+    shown = ", ".join(map(repr, names[:10]))
+    return f"the table has {shown or 'no columns'}{', ...' if len(names) > 10 else ''}."
 
 
 class UnknownSymbol(SanitizeError, ValueError):
