@@ -345,7 +345,6 @@ def test_duplicate_column_names_are_refused(table):
         (np.array(["a", "b"], dtype=object), "(?i)2D array|1D array|dimension"),
         (np.zeros((2, 2, 2)), "(?i)dim"),
         ({"x": ["a"], "s": ["p"]}, "(?i)dataframe|2d|array|dict"),
-        ("table.csv", "(?i)dataframe|2d|array|scalar"),
         (None, "(?i)dataframe|2d|array|none"),
     ],
     ids=["lazy", "pandas series", "polars series", "1-D", "3-D", "dict", "none"],
