@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._tables.columns import UNSEEN, factorize, look_up
+from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def refuse_changed(columns: Mapping[str, ArrowColumn], known: Alphabet, binned: 
 def _kind(dtype: pa.DataType) -> str:
     if pa.types.is_boolean(dtype):
         return "True or False"
-    if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
+    if is_numeric(dtype):
         return "a number"
     if pa.types.is_temporal(dtype):
         return "a date or time"

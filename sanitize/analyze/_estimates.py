@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from sanitize._checks import required
-
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -77,8 +75,3 @@ class Estimates:
             for name, value, error, low, high in rows
         ]
         return "\n".join([head, *lines])
-
-
-def level(confidence: float) -> float:
-    """A confidence strictly between 0 and 1."""
-    return required("confidence", confidence, "lie between 0 and 1, both excluded", lambda given: 0 < given < 1)

@@ -11,10 +11,10 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from sanitize._checks import required
 from sanitize._tables.frame import Table
 from sanitize.attack._downstream_result import Downstream
 from sanitize.attack._folds import Score, folds_of
+from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees import Levels
 
@@ -100,7 +100,7 @@ def downstream(
     >>> found.raw > 0.6, found.released <= found.raw + 0.02
     (True, True)
     """
-    confidence = required("confidence", confidence, "lie between 0 and 1", lambda value: 0 < value < 1)
+    confidence = check_confidence(confidence)
     raw, given = Table.of(df), Table.of(released)
     _check_columns(raw, [target], "the raw table")
     names = [name for name in given.names if name != target] if columns is None else list(columns)

@@ -12,6 +12,7 @@ from sanitize.attack._adversaries import Secrets, check_estimator, predict, thre
 from sanitize.attack._features import features_of, sensitive_codes
 from sanitize.attack._folds import Score, folds_of, numbered
 from sanitize.attack._infer_result import GroupInference, InferenceAttack
+from sanitize.confidence import check_confidence
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -99,8 +100,7 @@ def infer(
     check_estimator(estimator)
     if rows not in ("shuffle", "keep"):
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
-    if not 0 < confidence < 1:
-        raise InvalidParameter(f"confidence must be between 0 and 1, got {confidence!r}")
+    confidence = check_confidence(confidence)
     alphabet, codes, _ = sensitive_codes(sensitive, table.n_rows)
     if len(alphabet) < 2:
         raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
@@ -152,7 +152,7 @@ def infer(
         adversary="mixture of classifiers" if estimator is None else type(estimator).__name__,
         columns=seen.columns,
         rows=rows,
-        confidence=float(confidence),
+        confidence=confidence,
         n_rows=table.n_rows,
         n_effective=score.n_effective,
         bias=(len(alphabet) - 1) / (2 * score.n_effective * (cv - 1) / cv),

@@ -15,7 +15,7 @@ from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
 from sanitize.cli._whole_table import advice
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
-from sanitize.policy import TREES
+from sanitize.policy import TREES, is_joint
 
 if TYPE_CHECKING:
     import argparse
@@ -145,8 +145,7 @@ def init(args: argparse.Namespace) -> None:
 
 def _is_designed_on_the_law_alone(policy: Policy) -> bool:
     """Whether the law that was learned and the budget give the design again, so that others can stand beside it."""
-    alone = len(policy.channels) == 1 and not policy.keep and policy.channels[0].budget is None
-    if not alone or policy.budget.notion == "capacity":
+    if is_joint(policy) or policy.budget.notion == "capacity":
         return False
     # Under these settings the law alone gives another design, which would contradict the verdict above it; and another
     # budget grows another tree.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.errors import SanitizeError
-from sanitize.policy import MECHANISMS, SETTINGS, TREES
+from sanitize.policy import MECHANISMS, SETTINGS, TREES, is_joint
 
 if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
@@ -31,9 +31,8 @@ def advice(policy: Policy, sanitizer: Sanitizer, table: SourceLike) -> str | Non
         Fitted, for the policy.
     table : Source
     """
-    alone = len(policy.channels) == 1 and not policy.keep and policy.channels[0].budget is None
     n_rows, n_symbols = sanitizer.report_.n_rows, sanitizer.channel_.n_inputs
-    if not alone or n_rows is None or n_symbols * FEW_ROWS <= n_rows or len(policy.public) < 2:
+    if is_joint(policy) or n_rows is None or n_symbols * FEW_ROWS <= n_rows or len(policy.public) < 2:
         return None
     tree = _tree_of(policy)
     if tree is None:

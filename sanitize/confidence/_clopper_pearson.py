@@ -72,7 +72,7 @@ def total_variation_radius(k: int, n: ArrayLike, level: float) -> NDArray[np.flo
 
 def check_confidence(confidence: float) -> float:
     """Level of confidence, checked to lie strictly between 0 and 1."""
-    return required("confidence", confidence, "be a number between 0 and 1, such as 0.95", lambda level: 0 < level < 1)
+    return required("confidence", confidence, "lie between 0 and 1, such as 0.95", lambda level: 0 < level < 1)
 
 
 def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[np.int64], JointDistribution]:

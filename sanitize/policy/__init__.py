@@ -9,5 +9,6 @@ from sanitize.policy._channels import TREES as TREES
 from sanitize.policy._channels import PolicyBudget as PolicyBudget
 from sanitize.policy._channels import PolicyChannel as PolicyChannel
 from sanitize.policy._policy import Policy
+from sanitize.policy._policy import is_joint as is_joint
 
 __all__ = ["Policy"]

@@ -210,7 +210,7 @@ class Policy:
             "missing": self.missing,
             "handle_unknown": self.handle_unknown,
         }
-        if len(self.channels) == 1 and not self.keep and self.channels[0].budget is None:
+        if not is_joint(self):
             return self.channels[0].build(self.budget.build(), **build, random_state=random_state)
         from sanitize.transformers import JointRelease
 
@@ -227,6 +227,11 @@ class Policy:
             handle_unknown=self.handle_unknown,
             random_state=random_state,
         )
+
+
+def is_joint(policy: Policy) -> bool:
+    """Whether its release is a joint one: several channels, a channel with a budget of its own, or kept columns."""
+    return len(policy.channels) != 1 or bool(policy.keep) or policy.channels[0].budget is not None
 
 
 def _channels(top: Section, columns: Section, budget: PolicyBudget, keep: tuple[str, ...]) -> tuple[PolicyChannel, ...]:
