@@ -115,7 +115,8 @@ class Release:
         if n_unseen:
             if self.handle_unknown == "error":
                 raise UnknownSymbol(self.layout.public, n_unseen)
-            if self.printer is None:
+            # A column most of whose values are unknown makes most rows unknown: a few strangers are not worth a look.
+            if self.printer is None and 2 * n_unseen > len(codes):
                 refuse_changed(self.layout.columns(source), self.design.channel.inputs, self.layout.bins)
             codes[unseen] = self.design.fallback
         return codes, n_unseen
