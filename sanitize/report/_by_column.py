@@ -1,4 +1,4 @@
-"""A report with what its release keeps of each column: a section, and their mean beside the measures."""
+"""A report with what its release keeps of each column and pair: sections, and their means beside the measures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sanitize.report._facts import Section
 from sanitize.report._kept import kept_by_column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -20,12 +20,58 @@ if TYPE_CHECKING:
     from sanitize.report._report import LeakageReport
 
 
-def with_columns(report: LeakageReport, laws: Mapping[str, NDArray[np.float64]], channel: Channel) -> LeakageReport:
-    """Report that says what is kept of each column, and their mean over those that are not constant."""
+# Pairs that are listed one by one.
+_MOST_PAIRS = 30
+
+
+def with_columns(
+    report: LeakageReport,
+    laws: Mapping[str, NDArray[np.float64]],
+    pairs: Iterable[tuple[tuple[str, str], NDArray[np.float64]]],
+    channel: Channel,
+) -> LeakageReport:
+    """Report that says what is kept of each column and of each pair, and their means over those that are not constant.
+
+    Parameters
+    ----------
+    report : LeakageReport
+    laws : mapping of name to ndarray of shape (n_levels, n_x)
+        Law of (X_j, X) of each column.
+    pairs : iterable of ((name, name), ndarray of shape (n_groups, n_x))
+        Law of (X_i, X_j, X) of each pair of columns in groups of their values.
+    channel : Channel
+        From X to Y.
+    """
     kept = kept_by_column(laws, channel)
     varied = [kept[name] for name, law in laws.items() if len(law) > 1]
-    mean = float(np.mean(varied)) if varied else 1.0
-    line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, mean)
+    line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
     words = "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y)."
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
+    report = replace(report, measures=(*report.measures, line)).with_section(section)
+    return _with_pairs(report, pairs, channel)
+
+
+def _with_pairs(
+    report: LeakageReport, pairs: Iterable[tuple[tuple[str, str], NDArray[np.float64]]], channel: Channel
+) -> LeakageReport:
+    kept: dict[str, float] = {}
+    for names, law in pairs:  # one at a time: all laws together are large
+        if len(law) > 1:
+            kept |= kept_by_column({" x ".join(names): law}, channel)
+    if not kept:
+        return report
+    line = Measure(
+        "mean_pair_utility", "information kept, mean of pairs", "1", "exact", 1.0, _mean(list(kept.values()))
+    )
+    least = sorted(kept.items(), key=lambda item: item[1])[:_MOST_PAIRS]
+    words = (
+        "The share of what two columns say together, H(X_i, X_j), each in at most 16 groups of its values, that the "
+        "release keeps, I(X_i, X_j;Y)"
+    )
+    words += f"; the {_MOST_PAIRS} least kept of {len(kept)} pairs." if len(kept) > _MOST_PAIRS else "."
+    section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)
     return replace(report, measures=(*report.measures, line)).with_section(section)
+
+
+def _mean(kept: list[float]) -> float:
+    return float(np.mean(kept)) if kept else 1.0

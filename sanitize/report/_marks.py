@@ -30,10 +30,13 @@ def tiles(document: dict[str, Any]) -> list[dict[str, str]]:
     def tile(label: str, name: str, of: Any) -> dict[str, str]:
         return {"label": label, "after": of(found[name]["after"]), "before": of(found[name]["before"])}
 
+    kept = ("information kept", "normalized_utility")
+    if "mean_column_utility" in found:
+        kept = ("information kept a column", "mean_column_utility")
     shown = [
         tile("times as likely, at most", "max_log_lift", lambda v: f"{times(float(v))} ×"),
         tile("times as likely, at least", "min_log_lift", lambda v: f"{times(float(v))} ×"),
-        tile("information kept", "normalized_utility", lambda v: f"{100 * float(v):.3g} %"),
+        tile(*kept, lambda v: f"{100 * float(v):.3g} %"),
     ]
     if "mutual_information" in found:
         shown.append(tile("mutual information I(S;Y)", "mutual_information", lambda v: f"{number(v)} nats"))

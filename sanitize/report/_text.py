@@ -142,10 +142,13 @@ def plain_words(document: dict[str, Any]) -> str:
 
 
 def utility_words(document: dict[str, Any]) -> str:
-    """How much of the public columns is kept."""
+    """How much of the public columns is kept: of each column on average where their values were put into cells."""
     found = {measure["name"]: measure for measure in document["measures"]}
-    share, kept = found["normalized_utility"]["after"], found["utility"]
     roles = document["columns"]
+    if "mean_column_utility" in found:  # the share of H(cell) would be of the tree's own making
+        each = 100 * float(found["mean_column_utility"]["after"])
+        return f"Keeps {each:.4g} % of what a column says, on average over the {len(roles['released'])} columns"
+    share, kept = found["normalized_utility"]["after"], found["utility"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
     columns = names(shown, "+", most=2, limit=20)
     return (

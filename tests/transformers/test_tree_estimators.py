@@ -19,6 +19,7 @@ import sanitize as sz
 from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter
 from sanitize.report import column_laws, kept_by_column
 from sanitize.transformers import TreeMerging, TreeRandomResponse
+from sanitize.trees import grow
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 BOTH = [
@@ -191,6 +192,34 @@ def test_the_report_says_what_is_kept_of_each_column_by_a_count_of_its_own():
     words = str(report)
     assert "tree random response" in words
     assert "HOLDS FOR THESE ROWS ONLY" in words
+
+
+def test_the_report_says_what_is_kept_of_each_pair_by_a_count_of_its_own():
+    rng = np.random.default_rng(4)
+    df = DF.assign(place=[f"p{code}" for code in np.minimum(rng.geometric(0.1, len(DF)), 30)])
+    fitted = clone(BOTH[1]).set_params(public=["age", "town", "place"]).fit(df)
+    kept = dict(next(s for s in fitted.report_.sections if s.name == "kept by pair").rows)
+    assert list(kept) == sorted(kept, key=kept.__getitem__)
+    often = df["place"].value_counts(sort=False).sort_index().sort_values(ascending=False, kind="stable").index[:15]
+    groups = {"town": df["town"], "place": df["place"].where(df["place"].isin(often), "others")}
+    both = [f"{t}/{p}" for t, p in zip(groups["town"].map(str), groups["place"], strict=True)]
+    released = fitted.channel_.matrix[fitted.tree_.assign(df)]
+    law = pd.DataFrame(released).groupby(both).sum().to_numpy() / len(df)
+    p, q = law.sum(axis=1), law.sum(axis=0)
+    inside = law > 0
+    information = (law[inside] * np.log((law / np.outer(p, q))[inside])).sum()
+    assert kept["town x place"] == pytest.approx(information / -(p * np.log(p)).sum(), abs=1e-9)
+    assert fitted.report_.summary["mean_pair_utility"] == pytest.approx(np.mean(list(kept.values())))
+    assert "% of what a column says, on average over the 3 columns" in str(fitted.report_)
+
+
+def test_an_ordered_column_of_a_pair_is_cut_into_groups_of_about_equal_rows():
+    df = pd.DataFrame({"a": np.arange(800) ** 2, "b": np.arange(800) % 2, "s": np.arange(800) % 3})
+    grown = grow({"a": df["a"], "b": df["b"]}, df["s"].to_numpy(), None, max_cells=4)
+    [(names, law)] = grown.pair_laws()
+    assert names == ("a", "b")
+    assert law.shape == (32, grown.tree.n_cells)
+    assert law.sum(axis=1) == pytest.approx(1 / 32)
 
 
 def test_kept_by_column_of_a_tuple_alphabet():
