@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._release.design import Recipe, design, held_out
@@ -179,7 +180,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
 
     def _fit_file(self, path: str | os.PathLike[str]) -> Self:
         """Fit on a file or folder, a batch of rows at a time."""
-        with open_source(path, self.numeric_columns) as source:
+        with open_source(path, self.numbers) as source:
             self._fit_counted(FirstPass(source, BATCH_ROWS), "shuffle")
         return self
 
@@ -365,9 +366,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
     # ------------------------------------------------------------------------------------------- columns
 
     @property
-    def numeric_columns(self) -> tuple[str, ...]:
+    def numbers(self) -> Numbers:
         """Columns with bins, which a CSV file does not know to be numbers."""
-        return tuple(self.bins) if isinstance(self.bins, Mapping) else ()
+        return Numbers(tuple(self.bins) if isinstance(self.bins, Mapping) else ())
 
     @property
     def _seeded(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sanitize._files.numbers import Numbers
     from sanitize._release.first_pass import Counted, FirstPass
     from sanitize._release.layout import Layout
     from sanitize._release.row_order import RowOrder
@@ -114,6 +116,16 @@ class TreeSanitizer(Sanitizer):
             If a column, a parameter or the budget is not as described.
         """
         return super().fit(X, y, sensitive_features=sensitive_features)
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns with bins, and public ones that a CSV file writes as numbers throughout."""
+        public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
+        if isinstance(public, Collection):
+            return replace(super().numbers, found=public.__contains__)
+        if isinstance(sensitive, Collection):
+            return replace(super().numbers, found=lambda name: name not in sensitive)
+        return super().numbers
 
     def _recipe(self) -> Recipe:
         check_printing(self.release)

@@ -3,7 +3,7 @@
 The dialect is RFC 4180 in UTF-8: commas, double quotes around what needs them (``""`` for a quote inside), a
 header line, any line ends. A byte order mark is skipped. An empty field is missing, ``""`` is the empty text.
 Every column is text as it stands in the file, so 01234, NA and 1.50 stay what they are; only columns with bins
-are numbers.
+are numbers, and those of a whole table in which every value is written as one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from sanitize._files.csv_stream import CheckedBytes
+from sanitize._files.numbers import AS_STORED, Numbers, found_numbers
 from sanitize._files.partitions import partition_schema
 from sanitize._files.source import BATCH_ROWS, Source, check_regular, files_under, reading, stamp_of
 from sanitize._files.spool import Spool
@@ -27,7 +28,7 @@ from sanitize.errors import ColumnError, SourceError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 # Rows are parsed in pieces of this size, which a row must fit.
@@ -54,21 +55,21 @@ class CsvSource(Source):
     spool: Spool | None = None
 
     @classmethod
-    def open(cls, root: str | os.PathLike[str] | Spool, numeric: Collection[str] = ()) -> CsvSource:
+    def open(cls, root: str | os.PathLike[str] | Spool, numbers: Numbers = AS_STORED) -> CsvSource:
         """Read the headers of a file or folder, and the columns that are to be numbers.
 
         Parameters
         ----------
         root : path or Spool
-        numeric : collection of str
-            Columns with bins: whole numbers where every value is one, doubles otherwise. They are read once.
+        numbers : Numbers
+            Columns that are numbers: whole ones where every value is one, doubles otherwise. They are read once.
 
         Raises
         ------
         SourceError
             If there is no such file, it is not CSV, or the files of a folder have different headers.
         ColumnError
-            If a column with bins holds text.
+            If a column that must be numbers holds text.
         """
         if isinstance(root, Spool):
             path = Path(root.name)
@@ -88,8 +89,18 @@ class CsvSource(Source):
         named = partition_schema(path, files)
         fields = [pa.field(name, pa.string()) for name in header]
         made = cls(path, files, pa.schema([*fields, *named]), made._stamps, tuple(named.names), made.spool)
-        wanted = [name for name in dict.fromkeys(numeric) if header.count(name) == 1 and name not in named.names]
-        return made._with_numbers(wanted) if wanted else made
+        return made.with_numbers(numbers)
+
+    def with_numbers(self, numbers: Numbers) -> CsvSource:
+        """The same files, with more of their columns as numbers."""
+        names = self.schema.names
+        texts = [name for name in names if names.count(name) == 1 and pa.types.is_string(self.schema.field(name).type)]
+        texts = [name for name in texts if name not in self.partitions]
+        made, named = self, [name for name in texts if name in numbers.named]
+        if named:
+            made = made._with_named(named)
+        wanted = [name for name in texts if name not in named and numbers.found is not None and numbers.found(name)]
+        return made._typed(found_numbers(wanted, made._batches(wanted))) if wanted else made
 
     @cached_property
     def n_rows(self) -> int:  # type: ignore[override]
@@ -113,29 +124,33 @@ class CsvSource(Source):
         if self.spool is None:
             super().unchanged()
 
-    def _with_numbers(self, columns: Sequence[str]) -> CsvSource:
+    def _with_named(self, columns: Sequence[str]) -> CsvSource:
         """The same source with the narrowest numeric types that hold every value of these columns."""
-        made = self
-        for name in columns:
-            for dtype in (pa.int64(), pa.float64()):
-                at = made.schema.get_field_index(name)
-                made = CsvSource(
-                    self.root,
-                    self.files,
-                    made.schema.set(at, pa.field(name, dtype)),
-                    self._stamps,
-                    self.partitions,
-                    self.spool,
-                )
-                try:
-                    for file in self.files:
-                        for _ in made._stored(file, [name]):
-                            pass
-                    break
-                except ColumnError:
-                    if pa.types.is_floating(dtype):
-                        raise
-        return made
+        types: dict[str, pa.DataType] = dict.fromkeys(columns, pa.int64())
+        while True:
+            made = self._typed(types)
+            try:
+                for _ in made._batches(columns):
+                    pass
+            except ColumnError as error:
+                if error.column is None or types[error.column] == pa.float64():
+                    raise
+                types[error.column] = pa.float64()
+            else:
+                return made
+
+    def _typed(self, types: Mapping[str, pa.DataType]) -> CsvSource:
+        """The same source with other types of some columns."""
+        schema = self.schema
+        for name, dtype in types.items():
+            schema = schema.set(schema.get_field_index(name), pa.field(name, dtype))
+        return replace(self, schema=schema)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
+        """Some columns of all files, a batch at a time."""
+        for file in self.files:
+            for batch in self._stored(file, columns):
+                yield dict(zip(columns, batch.columns, strict=True))
 
     def _stored(
         self,
@@ -224,7 +239,9 @@ def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]
         raise ColumnError(f"column {name!r} holds text that is not valid UTF-8; convert the file to UTF-8 first", name)
     if name is not None:
         raise ColumnError(
-            f"column {name!r} has bins, but not every field of it is a number; leave it out of bins or mend it", name
+            f"column {name!r} must be numbers, for its bins or because it was at fit, but not every field is one; "
+            "mend it, or leave it out of bins",
+            name,
         )
     if "straddl" in said:
         raise SourceError(

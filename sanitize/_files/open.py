@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
 from sanitize._files.names import path_of
+from sanitize._files.numbers import AS_STORED, Numbers
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import Source
 from sanitize._files.spool import Spool
@@ -16,34 +17,34 @@ from sanitize.errors import InvalidParameter, SourceError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source"
     TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
 
 @contextlib.contextmanager
-def open_source(source: SourceLike, numeric: Collection[str] = ()) -> Iterator[Source]:
+def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[Source]:
     """Table of a path, by its suffix (a folder's by what it holds), or of a stream of CSV.
 
     Parameters
     ----------
     source : path, binary stream or Source
-        A Source is open already, and stays as it is.
-    numeric : collection of str
-        Columns with bins, which a CSV file does not know to be numbers.
+        A Source is open already.
+    numbers : Numbers
+        Columns that are numbers, which a CSV file does not know.
     """
     if isinstance(source, Source):
-        yield source
+        yield source.with_numbers(numbers)
         return
     if hasattr(source, "read"):
         if isinstance(source.read(0), str):
             raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
         with Spool(cast(BinaryIO, source)) as spool:
-            yield CsvSource.open(spool, numeric)
+            yield CsvSource.open(spool, numbers)
         return
     path = path_of(source, SourceError)
-    yield CsvSource.open(path, numeric) if _is_csv(path) else ParquetSource.open(path)
+    yield CsvSource.open(path, numbers) if _is_csv(path) else ParquetSource.open(path)
 
 
 def _is_csv(path: Path) -> bool:

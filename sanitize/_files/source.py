@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
+    from sanitize._files.numbers import Numbers
+
 BATCH_ROWS = 1 << 18
 
 
@@ -56,6 +58,10 @@ class Source(ABC):
             if found > 1:
                 raise ColumnError(f"{self.root.name} has {found} columns named {name!r}; rename them first", name)
             check_type(self.schema.field(name).type, name)
+
+    def with_numbers(self, numbers: Numbers) -> Source:
+        """The same table, with more columns as numbers where it knows text alone."""
+        return self
 
     def absent(self, column: str) -> ColumnError:
         """Error for a column that is not there."""

@@ -74,6 +74,11 @@ class Layout:
     missing: Missing = "category"
     labelled: frozenset[str] = frozenset()  # columns whose bins are released as labels, where others are drawn
 
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Columns that can be read as numbers alone."""
+        return frozenset(self.bins)
+
     def __post_init__(self) -> None:
         if self.missing not in ("category", "error"):
             raise InvalidParameter(f"missing must be 'category' or 'error', got {self.missing!r}")

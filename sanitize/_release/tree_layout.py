@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sanitize._release.layout import Columns, Layout, refuse_missing
 from sanitize._tables.columns import as_arrow
+from sanitize.binning import is_numeric
 from sanitize.errors import InvalidParameter
 from sanitize.trees import Tree
 
@@ -41,6 +42,11 @@ class TreeLayout(Layout):
     def read(self) -> tuple[str, ...]:
         """Columns that the tree was grown from."""
         return self.tree.names
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Columns with bins, and those that were numbers when the tree was grown."""
+        return frozenset(self.bins) | {levels.name for levels in self.tree.columns if is_numeric(levels.values.type)}
 
     def bare(self) -> TreeLayout:
         """The layout itself: it holds no law."""

@@ -49,7 +49,7 @@ def plan(args: argparse.Namespace) -> None:
     policy = policy_of(args)
     _check_report(args, policy)
     sanitizer = policy.sanitizer()
-    with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
+    with table_of(args, policy, sanitizer.numbers) as table, shown():
         report = plan_parquet(table, sanitizer, rows=policy.rows)
         # Advice, curve and comparison are made of further figures of the same table, so the public does not see them.
         is_internal = (args.audience or policy.audience) == "internal"
@@ -79,7 +79,7 @@ def release(args: argparse.Namespace) -> None:
             raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
     sanitizer = policy.sanitizer()
     settings: dict[str, Any] = {"rows": policy.rows}
-    with table_of(args, policy, sanitizer.numeric_columns) as table, shown():
+    with table_of(args, policy, sanitizer.numbers) as table, shown():
         if args.dry_run:
             report = plan_parquet(table, sanitizer, **settings)
         else:

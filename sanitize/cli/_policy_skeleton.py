@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
 from sanitize._tables.columns import check_type, factorize
 from sanitize.binning import is_numeric
@@ -92,7 +93,7 @@ class _Survey:
 
 def skeleton(source: Path | BinaryIO) -> str:
     """Text of a policy that lists every column of a table."""
-    with open_source(source) as table:
+    with open_source(source, Numbers(found=lambda _: True)) as table:
         surveys, n_rows = _survey(table)
     roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "keep": [], "drop": []}
     for survey in surveys:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sanitize._files.names import path_of
+from sanitize._files.numbers import AS_STORED, Numbers
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, SETTINGS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sanitize._files.open import SourceLike
 
@@ -101,7 +102,7 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
 
 
 @contextlib.contextmanager
-def table_of(args: argparse.Namespace, policy: Policy, numeric: Collection[str] = ()) -> Iterator[SourceLike]:
+def table_of(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
     """The input; under a policy that was named it is open already, because all of its columns must be listed."""
     from sanitize._files.open import open_source
 
@@ -109,7 +110,7 @@ def table_of(args: argparse.Namespace, policy: Policy, numeric: Collection[str] 
     if args.policy is None:
         yield source
         return
-    with open_source(source, numeric) as table:
+    with open_source(source, numbers) as table:
         policy.check(table.schema.names)
         yield table
 

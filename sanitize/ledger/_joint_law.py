@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize import measures
+from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
 from sanitize._files.source import Source
 from sanitize._tables.frame import Table
@@ -24,7 +25,7 @@ from sanitize.ledger._book import Book, Entry, keyed_digest
 from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sanitize.budgets import Budget
 
@@ -145,8 +146,8 @@ class Tally:
         whole: ContingencyTable | None = ContingencyTable.empty(sensitive, [run.column for run in runs], orders[0])
         layouts = [entry.layout for entry in entries]
         names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.read))
-        numeric = {name for layout in layouts for name in layout.bins}
-        for batch in _batches(rows, list(names), numeric):
+        numbers = Numbers(frozenset[str]().union(*(layout.numeric for layout in layouts)))
+        for batch in _batches(rows, list(names), numbers):
             codes = {run.column: run.entry.encode(batch) for run in runs}
             for run, single in zip(runs, singles, strict=True):
                 single.count(_beside(run, batch, {run.column: codes[run.column]}))
@@ -195,7 +196,7 @@ def _beside(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> di
     return {**{name: columns[name] for name in run.entry.layout.sensitive}, **codes}
 
 
-def _batches(rows: Any, names: list[str], numeric: Collection[str]) -> Iterator[Mapping[str, Any]]:
+def _batches(rows: Any, names: list[str], numbers: Numbers) -> Iterator[Mapping[str, Any]]:
     """Columns of the table: of a frame at once, of files a batch at a time."""
     if isinstance(rows, Source):
         rows.check(names)
@@ -203,8 +204,8 @@ def _batches(rows: Any, names: list[str], numeric: Collection[str]) -> Iterator[
             yield from rows.batches(file, names)
         rows.unchanged()
     elif isinstance(rows, (str, os.PathLike)):
-        with open_source(rows, numeric) as source:
-            yield from _batches(source, names, numeric)
+        with open_source(rows, numbers) as source:
+            yield from _batches(source, names, numbers)
     else:
         yield Table.of(rows)
 

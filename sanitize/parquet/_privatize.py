@@ -135,7 +135,7 @@ def privatize_parquet(
         )
     place = open_target(target, source, force=force)
     book = as_ledger(ledger)
-    with open_source(source, sanitizer.numeric_columns) as table:
+    with open_source(source, sanitizer.numbers) as table:
         prepared = sanitizer.prepare(FirstPass(table, batch_rows), rows, key=key)
         written = place.path if isinstance(place, Target) else None
         # Without a book nothing is recorded, and a saved release has none.
@@ -196,7 +196,7 @@ def plan_parquet(
     """
     check_row_order(rows)
     _check_order(sanitizer, "plan_parquet(source, sanitizer)")
-    with open_source(source, sanitizer.numeric_columns) as table:
+    with open_source(source, sanitizer.numbers) as table:
         return sanitizer.prepare(FirstPass(table, batch_rows), rows).report
 
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._files.numbers import Numbers
 from sanitize._files.source import check_regular, reading
 from sanitize._files.target import write_text
 from sanitize._release.design import Recipe
@@ -220,9 +221,9 @@ class SavedRelease:
         return Release(self._layout, recipe, bare_design(self.channel), printer=self._printer)
 
     @property
-    def numeric_columns(self) -> tuple[str, ...]:
-        """Columns with bins, which a CSV file does not know to be numbers."""
-        return tuple(self._layout.bins)
+    def numbers(self) -> Numbers:
+        """Columns that were numbers at fit, which a CSV file does not know."""
+        return Numbers(self._layout.numeric)
 
     def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
         """Read new rows once, and return what the second pass over them needs: for who writes releases to files.

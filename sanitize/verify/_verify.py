@@ -188,7 +188,7 @@ def verify_parquet(
             again, counts = _design(source, sanitizer, kept_order)
         except (BudgetExceeded, RowOrderLeak) as error:
             return Verification((Check.failed("design", str(error)),), false_alarm)
-        with open_source(source, again.numeric_columns) as table:
+        with open_source(source, again.numbers) as table:
             checks = _contents(table, written, again, kept_order)
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
                 seen = Observed.read(table, written, again._release, counts, kept_order)
@@ -213,7 +213,7 @@ def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tupl
         again = sanitizer.sanitizer()
     else:
         again = copy.deepcopy(sanitizer)
-    with open_source(source, again.numeric_columns) as table:
+    with open_source(source, again.numbers) as table:
         counts = again._fit_counted(FirstPass(table, BATCH_ROWS), rows).table
     return again, counts
 
@@ -224,7 +224,7 @@ def _others(
     """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
     for released, source in pairs:
         again, counts = _design(source, sanitizer, rows)
-        with open_source(released) as other, open_source(source, again.numeric_columns) as table:
+        with open_source(released) as other, open_source(source, again.numbers) as table:
             same = len(other.files) == len(written.files) and all(
                 filecmp.cmp(a, b, shallow=False) for a, b in zip(other.files, written.files, strict=True)
             )

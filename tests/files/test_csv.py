@@ -17,6 +17,7 @@ from csv_cases import KEY, merging, sailors, write
 
 from sanitize._files.csv import CsvSource
 from sanitize._files.csv_stream import CheckedBytes
+from sanitize._files.numbers import Numbers
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError, SourceChanged, SourceError, TargetError
 from sanitize.parquet import _csv_writer as _csv_target
@@ -27,7 +28,7 @@ from sanitize.transformers import Sanitizer
 
 def read(path: Path, columns: list[str], numeric: tuple[str, ...] = ()) -> list[list]:
     """Columns of a CSV file as the library sees them."""
-    opened = CsvSource.open(path, numeric)
+    opened = CsvSource.open(path, Numbers(numeric))
     found: list[list] = [[] for _ in columns]
     for batch in opened.batches(opened.files[0], columns):
         for values, name in zip(found, columns, strict=True):
@@ -131,14 +132,14 @@ def test_a_column_named_twice_is_refused_when_it_is_asked_for_only(tmp_path):
 
 def test_a_column_with_bins_is_a_whole_number_or_a_double(tmp_path):
     path = write(tmp_path / "in.csv", "s,a,b,c\np,1,1.5,x\nn,-7,,y\np,,1e3,z\n")
-    opened = CsvSource.open(path, ["a", "b", "no such"])
+    opened = CsvSource.open(path, Numbers(["a", "b", "no such"]))
     assert [str(dtype) for dtype in opened.schema.types] == ["string", "int64", "double", "string"]
     assert read(path, ["a", "b"], ("a", "b")) == [[1, -7, None], [1.5, None, 1000.0]]
 
 
 def test_a_column_with_bins_that_holds_text_is_named(tmp_path):
     path = write(tmp_path / "in.csv", "s,x\np,12\nn,SECRET\n")
-    with pytest.raises(ColumnError, match="'x' has bins, but not every field of it is a number") as caught:
+    with pytest.raises(ColumnError, match="'x' must be numbers, for its bins") as caught:
         privatize_parquet(path, tmp_path / "out.csv", merging(bins={"x": [0, 10, 20]}))
     assert "SECRET" not in str(caught.value)
 

@@ -47,7 +47,7 @@ def both(source) -> list:
 def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
     made = both(source)[which]
     report = privatize_parquet(source, tmp_path / "whole.parquet", made, rows=order, key=KEY)
-    with open_source(source, made.numeric_columns) as table:
+    with open_source(source, made.numbers) as table:
         prepared = made.prepare(FirstPass(table, 7), order, key=KEY)
         place = Target.check(tmp_path / "steps.parquet", source, force=False)
         SecondPass(table, prepared.release, prepared.words).write(place, order, prepared.expected, prepared.footer)

@@ -70,7 +70,7 @@ def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
 def test_a_tree_from_a_sample_is_counted_on_all_rows(raw, monkeypatch):
     monkeypatch.setattr(_tree_sanitizer, "MOST_SAMPLED", 1500)
     for sanitizer in KINDS:
-        with open_source(raw, ()) as table:
+        with open_source(raw) as table:
             report = sanitizer.prepare(FirstPass(table, 1000), "shuffle").report
         assert report.ok
         assert report.n_rows == len(DF)
@@ -78,7 +78,7 @@ def test_a_tree_from_a_sample_is_counted_on_all_rows(raw, monkeypatch):
 
 
 def test_a_sample_is_uniform_and_keeps_the_order_of_rows(raw):
-    with open_source(raw, ()) as table:
+    with open_source(raw) as table:
         sample = FirstPass(table, 500).sample(("age", "secret_number"), 600)
         everything = FirstPass(table, 500).sample(("age",), 10**6)
     assert everything["age"].to_pylist() == DF["age"].tolist()
