@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _FOR_PRIOR = 0.05  # of the probability of error, spent on P(s)
 _INSIDE = 1e-9  # of the budget under the frequencies of all rows, and of the tests, for rounding
 _BISECTIONS = 50
+_KNOTS = 1024
 _TINY = 1e-9
 _LOOSEST = 25.0
 MOST_PAIRED = 256  # every pair of them is tested
@@ -206,13 +207,20 @@ def certified(
 
 
 def _tilt(rows: NDArray[np.float64], bound: float, sign: int, needed: float) -> NDArray[np.float64]:
-    """λ that is best for the posterior that would just pass, for symbols of this many rows."""
-    near, far = np.full(len(rows), bound), np.full(len(rows), 1 - 1e-12 if sign > 0 else 1e-12)
+    """λ that is best for the posterior that would just pass, for symbols of this many rows, or next to the best.
+
+    Any λ that the fresh rows do not choose is valid, so between knots a straight line will do.
+    """
+    if not len(rows):
+        return rows
+    knots = np.geomspace(max(rows.min(), 1e-9), max(rows.max(), 1e-9), _KNOTS)
+    near, far = np.full(_KNOTS, bound), np.full(_KNOTS, 1 - 1e-12 if sign > 0 else 1e-12)
     for _ in range(_BISECTIONS):
         middle = (near + far) / 2
-        enough = rows * divergence(middle, bound) >= needed
+        enough = knots * divergence(middle, bound) >= needed
         far, near = np.where(enough, middle, far), np.where(enough, near, middle)
-    return np.log(far / (1 - far)) - np.log(bound / (1 - bound))
+    best = np.log(far / (1 - far)) - np.log(bound / (1 - bound))
+    return np.interp(np.log(np.maximum(rows, 1e-9)), np.log(knots), best)
 
 
 def divergence(q: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
