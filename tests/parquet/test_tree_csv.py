@@ -1,4 +1,4 @@
-"""Whole tables in CSV: columns that are written as numbers throughout are numbers, all others stay the text they are."""
+"""Whole tables in CSV: columns written as numbers throughout are numbers, all others stay the text they are."""
 
 from __future__ import annotations
 
