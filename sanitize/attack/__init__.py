@@ -8,6 +8,7 @@ from sanitize.attack._downstream import downstream
 from sanitize.attack._downstream_result import Downstream
 from sanitize.attack._infer import infer
 from sanitize.attack._infer_result import GroupInference, InferenceAttack
+from sanitize.attack._leave_one_out import LeaveOneOut, leave_one_out
 from sanitize.attack._link import Linkage, LinkAttack, link
 
 __all__ = [
@@ -16,11 +17,13 @@ __all__ = [
     "Downstream",
     "GroupInference",
     "InferenceAttack",
+    "LeaveOneOut",
     "LinkAttack",
     "Linkage",
     "bayes",
     "check",
     "downstream",
     "infer",
+    "leave_one_out",
     "link",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -50,8 +50,17 @@ class Features:
         return int(self.cells.max()) + 1
 
 
-def features_of(table: Table, columns: Sequence[str] | None, *, with_position: bool) -> Features:
-    """Features of some columns of a table (all by default), and of where each row stands."""
+def features_of(
+    table: Table,
+    columns: Sequence[str] | None,
+    *,
+    with_position: bool,
+    numeric: Literal["symbols", "numbers"] = "symbols",
+) -> Features:
+    """Features of some columns of a table (all by default), and of where each row stands.
+
+    With ``numbers`` a numeric column is one feature, its value in standard units, and nothing else.
+    """
     names = tuple(table.names if columns is None else columns)
     parts: list[NDArray[np.float32]] = []
     cells = np.zeros(table.n_rows, np.int64)
@@ -65,13 +74,18 @@ def features_of(table: Table, columns: Sequence[str] | None, *, with_position: b
         if len(column) != table.n_rows:
             raise ColumnError(f"column {name!r} has {len(column)} rows, the table {table.n_rows}", name)
         values, codes = _ascending(column, name)
+        as_number = numeric == "numbers" and name in names and is_numeric(column.type)
+        if as_number:
+            parts.append(_standardized(values, codes))
         if is_numeric(column.type) and len(values) > _FEW_VALUES:
             ranks = _ranks(codes, len(values))
-            parts.append(ranks[:, None].astype(np.float32))
+            if not as_number:
+                parts.append(ranks[:, None].astype(np.float32))
             codes = np.where(codes == MISSING, _CUTS, np.minimum((ranks * _CUTS).astype(np.int64), _CUTS - 1))
         if name in names:  # tuples of symbols and positions would all be different
             cells = np.unique(cells * (int(codes.max(initial=0)) + 2) + codes + 1, return_inverse=True)[1]
-        parts.append(_indicators(codes))
+        if not as_number:
+            parts.append(_indicators(codes))
     return Features(np.concatenate(parts, axis=1), cells, names)
 
 
@@ -89,6 +103,15 @@ def _ranks(codes: NDArray[np.int64], n_values: int) -> NDArray[np.float64]:
     counts = np.bincount(codes[codes != MISSING], minlength=n_values)
     middle = (np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1)
     return np.append(middle, 0.5)[codes]
+
+
+def _standardized(values: Any, codes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Each row's value less the mean, in standard deviations, shape (n_rows, 1); 0 where missing or infinite."""
+    numbers = np.append(np.asarray(values.cast("float64"), dtype=np.float64), np.nan)[codes]
+    usual = np.isfinite(numbers)
+    if usual.any():
+        numbers = (numbers - numbers[usual].mean()) / (numbers[usual].std() or 1.0)
+    return np.where(usual, numbers, 0.0)[:, None].astype(np.float32)
 
 
 def _indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
