@@ -15,6 +15,7 @@ from sanitize.accounting._composition import (
     general_composition,
     parallel_composition,
 )
+from sanitize.accounting._computational_balance import ComputationalBalance, computational_balance_function
 from sanitize.accounting._joint_release import conditional_dependence, joint_release, sequential_log_lift
 from sanitize.accounting._levels import PrivacyLoss, basic_composition, group_capacity_bound, group_privacy
 from sanitize.accounting._lift_budgets import (
@@ -27,6 +28,7 @@ from sanitize.accounting._lift_budgets import (
 
 __all__ = [
     "Balance",
+    "ComputationalBalance",
     "GeneralComposition",
     "MeanTail",
     "ParallelComposition",
@@ -34,6 +36,7 @@ __all__ = [
     "balance_function",
     "basic_composition",
     "compose",
+    "computational_balance_function",
     "conditional_dependence",
     "cross_capacity",
     "general_composition",

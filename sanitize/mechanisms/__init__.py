@@ -6,6 +6,7 @@ from sanitize.mechanisms._data_independent.calibration import (
     capacity_randomized_response,
     randomized_response_capacity,
 )
+from sanitize.mechanisms._data_independent.discrete_laplace import discrete_laplace_channel
 from sanitize.mechanisms._data_independent.exponential import (
     calibrate_exponential,
     exponential_channel,
@@ -40,6 +41,7 @@ __all__ = [
     "capacity_randomized_response",
     "certified_random_response",
     "certified_tree_merging",
+    "discrete_laplace_channel",
     "exponential_channel",
     "exponential_entropy",
     "gaussian_channel",

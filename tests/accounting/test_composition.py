@@ -16,7 +16,6 @@ from scipy.special import xlogy
 
 from sanitize.accounting import (
     MeanTail,
-    balance_function,
     basic_composition,
     compose,
     conditional_dependence,
@@ -307,32 +306,6 @@ def test_wxh_step_a_of_185_is_false_without_the_right_constant():
     gain = v_entropy(joint, [uniform]) - v_entropy(joint, [uniform, posteriors(joint, [[0], [1]])])
     assert_allclose(gain, LN2)
     assert gain > information(joint) + 0.3
-
-
-@pytest.mark.parametrize("b", [0.0, 0.5, 0.65, LN2])
-def test_wxh_proposition_8_is_an_identity_of_differences(b):
-    """ε, ε + δ_c and ε + δ_c + τ name one threshold, with C^b and C^0 measured for the same adversary.
-
-    Bounded adversary: sees Y through a fixed coarsening. τ = C_1 - C_1c, δ_c = C_1c - C_1c^b.
-    """
-    channel = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
-    coarse = channel @ np.array([[1, 0], [0, 1], [0, 1]])
-    everyone = float(channel_capacity(channel))
-    bounded = balance_function(coarse, b)
-    # The figures themselves, over every law of two letters on a fine grid.
-    laws = np.linspace(0, 1, 20_001)[1:-1]
-    told = [information(np.array([[p], [1 - p]]) * coarse) for p in laws[::20]]
-    wide = laws[-xlogy(laws, laws) - xlogy(1 - laws, 1 - laws) >= b - 1e-9]
-    assert_allclose(bounded.capacity_upper, max(told), atol=1e-6)
-    restricted = max(information(np.array([[p], [1 - p]]) * coarse) for p in wide[:: max(1, len(wide) // 2000)])
-    assert_allclose(bounded.restricted_upper, restricted, atol=1e-5)
-    tau = everyone - bounded.capacity_upper
-    delta_c = bounded.capacity_upper - bounded.restricted_upper
-    assert tau > 0
-    for epsilon in (0.0, 0.05, 0.2, 0.5):
-        private = bounded.restricted_upper <= epsilon
-        assert private == (bounded.capacity_upper <= epsilon + delta_c + 1e-15)
-        assert private == (everyone <= epsilon + delta_c + tau + 1e-15)
 
 
 # --- hostile arguments ---------------------------------------------------------------------------------------

@@ -1,0 +1,108 @@
+"""Discrete Laplace noise on a range of integers, clamped to it: ε-DP of whatever moves the number by a step [CY]."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+
+import numpy as np
+
+from sanitize._checks import nats, whole_number
+from sanitize.channel import SCALE, Channel, Stage
+from sanitize.errors import InvalidParameter
+
+_MOST_CELLS = 1 << 24
+# In nats a step; beyond this every other number has less than one unit of 2^-62.
+_LOOSEST = 1000
+
+
+def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1) -> Channel:
+    """Add two-sided geometric noise, P(Z = z) ∝ e^{-ε|z|/Δ}, to a number from 0 to n - 1, and clamp the sum.
+
+    The discrete form of the Laplace noise that [CY] names as the common way to differential privacy. Where one
+    person moves a count or a sum by at most Δ, its release is ε-DP of the table.
+
+    Guarantee
+    ---------
+    log P(y|x)/P(y|x') <= ε |x - x'| / Δ for all x, x', y, exactly: probabilities are integers over 2^62, and each is
+    raised by the same few units, which flattens every ratio by more than rounding moves it.
+
+    Parameters
+    ----------
+    n_symbols : int
+        Numbers 0, ..., n - 1, at least 1 and at most 4096.
+    eps : float
+        In nats, finite and >= 0; at 0 the release is the same uniform law for every input.
+    sensitivity : int
+        Δ: the most that one person moves the number, >= 1.
+
+    Returns
+    -------
+    Channel
+        One dense stage from the numbers to themselves.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> discrete_laplace_channel(3, np.log(2)).matrix.round(4)
+    array([[0.6667, 0.1667, 0.1667],
+           [0.3333, 0.3333, 0.3333],
+           [0.1667, 0.1667, 0.6667]])
+    """
+    n_symbols, eps = whole_number("n_symbols", n_symbols, 1), nats("eps", eps)
+    sensitivity = whole_number("sensitivity", sensitivity, 1)
+    if math.isinf(eps):
+        raise InvalidParameter("eps must be finite: without noise there is nothing to design")
+    if n_symbols * n_symbols > _MOST_CELLS:
+        raise InvalidParameter(f"n_symbols must be at most {math.isqrt(_MOST_CELLS)}, got {n_symbols}; bin the numbers")
+    with decimal.localcontext(decimal.Context(prec=60)):
+        rate = min(Decimal(eps) / sensitivity, Decimal(_LOOSEST))
+        lift = _lift(n_symbols, rate)
+        weights = _uniform(n_symbols) if lift is None else _weights(n_symbols, rate, lift)
+    indices = np.tile(np.arange(n_symbols, dtype=np.int32), n_symbols)
+    indptr = np.arange(0, n_symbols * n_symbols + 1, n_symbols)
+    return Channel((Stage(indptr, indices, weights.ravel(), n_symbols),))
+
+
+def _lift(n: int, rate: Decimal) -> int | None:
+    """Units c added to every cell; None where they would be more than half of a row.
+
+    With cells i_d + c, i_d = e^ε i_{d+1}, rounded up by less than 1, and the one of x itself, which takes the rest,
+    down by less than n, every ratio is at most (i_d + c + 1)/(i_{d+1} + c) or (i_1 + c + 1)/(i_0 + c - n): within
+    e^ε as soon as c (e^ε - 1) >= 1 + n e^ε.
+    """
+    growth = rate.exp()
+    if growth <= 1:
+        return None
+    lift = math.ceil((1 + n * growth) / (growth - 1))
+    return lift if 2 * n * lift < SCALE else None
+
+
+def _weights(n: int, rate: Decimal, lift: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Integer cells (n, n): inner outputs have (1-a)/(1+a) a^d, the two ends a^d/(1+a), a = e^{-rate}."""
+    ratio = (-rate).exp()
+    unit = (SCALE - n * lift) / (1 + ratio)
+    powers = [ratio**d for d in range(n)]
+    inner = np.array([math.ceil(unit * (1 - ratio) * power) for power in powers], np.int64)
+    ends = np.array([math.ceil(unit * power) for power in powers], np.int64)
+    apart = np.abs(np.arange(n)[:, None] - np.arange(n))
+    weights: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = inner[apart] + lift
+    weights[:, [0, -1]] = ends[apart[:, [0, -1]]] + lift
+    if n == 1:
+        return np.full((1, 1), SCALE, np.int64)
+    np.fill_diagonal(weights, 0)
+    np.fill_diagonal(weights, SCALE - weights.sum(axis=1))
+    return weights
+
+
+def _uniform(n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """The same row for every input: nothing is told, rounding included."""
+    row = np.full(n, SCALE // n, np.int64)
+    row[: SCALE % n] += 1
+    return np.tile(row, (n, 1))
