@@ -23,6 +23,7 @@ from sanitize.mechanisms._merging.tail_merging import tail_merging
 from sanitize.mechanisms._merging.watchdog import watchdog
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._random_response.response import RandomResponse
+from sanitize.mechanisms._random_response.sequential import sequential_response
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
 from sanitize.mechanisms._trees.blocks import blocks_within as blocks_within
 from sanitize.mechanisms._trees.certified import MOST_PAIRED as MOST_PAIRED
@@ -54,6 +55,7 @@ __all__ = [
     "product_channel",
     "randomized_response",
     "randomized_response_capacity",
+    "sequential_response",
     "solve_optimal_random_response",
     "subset_merging",
     "subset_random_response",
