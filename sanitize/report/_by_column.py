@@ -9,7 +9,7 @@ import numpy as np
 
 from sanitize.measures import Measure
 from sanitize.report._facts import Section
-from sanitize.report._kept import kept_by_column
+from sanitize.report._kept import KeptColumn, kept_by_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,8 +46,9 @@ def with_columns(
     varied = [kept[name] for name, law in laws.items() if len(law) > 1]
     line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
     words = "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y)."
+    columns = tuple(KeptColumn(name, share) for name, share in kept.items())
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
-    report = replace(report, measures=(*report.measures, line)).with_section(section)
+    report = replace(report, measures=(*report.measures, line), kept=columns).with_section(section)
     return _with_pairs(report, pairs, channel)
 
 

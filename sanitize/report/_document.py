@@ -101,7 +101,21 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             }
             for measure in report.measures
         ],
-        "kept": [{"column": column.column, "share": exact(column.share)} for column in report.kept],
+        "kept": [
+            {
+                "column": column.column,
+                "share": exact(column.share),
+                "before": exact(column.before),
+                "after": exact(column.after),
+            }
+            for column in report.kept
+        ],
+        # Whose row a released row may be; null where no whole rows were counted, or it would be much work.
+        "crowds": None
+        if report.crowds is None
+        else {side: vars(crowds) for side, crowds in zip(("before", "after"), report.crowds, strict=True)},
+        # The law is one of cells of a tree: "before" is then of cells as well, which hide rows already.
+        "of_cells": report._of_cells,
         "sections": [
             {
                 "name": section.name,

@@ -24,12 +24,15 @@ class Origin:
     date : str or None
     table, policy : str or None
         Names of the source and of the policy's file; internal, because a name can tell.
+    digest : str or None
+        Of the released file, ``sha256:`` and its digits; of both audiences.
     """
 
     title: str | None = None
     date: str | None = None
     table: str | None = None
     policy: str | None = None
+    digest: str | None = None
 
 
 @dataclass(frozen=True)

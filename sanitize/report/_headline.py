@@ -114,9 +114,9 @@ def _source(document: dict[str, Any]) -> str:
         return f"The limit holds for whatever these rows were drawn from ({share:.4g} % sure)."
     words = f"The limit holds for whatever these rows were drawn from ({_level(found)} sure)"
     most, least = (found[f"worst_{side}_log_lift"]["after"] for side in ("max", "min"))
-    if _up(most) == _down(least) == "1":
+    if times_up(most) == times_down(least) == "1":
         return f"{words}: no secret becomes more or less likely."
-    return f"{words}: a secret becomes at most {_up(most)} and at least {_down(least)} times as likely."
+    return f"{words}: a secret becomes at most {times_up(most)} and at least {times_down(least)} times as likely."
 
 
 def _rows(document: dict[str, Any]) -> str:
@@ -132,7 +132,7 @@ def _rows(document: dict[str, Any]) -> str:
     told = [_off(found[name]) for name in beyond if name in _OFF]
     if not told:  # the two extremes are within their limits, and their distance is not
         ratio = found["worst_ldp_sensitive"]
-        told = [f"{_up(ratio['after'])} times more likely than another ({times(float(ratio['bound']))} allowed)"]
+        told = [f"{times_up(ratio['after'])} times more likely than another ({times(float(ratio['bound']))} allowed)"]
     return f"{words}; if they are a sample, it may be off: a secret {' or '.join(told)}, {sure}."
 
 
@@ -158,7 +158,7 @@ _OFF = {"worst_max_log_lift": "up to", "worst_min_log_lift": "down to"}
 
 def _off(measure: dict[str, Any]) -> str:
     """How far one side may be off, and what is allowed."""
-    far = _up if measure["name"] == "worst_max_log_lift" else _down
+    far = times_up if measure["name"] == "worst_max_log_lift" else times_down
     limit = times(float(measure["bound"]))
     return f"{_OFF[measure['name']]} {far(measure['after'])} times as likely ({limit} allowed)"
 
@@ -172,17 +172,17 @@ def _level(found: dict[str, dict[str, Any]]) -> str:
     return str(found["worst_max_log_lift"]["label"]).rpartition(" at ")[2]
 
 
-def _up(log_lift: float | str) -> str:
+def times_up(log_lift: float | str) -> str:
     """E to the log-lift with three digits, rounded up."""
-    return _rounded(or_infinity(math.exp, float(log_lift)), math.ceil)
+    return to_side(or_infinity(math.exp, float(log_lift)), math.ceil)
 
 
-def _down(log_lift: float | str) -> str:
+def times_down(log_lift: float | str) -> str:
     """E to the log-lift with three digits, rounded down."""
-    return _rounded(or_infinity(math.exp, float(log_lift)), math.floor)
+    return to_side(or_infinity(math.exp, float(log_lift)), math.floor)
 
 
-def _rounded(value: float, side: Any) -> str:
+def to_side(value: float, side: Any) -> str:
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else "infinitely many"
     # A hair of room, so that 2.0 written as 1.9999999999999998 stays 2.

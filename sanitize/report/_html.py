@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sanitize._files.target import write_text
-from sanitize._formatting import number
+from sanitize._formatting import number, times
 from sanitize.report import _marks as marks
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
 from sanitize.report._text import (
@@ -20,6 +20,7 @@ from sanitize.report._text import (
     plain_words,
     utility_words,
 )
+from sanitize.report._three_tests import three_tests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from sanitize._formatting import Number
 
 
+_ROLES = {"sensitive": "sensitive", "released": "released", "kept": "kept as it is"}
+# Columns that have a line each though there is nothing but their role to say.
+_MOST_LISTED = 8
+_PRINTED = {"resample": "values of the same columns", "label": "labels of groups"}
 # Limits that keep a page under a megabyte whatever the names are.
 N_ROWS = 200
 N_CELLS = 120
@@ -52,10 +57,14 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
     return _template().render(
         whole=whole,
         colour=colour(document),
-        budget_words=document["verdict"]["allowed"] + margin_words(document),
+        budget_words=document["verdict"]["allowed"] + margin_words(document).replace("inf", "∞"),
         plain_words=plain_words(document),
-        utility_words=utility_words(document),
+        utility_words=utility_words(document, in_nats=False),
+        facts=_facts(document),
+        tests=three_tests(document),
         roles=_roles(document["columns"]),
+        alone=_alone(document["kept"]),
+        by_role=_by_role(document),
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,
         tiles=marks.tiles(document),
@@ -63,6 +72,43 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
         **_pictures(document),
         **document,
     )
+
+
+def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the release is of and how it was made, as far as it is known: name and words."""
+    verdict, origin = document["verdict"], document["origin"] or {}
+    standing = f" ({verdict['standing']['words']})" if verdict["standing"] else ""
+    rows = document.get("n_rows")
+    found = [
+        ("Date", origin.get("date")),
+        ("Table", origin.get("table")),
+        ("Rows", None if rows is None else str(rows)),
+        ("Policy", origin.get("policy")),
+        ("Mechanism", verdict["mechanism"] + standing),
+        ("Printed as", _PRINTED.get(verdict["release"], verdict["release"])),
+        ("Made by", f"sanitize {document['library_version']}"),
+        ("Released file", origin.get("digest")),
+    ]
+    return [(name, words) for name, words in found if words]
+
+
+def _by_role(document: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Names of the columns by role, where they are many and nothing else is said of each."""
+    columns = document["columns"]
+    if _alone(document["kept"]) or sum(map(len, columns.values())) <= _MOST_LISTED:
+        return []
+    return [(words, columns[role]) for role, words in _ROLES.items() if columns[role]]
+
+
+def _alone(kept: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
+    """What each column tells by itself, raw and released; nothing where it was not measured of any."""
+    if all(column["after"] is None for column in kept):
+        return {}
+    return {column["column"]: (_times(column["before"]), _times(column["after"])) for column in kept}
+
+
+def _times(log_lift: Number) -> str:
+    return "-" if log_lift is None else f"{times(float(log_lift))} ×"
 
 
 def _pictures(document: dict[str, Any]) -> dict[str, Any]:
@@ -115,5 +161,4 @@ def _cell(cell: Number) -> str:
 
 def _roles(columns: dict[str, list[str]]) -> list[tuple[str, str]]:
     """Name and role of each column."""
-    roles = {"sensitive": "sensitive", "released": "released through the channel", "kept": "kept as it is"}
-    return [(name, roles[role]) for role in roles for name in columns[role]]
+    return [(name, words) for role, words in _ROLES.items() for name in columns[role]]

@@ -1,8 +1,8 @@
-"""What a release keeps of each public column by itself: I(X_j;Y) / H(X_j)."""
+"""What a release keeps of each public column by itself, I(X_j;Y) / H(X_j), and what the column tells by itself."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,17 +31,42 @@ class KeptColumn:
     column : str
     share : float
         I(X_j;Y) / H(X_j), between 0 and 1; 1 for a column with a single value, of which there is nothing to lose.
+    before, after : float or None
+        Largest log-lift of S and this column alone, in nats, as it was and as it is printed; None where it is not
+        printed as a column of its own, or was not measured.
     """
 
     column: str
     share: float
+    before: float | None = None
+    after: float | None = None
 
 
-def kept_columns(joint: JointDistribution, channel: Channel) -> tuple[KeptColumn, ...]:
-    """What the channel keeps of each public column; none where that would be much work."""
+def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
+    """What the channel keeps of each public column; none where that would be much work.
+
+    ``after`` is the law of (S, Y).
+    """
+    shares = _each(joint, channel)
     if len(joint.public.columns) == 1:
-        return (KeptColumn(joint.public.columns[0], normalized_utility(joint, channel)),)
-    return tuple(_each(joint, channel))
+        shares = iter([KeptColumn(joint.public.columns[0], normalized_utility(joint, channel))])
+    return tuple(
+        replace(kept, before=largest_alone(joint, kept.column), after=largest_alone(after, kept.column))
+        for kept in shares
+    )
+
+
+def largest_alone(joint: JointDistribution, column: str) -> float | None:
+    """Largest log-lift of S and one public column alone, in nats; None where there is no such column."""
+    if column not in joint.public.columns:
+        return None
+    codes = np.unique(joint.public.codes[:, joint.public.columns.index(column)], return_inverse=True)[1]
+    law = np.zeros((len(joint.p_s), int(codes.max()) + 1))
+    for s, row in enumerate(joint.pmf):
+        law[s] = np.bincount(codes, row, law.shape[1])
+    seen = law.sum(axis=0) > 0
+    lifts = law[:, seen] / (joint.p_s[:, None] * law.sum(axis=0)[seen])
+    return float(np.log(lifts.max()))
 
 
 def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, times
-from sanitize.report._headline import VERDICT_TOLERANCE, excess_of
+from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, times_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +50,8 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
     """
     found = {measure["name"]: measure for measure in document["measures"]}
     top = found["max_log_lift"]
-    rows = [("raw table", top["before"], "raw"), ("release", top["after"], "bar")]
+    raw = "cells of the table" if document["of_cells"] else "raw table"
+    rows = [(raw, top["before"], "raw"), ("release", top["after"], "bar")]
     if "worst_max_log_lift" in found:
         worst = found["worst_max_log_lift"]
         kind = "maybe far" if excess_of(worst) > VERDICT_TOLERANCE else "maybe"
@@ -65,9 +66,16 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
         return f"{100 * min(1.0, math.exp(min(value, _LARGEST_LOG)) / end):.2f}%"
 
     return [
-        {"label": label, "words": "∞" if math.isinf(v) else f"{times(v)} ×", "width": width(v), "kind": kind}
+        {"label": label, "words": _times(v, kind), "width": width(v), "kind": kind}
         for (label, _, kind), v in zip(rows, logs, strict=True)
     ]
+
+
+def _times(log_lift: float, kind: str) -> str:
+    """A bound that holds for the source is rounded up, as in the headline."""
+    if math.isinf(log_lift):
+        return "∞"
+    return f"{times_up(log_lift) if kind.startswith('maybe') else times(log_lift)} ×"
 
 
 def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:

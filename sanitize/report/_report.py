@@ -15,6 +15,7 @@ from sanitize.budgets import ChannelBudget
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_law
 from sanitize.lifts import lift
+from sanitize.report._crowds import crowds_of
 from sanitize.report._curve import check_same_law
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
@@ -104,7 +105,8 @@ class LeakageReport(Verdict, ReportViews):
             _channel_excess=over,
             confidence=None if worst is None or confidence is None else worst.laws.confidence,
             _worst=worst,
-            kept=kept_columns(joint, channel),
+            kept=kept_columns(joint, channel, after),
+            crowds=crowds_of(joint, channel),
         )
 
     def require(self) -> LeakageReport:
@@ -150,11 +152,13 @@ class LeakageReport(Verdict, ReportViews):
         date: str | None = None,
         table: str | None = None,
         policy: str | None = None,
+        digest: str | None = None,
     ) -> LeakageReport:
         """The report with a heading: what it is of, when it was made, from which table and under which policy.
 
         No clock is read, so that the same release gives the same page: pass the date that the page shall show. The
-        public page shows title and date only.
+        public page shows title, date and digest only. ``digest`` is that of the released file, as ``sha256:`` and the
+        digits that ``sha256sum`` prints.
 
         Examples
         --------
@@ -165,7 +169,7 @@ class LeakageReport(Verdict, ReportViews):
         >>> report.with_origin(title="Titanic", date="2026-01-31").to_dict()["origin"]["title"]
         'Titanic'
         """
-        return replace(self, origin=Origin(title, date, table, policy))
+        return replace(self, origin=Origin(title, date, table, policy, digest))
 
     def with_curve(self, curve: TradeoffCurve) -> LeakageReport:
         """The report with a privacy-utility curve, which the page then draws with this release on it.

@@ -101,6 +101,9 @@ STANDING = {
     "words": text,
 }
 
+_size = _must("a number of rows, 1 or more", lambda value: _is_number(value) and 1 <= float(value) < math.inf)
+_CROWDS = {"alone": share, "smallest": _size, "mean": _size}
+
 PUBLIC: dict[str, Any] = {
     "schema": text,
     "version": count,
@@ -124,9 +127,11 @@ PUBLIC: dict[str, Any] = {
         "refuted": flag,
         "confidence": _or_none(share),
     },
-    "origin": _or_none(dict.fromkeys(("title", "date", "table", "policy"), _or_none(text))),
+    "origin": _or_none(dict.fromkeys(("title", "date", "table", "policy", "digest"), _or_none(text))),
     "columns": {"sensitive": [text], "released": [text], "kept": [text], "constant": [text]},
-    "kept": [{"column": text, "share": share}],
+    "kept": [{"column": text, "share": share, "before": figure, "after": figure}],
+    "crowds": _or_none({"before": _CROWDS, "after": _CROWDS}),
+    "of_cells": flag,
     "measures": [_MEASURE],
     "warnings": [text],
     "sections": [

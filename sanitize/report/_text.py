@@ -141,20 +141,18 @@ def plain_words(document: dict[str, Any]) -> str:
     return f"{seen} and at least {least} times as likely as before"
 
 
-def utility_words(document: dict[str, Any]) -> str:
-    """How much of the public columns is kept: of each column on average where their values were put into cells."""
+def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
+    """How much of the public columns is kept, also in nats or as a share alone."""
     found = {measure["name"]: measure for measure in document["measures"]}
-    roles = document["columns"]
-    if "mean_column_utility" in found:  # the share of H(cell) would be of the tree's own making
-        each = 100 * float(found["mean_column_utility"]["after"])
-        return f"Keeps {each:.4g} % of what a column says, on average over the {len(roles['released'])} columns"
+    if document["of_cells"] and "mean_column_utility" in found:
+        share = found["mean_column_utility"]["after"]
+        return f"Keeps {100 * float(share):.4g} % of what each column says by itself, in the mean{_price_words(found)}"
     share, kept = found["normalized_utility"]["after"], found["utility"]
+    roles = document["columns"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
     columns = names(shown, "+", most=2, limit=20)
-    return (
-        f"Keeps {100 * float(share):.4g} % of the information in {columns} "
-        f"({number(kept['after'])} of {number(kept['before'])} nats){_price_words(found)}"
-    )
+    nats = f" ({number(kept['after'])} of {number(kept['before'])} nats)" if in_nats else ""
+    return f"Keeps {100 * float(share):.4g} % of the information in {columns}{nats}{_price_words(found)}"
 
 
 def _price_words(found: dict[str, dict[str, Any]]) -> str:

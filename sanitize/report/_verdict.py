@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sanitize.confidence import WorstCase
     from sanitize.joint import JointDistribution
     from sanitize.measures import Measure
+    from sanitize.report._crowds import Crowds
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._facts import Finding, Origin, ReleaseFacts, Section
     from sanitize.report._headline import State
@@ -46,6 +47,7 @@ class Verdict:
     _worst: WorstCase | None = field(default=None, repr=False)
     kept: tuple[KeptColumn, ...] = ()
     origin: Origin | None = None
+    crowds: tuple[Crowds, Crowds] | None = None
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:
@@ -104,6 +106,11 @@ class Verdict:
         # A sensitive column released as it is rules all other symbols out: no finite budget allows that. Nor does
         # any figure hold for rows that were not drawn as it says.
         return bool(set(self.facts.kept) & set(self.sensitive)) or refuted(self.findings)
+
+    @property
+    def _of_cells(self) -> bool:
+        """Whether the law is one of cells of a tree, which hide rows of the columns among each other already."""
+        return self._before.public.columns != self.public
 
     @property
     def _constant(self) -> tuple[str, ...]:

@@ -125,13 +125,13 @@ def test_state_is_about_the_source_only_if_its_worst_case_is_within_the_budget(
 
 @given(st.floats(-20, 20))
 def test_far_is_said_to_the_safe_side(log_lift: float) -> None:
-    up, down = (float(side(log_lift)) for side in (words._up, words._down))
+    up, down = (float(side(log_lift)) for side in (words.times_up, words.times_down))
     assert down * (1 - 1e-8) <= np.exp(log_lift) <= up * (1 + 1e-8)
     assert up <= 1.011 * down  # three digits
 
 
 def test_infinite_and_impossible_are_words() -> None:
-    assert (words._down(-np.inf), words._up(np.inf), words._up(0.0), words._down(np.log(2))) == (
+    assert (words.times_down(-np.inf), words.times_up(np.inf), words.times_up(0.0), words.times_down(np.log(2))) == (
         "0", "infinitely many", "1", "2"
     )  # fmt: skip
 

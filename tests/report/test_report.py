@@ -165,8 +165,8 @@ def test_document_has_a_versioned_schema() -> None:
         "symbols", "n_rows", "n_unseen", "n_symbols", "n_single", "n_combinations", "lift", "margins", "curve",
     }  # fmt: skip
     assert set(public) == {
-        "schema", "version", "library_version", "audience", "verdict", "origin", "columns", "kept",
-        "measures", "warnings", "sections",
+        "schema", "version", "library_version", "audience", "verdict", "origin", "columns", "kept", "crowds",
+        "of_cells", "measures", "warnings", "sections",
     }  # fmt: skip
     assert set(public["verdict"]) == {
         "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "release", "seeded", "refuted",

@@ -49,6 +49,7 @@ TAGS = {
         "section",
         "h1",
         "h2",
+        "h3",
         "p",
         "ul",
         "li",

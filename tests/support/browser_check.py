@@ -1,7 +1,8 @@
-"""Look at pages of reports in a real browser: nothing sticks out at any width, nothing runs, nothing is loaded.
+"""Look at pages of reports in a real browser: nothing sticks out or is cut at any width, nothing runs or is loaded.
 
 Run it by hand or in CI: ``python tests/support/browser_check.py``. It needs Chromium, and says so where there is none.
-The script that measures lives in a page around the report, never in the report.
+The script that measures lives in a page around the report, never in the report. Pages that people get are printed as
+well, and take two pages. With ``--pictures FOLDER`` it also takes pictures of them, to be looked at.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from shown_pages import shown_reports
 
 import sanitize as sz
 from sanitize.report import Section
 from sanitize.report._facts import ReleaseFacts
 
+AUDIENCES = ("internal", "public")
 WIDTHS = (360, 768, 1280, 1920)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -33,8 +36,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--virtual-time-budget=5000",
-    "--dump-dom",
 )
+PRINTED = 2  # pages at most
 # Scrolling inside a table's own box is meant; everything else must fit. `hit` is set if a page could run code.
 MEASURE = """
 <pre id="found"></pre>
@@ -44,12 +47,16 @@ addEventListener("load", () => {
   const found = [];
   for (const frame of document.querySelectorAll("iframe")) {
     const page = frame.contentDocument, width = frame.clientWidth;
+    page.querySelectorAll("details").forEach((part) => { part.open = true; });
+    const cut = [...page.querySelectorAll("*")].filter((part) => part.scrollWidth > part.clientWidth + 1
+      && getComputedStyle(part).overflowX === "hidden" && !part.closest("svg"));
     const out = [...page.querySelectorAll("*")].filter((part) => {
       if (part.closest("svg")?.parentElement?.closest("svg") || part.parentElement?.closest(".scroll")) return false;
       const box = part.getBoundingClientRect();
       return box.right > width + 0.5 || box.left < -0.5;
     });
     found.push({name: frame.name, width, page: page.documentElement.scrollWidth,
+      cut: cut.slice(0, 3).map((part) => part.tagName),
       out: out.slice(0, 3).map((part) => part.tagName + "." + (part.getAttribute("class") || "")),
       scripts: page.scripts.length, loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
       titled: [...page.querySelectorAll("svg[role=img]")].every((part) => part.querySelector("title")),
@@ -110,10 +117,8 @@ def look(browser: str, made: dict[str, str], width: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         around = Path(folder, "around.html")
         around.write_text(f"<!doctype html><meta charset='utf-8'>{frames}{MEASURE}", encoding="utf-8")
-        root = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
-        command = [browser, *FLAGS, *root, f"--user-data-dir={folder}/profile", around.as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    text = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
+        told = run(browser, folder, around, "--dump-dom")
+    text = re.search(r'<pre id="found">(.*?)</pre>', told, re.DOTALL)
     if text is None or not text[1]:
         return [f"{width}: the browser measured nothing"]
     result = json.loads(html.unescape(text[1]))
@@ -124,11 +129,47 @@ def look(browser: str, made: dict[str, str], width: int) -> list[str]:
         where = f"{page['name']} at {width}"
         if page["width"] != width or page["page"] > width or page["out"]:
             faults.append(f"{where}: wider than the window ({page['page']}), {page['out']} stick out")
+        if page["cut"]:
+            faults.append(f"{where}: words of {page['cut']} are cut")
         if page["scripts"] or page["loaded"]:
             faults.append(f"{where}: {page['scripts']} scripts, {page['loaded']} loaded files")
         if not page["titled"] or page["height"] < 400:
             faults.append(f"{where}: a picture without title, or hardly a page")
     return faults
+
+
+def run(browser: str, folder: str, page: Path, *options: str) -> str:
+    """What the browser prints of a page."""
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
+    command = [browser, *FLAGS, *root, f"--user-data-dir={folder}/profile", *options, page.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+
+
+def print_out(browser: str, made: dict[str, str]) -> list[str]:
+    """Faults of the pages in print."""
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, page in made.items():
+            place, paper = Path(folder, "page.html"), Path(folder, "page.pdf")
+            place.write_text(page, encoding="utf-8")
+            run(browser, folder, place, "--no-pdf-header-footer", f"--print-to-pdf={paper}")
+            n_pages = len(re.findall(rb"/Type\s*/Page\b", paper.read_bytes()))
+            if not 1 <= n_pages <= PRINTED:
+                faults.append(f"{name}: {n_pages} pages in print")
+    return faults
+
+
+def take_pictures(browser: str, made: dict[str, str], target: Path) -> None:
+    """Each page narrow and wide, light and dark."""
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, page in made.items():
+            place = Path(folder, "page.html")
+            place.write_text(page, encoding="utf-8")
+            for width, theme in ((360, "light"), (1280, "light"), (1280, "dark")):
+                dark = ["--blink-settings=preferredColorScheme=0"] if theme == "dark" else []
+                shot = f"--screenshot={target / f'{name}-{width}-{theme}.png'}"
+                run(browser, folder, place, *dark, "--hide-scrollbars", f"--window-size={width},2400", shot)
 
 
 def main() -> int:
@@ -137,9 +178,15 @@ def main() -> int:
     if browser is None:
         print("there is no Chromium on this machine: pages of reports were NOT looked at")
         return 0
-    made = pages()
+    reports = shown_reports()
+    shown = {f"{name}-{who}": report.to_html(audience=who) for name, report in reports.items() for who in AUDIENCES}
+    made = pages() | shown
     faults = [fault for width in WIDTHS for fault in look(browser, made, width)]
-    print("\n".join(faults) or f"{len(made)} pages at {len(WIDTHS)} widths: nothing sticks out, runs or loads")
+    faults += print_out(browser, shown)
+    if sys.argv[1:2] == ["--pictures"]:
+        take_pictures(browser, shown, Path(sys.argv[2]))
+    well = f"{len(made)} pages at {len(WIDTHS)} widths: nothing sticks out, is cut, runs or loads; "
+    print("\n".join(faults) or f"{well}{len(shown)} in print: {PRINTED} pages each at most")
     return 1 if faults else 0
 
 
