@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
@@ -92,7 +93,8 @@ def release(args: argparse.Namespace) -> None:
     with _taken_back(written):
         if args.channel is not None and not args.dry_run:
             sanitizer.channel_.to_json(args.channel)
-        _give(report, args, policy, stream=sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout)
+        stream = sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout
+        _give(report, args, policy, stream, written)
 
 
 def verify(args: argparse.Namespace) -> None:
@@ -213,14 +215,22 @@ def _taken_back(target: Path | None) -> Iterator[None]:
         raise
 
 
-def _give(report: ReportViews, args: argparse.Namespace, policy: Policy, stream: Any = None) -> None:
-    """Print a report, and write it where that was asked for."""
+def _give(
+    report: ReportViews, args: argparse.Namespace, policy: Policy, stream: Any = None, written: Path | None = None
+) -> None:
+    """Print a report, and write it where that was asked for; ``written`` is the release, where it is in a file."""
     from sanitize.report import LeakageReport
 
     audience = args.audience or policy.audience
     if isinstance(report, LeakageReport):
         table = None if args.input == STREAM else Path(args.input).name
-        report = report.with_origin(table=table, policy=None if args.policy is None else Path(args.policy).name)
+        report = report.with_origin(
+            title=args.title or policy.title,
+            date=args.date or policy.date,
+            table=table,
+            policy=None if args.policy is None else Path(args.policy).name,
+            digest=None if written is None else digest_of(written),
+        )
     try:
         rendered = _rendered(report, audience, as_json=args.json)
         if args.report is not None:

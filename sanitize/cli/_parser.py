@@ -10,6 +10,7 @@ from typing import NoReturn
 from sanitize._version import __version__
 from sanitize.cli import _commands as commands
 from sanitize.cli._settings import MECHANISMS, check_settings
+from sanitize.policy import is_day
 
 _EPILOG = (
     "exit codes: 0 done, 1 over budget and nothing written (verify: not verified), 2 usage or policy, 3 input "
@@ -55,6 +56,13 @@ def nats(text: str) -> float:
         more = "; two different ones are --lower and --upper" if ":" in text else ""
         raise argparse.ArgumentTypeError(f"takes one number of nats, got {text!r}{more}") from None
     return given
+
+
+def day(text: str) -> str:
+    """A date, as 2026-01-31."""
+    if not is_day(text):
+        raise argparse.ArgumentTypeError(f"takes a date as 2026-01-31, got {text!r}")
+    return text
 
 
 def parser_of() -> OneLineParser:
@@ -187,6 +195,10 @@ def _report() -> OneLineParser:
     group = OneLineParser(add_help=False)
     group.add_argument("--json", action="store_true", help="print the report as JSON")
     group.add_argument("--report", metavar="FILE", type=Path, help="also write the report: .html, .json or text")
+    group.add_argument("--title", metavar="TEXT", help="heading of the report; default: what the policy says")
+    group.add_argument(
+        "--date", metavar="DATE", type=day, help="date the report shows, as 2026-01-31; no clock is read"
+    )
     _audience(group)
     return group
 

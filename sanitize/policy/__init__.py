@@ -10,5 +10,6 @@ from sanitize.policy._channels import PolicyBudget as PolicyBudget
 from sanitize.policy._channels import PolicyChannel as PolicyChannel
 from sanitize.policy._policy import Policy
 from sanitize.policy._policy import is_joint as is_joint
+from sanitize.policy._reader import is_day as is_day
 
 __all__ = ["Policy"]

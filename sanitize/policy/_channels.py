@@ -25,6 +25,8 @@ CHOICES = {
     "handle_unknown": keys.choice("high_risk", "error").said("Symbols that were not there at fit."),
 }
 LEDGER = keys.text.said("File that records releases of the same rows; relative to this file.")
+TITLE = keys.text.said("Heading of the report.")
+DATE = keys.day.said("Date that the report shows, as 2026-01-31; no clock is read.")
 COLUMNS = {
     "sensitive": keys.some_names.said("Columns to protect."),
     "public": keys.some_names.said("Columns released together through one channel; omitted with [[channel]]."),

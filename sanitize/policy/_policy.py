@@ -51,6 +51,8 @@ class Policy:
     handle_unknown : {"high_risk", "error"}
     ledger : Path or None
         File that records releases of the same rows; relative to the policy's folder.
+    title, date : str or None
+        Heading of the report, and the date that it shows, as 2026-01-31; no clock is read.
 
     Examples
     --------
@@ -81,6 +83,8 @@ class Policy:
     missing: Literal["category", "error"] = "category"
     handle_unknown: Literal["high_risk", "error"] = "high_risk"
     ledger: Path | None = None
+    title: str | None = None
+    date: str | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -160,6 +164,7 @@ class Policy:
             key: top.take(key, form, form.schema["enum"][0]) for key, form in tables.CHOICES.items()
         }
         ledger = top.take("ledger", tables.LEDGER)
+        chosen |= {"title": top.take("title", tables.TITLE), "date": top.take("date", tables.DATE)}
         top.done()
         channels = tuple(channel.within(Path(folder)) for channel in channels)
         place = None if ledger is None else Path(folder) / ledger

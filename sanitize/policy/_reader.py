@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -113,6 +114,22 @@ def _text(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value:
         raise refuse(where, "text", value, "put it in quotes")
     return value
+
+
+def _day(value: Any, where: str) -> str:
+    if type(value) is date:
+        return value.isoformat()
+    if isinstance(value, str) and is_day(value):
+        return value
+    raise refuse(where, "a date", value, "write it as 2026-01-31")
+
+
+def is_day(text: str) -> bool:
+    """Whether a text is a date as 2026-01-31."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def choice(*allowed: str) -> Form[str]:
@@ -232,6 +249,8 @@ _NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "unique
 
 # Text that is not empty; names of columns, each once; at least one of them.
 text = Form(_text, {"type": "string", "minLength": 1})
+# A date of TOML, or the same as text.
+day = Form(_day, {"type": "string", "format": "date", "pattern": r"^\d{4}-\d{2}-\d{2}$"})
 names = Form(_names, _NAMES)
 some_names = Form(_some_names, {**_NAMES, "minItems": 1})
 # Edges of bins, in ascending order; lower and upper bound of a column.

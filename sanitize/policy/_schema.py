@@ -13,6 +13,7 @@ from sanitize.policy._channels import (
     BOUNDS,
     CHOICES,
     COLUMNS,
+    DATE,
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
     GRID,
@@ -24,6 +25,7 @@ from sanitize.policy._channels import (
     RESERVED,
     SEQUENTIAL,
     SETTINGS,
+    TITLE,
     TREES,
 )
 from sanitize.policy._policy import VERSION
@@ -69,6 +71,8 @@ def policy_schema() -> Schema:
             },
             **{key: {**form.schema, "default": form.schema["enum"][0]} for key, form in CHOICES.items()},
             "ledger": LEDGER.schema,
+            "title": TITLE.schema,
+            "date": DATE.schema,
         },
         "allOf": [_several(), _kept(), _alone()],
         "$defs": {"budget": _budget(), "channel": _channel(), "named_channel": _named_channel()},
