@@ -75,14 +75,19 @@ def _partition(
         sums = np.concatenate([sums, sums + columns[:, [atom]]], axis=1)
         total = np.concatenate([total, total + mass[atom]])
     safe = risks.safe(sums[:, 1:].reshape(m, -1)).reshape(-1, n_windows)
-    cost = np.where(safe, xlogy(total[1:], total[1:]), np.inf)
-    judged = cost if noise is None else cost + noise.of(total[1:])
+    judged = np.full((1 << k, n_windows), np.inf)
+    np.copyto(judged[1:], xlogy(total[1:], total[1:]), where=safe)
+    if noise is not None:
+        judged[1:] += noise.of(total[1:])
     best, chosen = np.zeros((1 << k, n_windows)), np.zeros((1 << k, n_windows), np.intp)
     for whole, parts, rests in _plan(k):
-        options = judged[parts - 1] + best[rests]
-        at = (options <= options.min(axis=1, keepdims=True) + _TIE).argmax(axis=1)
-        best[whole] = np.take_along_axis(options, at[:, None], 1)[:, 0]
-        chosen[whole] = np.take_along_axis(parts, at, 1)
+        options = judged.take(parts, axis=0)
+        options += best.take(rests, axis=0)
+        least = options.min(axis=1)
+        at = (options <= (least + _TIE)[:, None]).argmax(axis=1)
+        row = np.arange(len(whole))[:, None]
+        best[whole] = options[row, at, np.arange(n_windows)]
+        chosen[whole] = parts[row, at]
     labels = _labels(chosen, k)
     if noise is not None:
         sets = np.stack([np.where(labels == atom, mass, 0.0).sum(axis=0) for atom in range(k)])
@@ -94,12 +99,11 @@ def _labels(chosen: NDArray[np.intp], k: int) -> NDArray[np.intp]:
     """The sets that a table of first sets leads to, window by window."""
     n_windows = chosen.shape[1]
     labels, left = np.zeros((k, n_windows), np.intp), np.full(n_windows, (1 << k) - 1)
-    window = np.arange(n_windows)
-    for first in range(k):
-        opens = (left >> first & 1) == 1
-        block = np.where(opens, chosen[left, window], 0)
-        for atom in range(first, k):
-            labels[atom][(block >> atom & 1) == 1] = first
+    window, atoms = np.arange(n_windows), np.arange(k)[:, None]
+    while left.any():
+        first = left & -left
+        block = np.where(left > 0, chosen[left, window], 0)
+        np.copyto(labels, np.frexp(first)[1] - 1, where=(block >> atoms & 1) == 1)
         left = left & ~block
     return labels
 
