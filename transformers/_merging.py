@@ -88,7 +88,7 @@ class SubsetMerging(Sanitizer):
         What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
         None, the default, raises at fit: there is no silent budget.
     effort : float, optional
-        Sets of symbols to judge above 15 public symbols, >= 1; see `sanitize.subset_merging`.
+        Sets of symbols to judge above 17 public symbols, >= 1; see `sanitize.subset_merging`.
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
         are released as one tuple, so that the budget holds for them together.

@@ -105,7 +105,7 @@ def test_matched_groups_are_safe_whatever_is_left_to_one_by_one(seed, kind, budg
 
 @pytest.mark.parametrize("eps", [0.5, 1.0, 4.0])
 def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch):
-    """As it searches above 15 symbols, on laws small enough for the best partition of all."""
+    """As it searches above 17 symbols, on laws small enough for the best partition of all."""
     rng = np.random.default_rng(0)
     budget, lost = sz.LiftBudget.from_ldp(eps), []
     for _ in range(4):

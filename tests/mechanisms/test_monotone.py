@@ -38,7 +38,7 @@ def laws(n_x: int) -> dict[str, JointDistribution]:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("n_x", [5, 9, 15])
 def test_the_best_partition_keeps_no_less_under_a_looser_budget(family, n_x):
-    """A partition within a budget is within every looser one; up to 15 symbols the best of all is found."""
+    """A partition within a budget is within every looser one; up to 17 symbols the best of all is found."""
     for kind, joint in laws(n_x).items():
         nats = NATS if n_x < 15 else (0.1, 0.5, math.inf)
         kept = [sz.measures.utility(joint, sz.subset_merging(joint, FAMILIES[family](eps))) for eps in nats]

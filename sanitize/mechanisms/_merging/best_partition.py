@@ -1,4 +1,4 @@
-"""Better partitions for merging: the best of all for few symbols, and a longer search above."""
+"""A longer search for merging: larger windows and more effort."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 from sanitize._progress import progress
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._merging.partition_search import best_partition, search_partition
+from sanitize.mechanisms._merging.partition_search import EXACT
 from sanitize.mechanisms._merging.repartition import improved
 from sanitize.mechanisms._merging.risks import merged_by_labels, set_risks
-from sanitize.mechanisms._merging.subset_merging import merging_effort, standing_of
-from sanitize.mechanisms._merging.tighter import tighter_risks
+from sanitize.mechanisms._merging.subset_merging import found_partition, merging_effort, standing_of
 from sanitize.mechanisms._random_response.effort import effort_of
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
 
-_EXACT = 17
 _EFFORT = 20_000_000
 _WINDOW = 13  # atoms put together anew at a time
 
@@ -38,8 +36,8 @@ def best_subset_merging(
     """Merge public symbols into safe groups that keep the most; never worse than `subset_merging`.
 
     I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is maximal over all partitions of X into safe sets, low-risk
-    symbols included, for up to 17 public symbols (`subset_merging`: 15). Above, the search of
-    `subset_merging` goes on with larger windows and more effort.
+    symbols included, for up to 17 public symbols, as in `subset_merging`. Above, that search goes on with larger
+    windows and more effort.
 
     Guarantee
     ---------
@@ -89,10 +87,9 @@ def best_subset_merging(
         raise InvalidParameter(f"time_limit must be a number of seconds > 0, got {time_limit!r}")
     risks = set_risks(joint, budget, confidence)
     account = effort_of(effort, _EFFORT, time_limit)
-    if len(joint.p_x) <= _EXACT:
-        return merged_by_labels(joint, best_partition(risks, joint.p_x), standing_of(joint, account, _EXACT))
-    tighter = tighter_risks(joint, budget, confidence)
-    labels = search_partition(risks, joint.p_x, merging_effort(joint), tighter)
+    labels = found_partition(joint, budget, confidence, merging_effort(joint))
+    if len(joint.p_x) <= EXACT:
+        return merged_by_labels(joint, labels, standing_of(joint, account))
     with progress("subset merging") as show:
         labels = improved(labels, risks, joint.p_x, _WINDOW, account, show)
     return merged_by_labels(joint, labels, standing_of(joint, account))

@@ -16,7 +16,7 @@ from sanitize.mechanisms._merging.repartition import improved, loosened
 from sanitize.mechanisms._merging.windows import partition_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._random_response.effort import Effort
 
 # Up to here the best of all partitions is found, by one window where that is quicker. Each symbol triples the work.
-EXACT, _ONE_WINDOW = 15, 14
+EXACT, _ONE_WINDOW = 17, 14
 # Algorithm 1 is a start where it takes a fraction of a second: its work is the square of the symbols, times the rows.
 _PAPER_SYMBOLS, _PAPER_CELLS = 1500, 60_000_000
 _BOTH_MATCHINGS = 20_000
@@ -37,12 +37,17 @@ _SIZES = ((24, 13), (40, 11), (64, 9), (np.inf, 8))
 
 
 def search_partition(
-    risks: SetRisks, p_x: NDArray[np.float64], effort: Effort, tighter: Iterable[SetRisks] = ()
+    risks: SetRisks,
+    p_x: NDArray[np.float64],
+    effort: Effort,
+    tighter: Iterable[SetRisks] = (),
+    known: Sequence[NDArray[np.intp]] = (),
 ) -> NDArray[np.intp]:
     """Label of a safe group for each symbol, shape (n,), such that much of I(X;Y) is kept.
 
-    Never below Algorithm 1 up to 1,500 symbols, and optimal up to 15. Groups that are safe under tighter budgets are
-    safe under this one: up to 1,500 symbols they are starts too.
+    Never below Algorithm 1 up to 1,500 symbols, and optimal up to 17. Groups that are safe under tighter budgets are
+    safe under this one: up to 1,500 symbols they are starts too. Safe partitions that are ``known`` are improved beside
+    the best starts, so that the result keeps at least what they keep.
     """
     n = len(p_x)
     if risks.safe(risks.columns).all():
@@ -59,10 +64,12 @@ def search_partition(
     size = next(atoms for most, atoms in _SIZES if n <= most)
     starts = _distinct(starts, p_x)[: next(kept for most, kept in _IMPROVED if n <= most)]
     with progress("subset merging") as show:
-        found = []
-        for labels in starts:
-            account = effort.part(1 / len(starts))
-            walked = loosened(labels, risks, p_x, size, account, show) if n <= _WALKED else labels
+        found: list[NDArray[np.intp]] = []
+        for labels in [*known, *starts]:
+            account = effort.part(1 / (len(known) + len(starts)))
+            # What a search has found is not walked from again.
+            is_walked = n <= _WALKED and len(found) >= len(known)
+            walked = loosened(labels, risks, p_x, size, account, show) if is_walked else labels
             found.append(improved(walked, risks, p_x, size, account, show))
             effort.spend(account.spent)
     return min(found, key=lambda labels: lost(labels, p_x))
