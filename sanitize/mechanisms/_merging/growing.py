@@ -39,7 +39,7 @@ def set_that_is_safe(
         # What a tighter budget merges at once is a set by itself, and not one that grows.
         first = np.concatenate([core, pool[beyond]])
         found.append(np.concatenate([pool[beyond], _grown(risks, first, pool[~beyond], by)]))
-    sets = [np.concatenate([core, _needed(risks, core, taken, p_x)]) for taken in found]
+    sets = [np.concatenate([core, needed(risks, core, taken, p_x)]) for taken in found]
     return min(sets, key=lambda members: merging_costs(p_x, members))
 
 
@@ -69,7 +69,7 @@ def _grown(risks: SetRisks, core: NDArray[np.intp], pool: NDArray[np.intp], by: 
     return np.concatenate([*taken, np.zeros(0, np.intp)])
 
 
-def _needed(
+def needed(
     risks: SetRisks, core: NDArray[np.intp], taken: NDArray[np.intp], p_x: NDArray[np.float64]
 ) -> NDArray[np.intp]:
     """What is left when members leave as long as the set stays safe, the dearest first, many at once where it can."""

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.budgets import as_budget
-from sanitize.mechanisms._merging.growing import merging_costs, set_that_is_safe
+from sanitize.mechanisms._merging.growing import merging_costs, needed, set_that_is_safe
 from sanitize.mechanisms._merging.risks import merge_channel, set_risks
-from sanitize.mechanisms._merging.tighter import tighter_risks
+from sanitize.mechanisms._merging.tighter import evened, tighter_risks
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
@@ -67,16 +69,22 @@ def watchdog(
            [0., 0., 1.]])
     """
     budget = as_budget(budget)
+    merged = _merged_set(joint, budget, confidence)
+    return merge_channel(joint, [merged] if len(merged) else [])
+
+
+def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> NDArray[np.intp]:
+    """High-risk symbols and the low-risk ones that join them, by the cheapest set found."""
     risks = set_risks(joint, budget, confidence)
     low = risks.safe(risks.columns)
     high_risk, low_risk = np.flatnonzero(~low), np.flatnonzero(low)
-    if not len(high_risk):
-        return merge_channel(joint, [])
-    if risks.is_safe(risks.columns[:, high_risk].sum(axis=1)):
-        return merge_channel(joint, [high_risk])
-    orders = [risks]
+    if not len(high_risk) or risks.is_safe(risks.columns[:, high_risk].sum(axis=1)):
+        return high_risk
+    orders, known = [risks], []
     if len(low) <= _SEVERAL:
         orders += tighter_risks(joint, budget, confidence)
+        # What is merged within a tighter budget holds all of these, and is safe here.
+        known = [np.setdiff1d(_merged_set(joint, other, confidence), high_risk) for other in evened(budget)]
     found = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, by) for by in orders]
-    best = min(found, key=lambda members: merging_costs(joint.p_x, members))
-    return merge_channel(joint, [best])
+    found += [np.concatenate([high_risk, needed(risks, high_risk, joined, joint.p_x)]) for joined in known]
+    return min(found, key=lambda members: merging_costs(joint.p_x, members))
