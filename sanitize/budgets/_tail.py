@@ -28,7 +28,8 @@ class CVaRLiftBudget:
     of huge lift merged with one of small lift can make two tail masses of one. This budget implies that condition.
 
     It is a figure of the whole release: every released symbol carries the same excess. Mechanisms that look at one
-    symbol at a time hold each max-lift below the bound, which suffices and keeps less than `tail_merging`.
+    symbol at a time hold each max-lift below the bound, which suffices and keeps less than `tail_merging` and
+    `tail_random_response`.
 
     Parameters
     ----------
@@ -87,3 +88,16 @@ def tail_means(lifts: NDArray[np.float64], p_y: NDArray[np.float64], delta: floa
     taken = np.clip(delta - before, 0.0, masses)
     # Rounding of the masses must not raise a mean above its largest term.
     return np.minimum((taken * np.take_along_axis(lifts, order, axis=1)).sum(axis=1) / delta, top)
+
+
+def worst_threshold(lifts: NDArray[np.float64], p_y: NDArray[np.float64], delta: float) -> NDArray[np.float64]:
+    """Smallest t of each s with P(l > t) <= δ, shape (n_s,), from lifts (n_y, n_s).
+
+    The mean over the worst mass is min over t of t + E max(l - t, 0) / δ, and it is attained there.
+    """
+    thresholds = np.empty(lifts.shape[1])
+    for s, row in enumerate(lifts.T):
+        order = np.argsort(-row, kind="stable")
+        through = np.cumsum(p_y[order]) / p_y.sum()
+        thresholds[s] = row[order[min(int(np.searchsorted(through, delta, side="right")), len(row) - 1)]]
+    return thresholds

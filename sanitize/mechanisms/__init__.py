@@ -25,6 +25,7 @@ from sanitize.mechanisms._random_response.optimal import optimal_random_response
 from sanitize.mechanisms._random_response.response import RandomResponse
 from sanitize.mechanisms._random_response.sequential import sequential_response
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
+from sanitize.mechanisms._random_response.tail import tail_random_response
 from sanitize.mechanisms._trees.blocks import blocks_within as blocks_within
 from sanitize.mechanisms._trees.certified import MOST_PAIRED as MOST_PAIRED
 from sanitize.mechanisms._trees.certified import as_lift_budget as as_lift_budget
@@ -60,6 +61,7 @@ __all__ = [
     "subset_merging",
     "subset_random_response",
     "tail_merging",
+    "tail_random_response",
     "tree_merging",
     "tree_random_response",
     "watchdog",

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import positive
-from sanitize.budgets import as_budget, check_kind
+from sanitize.budgets import CVaRLiftBudget, as_budget, check_kind
 from sanitize.channel import HEURISTIC
+from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms._random_response.effort import effort_of
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.nearby_budgets import tighter
 from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, RandomResponse, respond
 from sanitize.mechanisms._random_response.robust import robust_random_response
+from sanitize.mechanisms._random_response.tail import tail_random_response
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,8 +58,9 @@ def optimal_random_response(
     ----------
     joint : JointDistribution
         Law of (S, X).
-    budget : LiftBudget, LDPBudget or float
-        A number is symmetric local information privacy (LIP) in nats.
+    budget : LiftBudget, LDPBudget, CVaRLiftBudget or float
+        A number is symmetric local information privacy (LIP) in nats. For a `CVaRLiftBudget`, which couples released
+        symbols, it is `tail_random_response`, and no gap is known.
     gap : float
         Distance from the optimum that is good enough, in nats, > 0.
     effort : float, optional
@@ -102,6 +105,11 @@ def optimal_random_response(
     >>> joint.release(optimal_random_response(joint, 0.3, keep_margin=True)).p_x.round(12)
     array([0.25, 0.25, 0.3 , 0.2 ])
     """
+    if isinstance(budget, CVaRLiftBudget):
+        if not (confidence is None and target is None and time_limit is None):
+            raise InvalidBudget("a CVaRLiftBudget takes no confidence, target or time_limit; give LiftBudget for these")
+        tail = tail_random_response(joint, budget, effort=effort)
+        return tail.then(tail.reversed(joint.p_x)).with_standing(HEURISTIC) if keep_margin else tail
     response = solve_optimal_random_response(
         joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target, confidence=confidence
     )

@@ -1,0 +1,204 @@
+"""Random response under a budget on the mean lift over the worst part of a release."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.special import entr
+
+from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
+from sanitize.channel import HEURISTIC, Channel
+from sanitize.errors import InvalidBudget
+from sanitize.joint import check_law
+from sanitize.mechanisms._merging.tail_merging import tail_merging
+from sanitize.mechanisms._random_response.effort import effort_of
+from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, respond
+from sanitize.mechanisms._random_response.vertices import Vertices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.joint import JointDistribution
+
+    Vector = NDArray[np.float64]
+
+# Max-lifts, in nats above the budget, whose optimal responses are pooled; and shares of the way from 1 to e**upper.
+_LOOSER = (0.0, 0.15, 0.35, 0.7, 1.2, 2.0)
+_LEVELS = (-0.5, 0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+# Steps of single thresholds, in parts of the way from the lowest to e**upper, and the least gain that counts.
+_FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7
+# Posteriors in all programs, after which no further step is begun: some seconds.
+_MOST_TRIED = 100_000
+_POOL_GAP = 1e-4
+_SHARE_OF_EFFORT = 0.1
+# Laws small enough to list every vertex of the arrangement of {l_s = t_s}.
+_FEW_LETTERS, _FEW_SECRETS = 20, 5
+_INSIDE, _POSITIVE = 1e-9, 1e-12
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, effort: float | None = None) -> Channel:
+    """Random response of large I(X;Y) within a budget on the mean lift over the worst mass δ.
+
+    The mean is min over t of t + Σ_y P(y) max(l(s,y) - t, 0) / δ, so it couples all released symbols: no polytope of
+    single posteriors describes it. For given thresholds t_s it is linear in the masses of posteriors, with one row
+    for each s beside those of P_X; H is concave and the parts above a threshold are linear on every cell that the
+    planes l_s = t_s cut out, so the best posteriors are vertices of these cells. The best mixture for given thresholds
+    is one linear program: over all of them for up to 20 symbols and 5 sensitive ones, else over those of optimal
+    responses to looser bounds on every lift, groups of `tail_merging`, and single symbols. Thresholds are searched:
+    common ones, those at which the release's own means are attained, and one after the other in smaller steps.
+
+    Guarantee
+    ---------
+    The release meets the budget under the law given, as it is measured; it keeps at least what `tail_merging` and the
+    pooled response within the bound on every lift keep. Optimal for its thresholds where all vertices were listed; over
+    thresholds it is a search, so no gap is claimed.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Law of (S, X).
+    budget : CVaRLiftBudget
+    effort : float, optional
+        Entries of linear programs to solve for each pooled response, >= 1.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    InvalidBudget
+        If the budget is of another kind.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.budgets import CVaRLiftBudget
+    >>> joint, budget = sz.datasets.make_joint(9, 3, random_state=0), CVaRLiftBudget(0.4, delta=0.2)
+    >>> for design in (tail_merging, tail_random_response):
+    ...     print(round(sz.normalized_utility(joint, design(joint, budget)), 3))
+    0.858
+    0.955
+    """
+    if not isinstance(budget, CVaRLiftBudget):
+        raise InvalidBudget(f"tail_random_response takes a CVaRLiftBudget(upper, delta), got {type(budget).__name__}")
+    if budget.excess(check_law(joint)).max() <= 0:
+        return Channel.identity(len(joint.public), joint.public)
+    merged = tail_merging(joint, budget)
+    best = _Design(joint, budget, joint.pmf / joint.p_s[:, None] / joint.p_x, merged)
+    best.improve(best.pooled(effort))
+    channel = best.channel()
+    return channel.with_standing(HEURISTIC)
+
+
+class _Design:
+    """The best mixture so far of posteriors into P_X, and the search over thresholds."""
+
+    def __init__(self, joint: JointDistribution, budget: CVaRLiftBudget, lifts: Vector, merged: Channel) -> None:
+        self.joint, self.budget, self.lifts = joint, budget, lifts
+        self.delta = budget.delta
+        self.bound = 1 + math.expm1(min(budget.upper, 700.0)) * (1 - _INSIDE)
+        self.points = _posteriors(joint.p_x, merged)
+        self.weights = merged.push(joint.p_x[None, :])[0]
+        self.merged, self.tried = merged, 0
+        self.thresholds = np.full(len(joint.p_s), self.bound)
+        self.value = self._open(self.points, self.weights)
+
+    def pooled(self, effort: float | None) -> Vector:
+        """Posteriors worth mixing, whatever the thresholds, shape (k, n)."""
+        n = len(self.joint.p_x)
+        found = [np.eye(n), self.joint.p_x[None, :], self.points]
+        for more in _LOOSER:
+            account = effort_of(_SHARE_OF_EFFORT * RESPONSE_EFFORT if effort is None else effort, RESPONSE_EFFORT, None)
+            limit = LiftBudget(lower=math.inf, upper=self.budget.upper + more)
+            response = respond(self.joint, limit, np.arange(n), gap=_POOL_GAP, effort=account)
+            owner = np.arange(len(response.sizes)).repeat(response.sizes)
+            columns = np.zeros((len(response.sizes), n))
+            columns[owner, response.letters] = response.shares
+            found.append(columns)
+        return np.concatenate(found)
+
+    def improve(self, pool: Vector) -> None:
+        """Try common thresholds, those of the best release, then one after the other in smaller steps."""
+        for share in _LEVELS:
+            self._try(pool, np.full(len(self.joint.p_s), 1 + share * (self.bound - 1)))
+        while self._try(pool, worst_threshold(self.points @ self.lifts.T, self.weights, self.delta)):
+            pass
+        step = _FIRST_STEP
+        while step >= _LAST_STEP and self.tried < _MOST_TRIED:
+            better = False
+            for s, side in itertools.product(range(len(self.joint.p_s)), (-1, 1)):
+                moved = self.thresholds.copy()
+                moved[s] += side * step * (self.bound - _LOWEST)
+                better |= self._try(pool, np.clip(moved, _LOWEST, self.bound))
+            step = step if better else step / 2
+
+    def _try(self, pool: Vector, thresholds: Vector) -> bool:
+        """Take the best mixture for these thresholds if it keeps more; whether it does."""
+        thresholds = np.minimum(thresholds, self.bound)
+        points = np.concatenate([pool, self.points, *self._cells(thresholds)])
+        points = np.unique(np.round(points, 15), axis=0)
+        points /= points.sum(axis=1, keepdims=True)
+        self.tried += len(points)
+        above = np.maximum(points @ self.lifts.T - thresholds, 0.0)
+        found = linprog(
+            entr(points).sum(axis=1),
+            A_eq=points.T,
+            b_eq=self.joint.p_x,
+            A_ub=above.T,
+            b_ub=np.maximum(self.delta * (self.bound - thresholds), 0.0),
+            method="highs-ds",
+            options=_OPTIONS,
+        )
+        if found.x is None:
+            return False
+        chosen = np.flatnonzero(found.x > _POSITIVE)
+        value = self._open(points[chosen], found.x[chosen])
+        if value >= self.value - _LEAST_GAIN:
+            return False
+        self.points, self.weights, self.value, self.thresholds = points[chosen], found.x[chosen], value, thresholds
+        return True
+
+    def _cells(self, thresholds: Vector) -> list[Vector]:
+        """Vertices of every cell between the planes l_s = t_s; none where they are too many to list."""
+        n_s, n = self.lifts.shape
+        if n > _FEW_LETTERS or n_s > _FEW_SECRETS:
+            return []
+        sides = self.lifts - thresholds[:, None]
+        found = []
+        for signs in itertools.product((-1.0, 1.0), repeat=n_s):
+            over = np.array(signs) > 0
+            if self.joint.p_s[over] @ thresholds[over] > 1:  # lifts average to 1, so all of these cannot be above
+                continue
+            listed = Vertices.of(np.array(signs)[:, None] * sides)
+            if listed is not None:
+                found.append(listed.points.T)
+        return found
+
+    @staticmethod
+    def _open(points: Vector, weights: Vector) -> float:
+        """H(X|Y) of a mixture, in nats."""
+        return float(weights @ entr(points).sum(axis=1))
+
+    def channel(self) -> Channel:
+        """The best release as a channel, as little of one law for all x mixed in as its measured mean asks for."""
+        masses = self.points * self.weights[:, None]
+        matrix = (masses / masses.sum(axis=0)).T
+        constant, share = self.joint.p_x @ matrix, 0.0
+        while share < 1:
+            channel = Channel.from_matrix((1 - share) * matrix + share * constant, self.joint.public)
+            if self.budget.excess(self.joint.release(channel)).max() <= 0:
+                return channel
+            share = max(4 * share, 1e-13)
+        return self.merged
+
+
+def _posteriors(p_x: Vector, channel: Channel) -> Vector:
+    """P(x|y) of a channel, shape (n_y, n_x)."""
+    masses = channel.matrix * p_x[:, None]
+    return np.asarray((masses / masses.sum(axis=0)).T)
