@@ -190,7 +190,7 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
                     )
             if settings.get("confidence") is not None:
                 raise InvalidParameter(
-                    f"part {name!r}: leave confidence at None; a joint release is designed and judged for the "
+                    f"part {name!r}: leave confidence out; a joint release is designed and judged for the "
                     "frequencies of its table, and its report adds the worst case of a sample"
                 )
             for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):

@@ -10,14 +10,16 @@ import numpy as np
 from sanitize._checks import is_whole
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
-from sanitize.binning import Bins, is_numeric
+from sanitize.binning import Bins, DateBins, holds_dates, is_numeric, is_of_dates
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sanitize._tables.columns import ArrowColumn
+
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
-BinSpec: TypeAlias = Mapping[str, Sequence[float] | int] | int | None
+BinSpec: TypeAlias = Mapping[str, Sequence[Any] | int | str] | int | None
 
 
 def two_dimensional(native: Any) -> Any:
@@ -63,7 +65,7 @@ def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -
 def bins_of(
     wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...], weights: NDArray[np.float64] | None
 ) -> dict[str, Bins]:
-    """Bins of the numeric columns that have them."""
+    """Bins of the columns that have them."""
     if wanted is None:
         return {}
     if isinstance(wanted, (int, np.integer)):
@@ -82,12 +84,21 @@ def bins_of(
         name = _name_of(key, source)
         if name not in names:
             raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
-        column = as_arrow(source[name], name)
-        if isinstance(spec, (int, np.integer)):
-            made[name] = Bins.quantiles(name, column, int(spec), weights)
-        else:
-            made[name] = Bins.declared(name, spec, column.type)
+        made[name] = _bins_of_column(name, spec, as_arrow(source[name], name), weights)
     return made
+
+
+def _bins_of_column(
+    name: str, spec: Sequence[Any] | int | str, column: ArrowColumn, weights: NDArray[np.float64] | None
+) -> Bins:
+    """Bins of a column as somebody asked for them: a number of quantiles, edges, or a calendar unit."""
+    if isinstance(spec, str):
+        return DateBins.by_step(name, spec, column)
+    if isinstance(spec, (int, np.integer)):
+        of_dates = holds_dates(column.type)
+        return (DateBins.quantiles_of if of_dates else Bins.quantiles)(name, column, int(spec), weights)
+    made: type[Bins] = DateBins if is_of_dates(spec) else Bins
+    return made.declared(name, spec, column.type)
 
 
 def require_named(table: Table, *specs: object) -> None:

@@ -20,13 +20,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.design import Recipe, design, held_out
+from sanitize._release.design import Recipe, design, held_out, priced
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.layout import Layout
 from sanitize._release.prepared import Prepared, footer_of
 from sanitize._release.release import Release
 from sanitize._sampling.noise import NoiseKey, is_secure, random_words, warn_of_seed
 from sanitize._tables.frame import Table
+from sanitize.binning import is_of_dates
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
 from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
@@ -176,13 +177,13 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         counts = layout.empty_table()
         columns = layout.columns(source)
         counts.count(columns, weights)
-        return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)
+        return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)._priced(counts)
 
     def _fit_file(self, path: str | os.PathLike[str]) -> Self:
         """Fit on a file or folder, a batch of rows at a time."""
         with open_source(path, self.numbers) as source:
-            self._fit_counted(FirstPass(source, BATCH_ROWS), "shuffle")
-        return self
+            counted = self._fit_counted(FirstPass(source, BATCH_ROWS), "shuffle")
+        return self._priced(counted.table)
 
     def _fit_batches(self, batches: Iterator[Any]) -> Self:
         """Fit on tables that follow each other; the first one says which columns there are."""
@@ -199,7 +200,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
             columns = layout.columns(Table.of(batch))
             counts.count(columns)
             clipped.update(columns.clipped)
-        return self._fit_counts(layout, counts, recipe, clipped=dict(clipped))
+        return self._fit_counts(layout, counts, recipe, clipped=dict(clipped))._priced(counts)
 
     def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
         """Design from counts, wherever they were taken; the path that files share."""
@@ -217,6 +218,14 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         self._release = Release(layout, recipe, made, self.handle_unknown)
         self._joint = made.joint
         self.channel_ = made.channel
+        self.report_ = made.report
+        return self
+
+    def _priced(self, counts: ContingencyTable) -> Self:
+        """What confidence costs, in the report of what was designed."""
+        recipe = self._release.recipe
+        made = priced(replace(self._release.design, report=self.report_), counts, recipe)
+        self._release = replace(self._release, design=made)
         self.report_ = made.report
         return self
 
@@ -246,6 +255,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
             If the designed channel exceeds the budget, or the order of the rows does.
         """
         counted = self._fit_counted(table, order)
+        self._priced(counted.table)
         if key is not None:
             self.report_ = self.report_.with_key()
         elif self.report_.facts.seeded:
@@ -254,6 +264,19 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         words = random_words(self.random_state if key is None else key)
         footer = footer_of(self.report_, order)
         return Prepared(release, release.expected(counted.table), words, self.report_, footer)
+
+    def draft(self, table: FirstPass, order: RowOrder) -> LeakageReport:
+        """Fit on a table in files and measure, and prepare nothing: for who compares many designs.
+
+        The report is that of `prepare`, but for what confidence costs, which takes three more designs.
+
+        Parameters
+        ----------
+        table : FirstPass
+        order : {"shuffle", "keep"}
+        """
+        self._fit_counted(table, order)
+        return self.report_
 
     def _fit_counted(self, table: FirstPass, order: RowOrder) -> Counted:
         """Fit on the counts of a table in files, which are returned."""
@@ -367,8 +390,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
 
     @property
     def numbers(self) -> Numbers:
-        """Columns with bins, which a CSV file does not know to be numbers."""
-        return Numbers(tuple(self.bins) if isinstance(self.bins, Mapping) else ())
+        """Columns with bins of numbers, which a CSV file does not know to be numbers."""
+        if not isinstance(self.bins, Mapping):
+            return Numbers()
+        return Numbers(tuple(name for name, bins in self.bins.items() if not is_of_dates(bins)))
 
     @property
     def _seeded(self) -> bool:

@@ -125,10 +125,17 @@ def design(
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(table, recipe, channel))
     facts = replace(facts, mechanism=recipe.name, release=recipe.release, warnings=warnings)
     report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
-    if laws is not None:
-        report = replace(report, measures=(*report.measures, *_price_of_confidence(table, joint, recipe, laws)))
     risk = recipe.budget.risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
+
+
+def priced(made: Design, table: ContingencyTable, recipe: Recipe) -> Design:
+    """The design with what confidence costs in its report: three more designs of the same law."""
+    if recipe.confidence is None:
+        return made
+    laws = ConfidenceSet.of(table, recipe.confidence)
+    measures = (*made.report.measures, *_price_of_confidence(table, made.joint, recipe, laws))
+    return replace(made, report=replace(made.report, measures=measures))
 
 
 def _check_confidence(layout: Layout, recipe: Recipe) -> None:

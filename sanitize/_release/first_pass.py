@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._release.row_order import OrderAudit
+from sanitize._release.tree_layout import TreeLayout
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -122,6 +123,30 @@ class FirstPass:
             if error.column is None or error.column in self.source.schema.names:
                 raise
             raise self.source.absent(error.column) from None
+
+
+@dataclass(frozen=True)
+class RememberedPass(FirstPass):
+    """A first pass that counts the same columns once, for who designs many releases of them."""
+
+    _counted: list[tuple[Layout, RowOrder, Counted]] = field(default_factory=list, repr=False)
+    _sampled: dict[tuple[tuple[str, ...], int], dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
+
+    def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
+        """The same rows as before, where they were asked for before."""
+        if (names, most) not in self._sampled:
+            self._sampled[names, most] = super().sample(names, most)
+        return self._sampled[names, most]
+
+    def count(self, layout: Layout, order: RowOrder) -> Counted:
+        """The counts of before, where the same columns were counted as the same symbols."""
+        for known, kept, counted in self._counted:
+            if known == layout and kept == order:
+                return counted
+        counted = super().count(layout, order)
+        if not isinstance(layout, TreeLayout):  # every budget grows a tree of its own
+            self._counted.append((layout, order, counted))
+        return counted
 
 
 def count_rows(source: Source, layout: Layout, batch_rows: int, order: OrderAudit | None) -> Counted:

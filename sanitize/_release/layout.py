@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._tables.columns import as_arrow
+from sanitize.binning import DateBins
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
@@ -53,7 +54,9 @@ class Columns(Mapping[str, "ArrowColumn"]):
 def refuse_missing(column: ArrowColumn, name: str) -> None:
     """Refuse a column with missing values, where that was asked for."""
     if _has_missing(column):
-        raise ColumnError(f"column {name!r} has missing values and missing='error' was asked for", name)
+        raise ColumnError(
+            f"column {name!r} has missing values and missing is 'error'; fill them, or let them be a category", name
+        )
 
 
 def _has_missing(column: ArrowColumn) -> bool:
@@ -77,7 +80,7 @@ class Layout:
     @property
     def numeric(self) -> frozenset[str]:
         """Columns that can be read as numbers alone."""
-        return frozenset(self.bins)
+        return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, DateBins))
 
     def __post_init__(self) -> None:
         if self.missing not in ("category", "error"):
@@ -104,7 +107,7 @@ class Layout:
 
     def empty_table(self) -> ContingencyTable:
         """Contingency table without rows."""
-        orders = {name: bins.labels for name, bins in self.bins.items()}
+        orders = {name: order for name, bins in self.bins.items() if (order := bins.order) is not None}
         return ContingencyTable.empty(self.sensitive, self.public, orders)
 
     def columns(self, source: Mapping[str, Any]) -> Columns:
@@ -112,19 +115,23 @@ class Layout:
         return Columns(self, source)
 
     def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse columns that hold a different value in most rows: no law can be learned from them."""
+        """Refuse all columns that hold a different value in most rows: no law can be learned from them."""
         if table.n < _FEW_ROWS:
             return
-        ways_out = "; a tree (TreeRandomResponse) takes it as it is"
-        for kind, alphabet, more in (("sensitive", table.sensitive, ""), ("public", table.public, ways_out)):
+        found: dict[str, str] = {}
+        for kind, alphabet in (("sensitive", table.sensitive), ("public", table.public)):
             for name, codes in zip(alphabet.columns, alphabet.codes.T, strict=True):
                 if len(np.unique(codes)) > table.n / 2:
-                    raise ColumnError(
-                        f"{kind} column {name!r} has a different value in most rows, so there is no law to "
-                        f"learn; give bins for it if it is numeric (bins={{{name!r}: 8}} or a list of edges), "
-                        f"otherwise leave it out{more}",
-                        name,
-                    )
+                    found.setdefault(name, kind)
+        if not found:
+            return
+        listed = ", ".join(f"{kind} column {name!r}" for name, kind in found.items())
+        tree = " A tree (tree-random-response) takes public columns as they are." if "public" in found.values() else ""
+        raise ColumnError(
+            f"a different value in most rows, so there is no law to learn: {listed}. Give bins to numbers and dates, "
+            f"and leave out what names its row.{tree}",
+            next(iter(found)) if len(found) == 1 else None,
+        )
 
     def audit(self, table: ContingencyTable) -> LeakageReport:
         """Measure what the public columns tell as they are, without a budget."""

@@ -82,7 +82,11 @@ class Release:
         """Bins of the columns that print a number drawn inside a bin, and not its label."""
         if self.recipe.release == "label":
             return {}
-        return {name: bins for name, bins in self.layout.bins.items() if name not in self.layout.labelled}
+        return {
+            name: bins
+            for name, bins in self.layout.bins.items()
+            if name not in self.layout.labelled and not bins.prints_labels
+        }
 
     @cached_property
     def ranges(self) -> dict[str, tuple[int, int]]:

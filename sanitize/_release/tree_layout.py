@@ -46,7 +46,7 @@ class TreeLayout(Layout):
     @property
     def numeric(self) -> frozenset[str]:
         """Columns with bins, and those that were numbers when the tree was grown."""
-        return frozenset(self.bins) | {levels.name for levels in self.tree.columns if is_numeric(levels.values.type)}
+        return super().numeric | {levels.name for levels in self.tree.columns if is_numeric(levels.values.type)}
 
     def bare(self) -> TreeLayout:
         """The layout itself: it holds no law."""

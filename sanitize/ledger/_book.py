@@ -16,7 +16,7 @@ import pyarrow as pa
 from sanitize._files.target import write_text
 from sanitize._release.layout import Layout
 from sanitize._release.tree_layout import plain_tree, through_tree
-from sanitize.binning import Bins
+from sanitize.binning import Bins, DateBins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, TargetError
@@ -114,7 +114,7 @@ class Entry:
             "sensitive": list(self.layout.sensitive),
             "public": list(self.layout.read),
             "tree": plain_tree(self.layout),
-            "bins": {name: _RecordedBins.of(bins).to_dict() for name, bins in self.layout.bins.items()},
+            "bins": {name: _recorded(bins).to_dict() for name, bins in self.layout.bins.items()},
             "channel": json.loads(self.channel.to_json()),
             "fallback": self.fallback,
             "digest": self.digest,
@@ -124,15 +124,31 @@ class Entry:
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Entry:
         """Inverse of `to_dict`."""
-        bins: dict[str, Bins] = {str(name): _RecordedBins.named(name, packed) for name, packed in state["bins"].items()}
+        bins = {str(name): _named(str(name), packed) for name, packed in state["bins"].items()}
         layout = through_tree(Layout(tuple(state["sensitive"]), tuple(state["public"]), bins), state["tree"])
         channel = channel_from(state["channel"])
         if state["fallback"] >= channel.n_inputs or channel.inputs.columns != layout.public:
             raise ValueError
         for name, level in zip(channel.inputs.columns, channel.inputs.levels, strict=True):
-            if name in bins and not level.equals(bins[name].labels):
+            order = bins[name].order if name in bins else None
+            if order is not None and not level.equals(order):
                 raise ValueError
         return cls(state["number"], layout, channel, state["fallback"], state["digest"], state["key"])
+
+
+def _recorded(bins: Bins) -> Bins:
+    """Bins as a ledger keeps them: of dates as they are, others with their symbols."""
+    return bins if isinstance(bins, DateBins) else _RecordedBins.of(bins)
+
+
+def _named(column: str, state: dict[str, Any]) -> Bins:
+    """Bins of a column from what a ledger keeps."""
+    if "dates" not in state:
+        return _RecordedBins.named(column, state)
+    bins = DateBins.from_dict(state)
+    if bins.column != column:
+        raise ValueError
+    return bins
 
 
 @dataclass(frozen=True)

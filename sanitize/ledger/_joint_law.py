@@ -139,7 +139,8 @@ class Tally:
             return rows.tally(tuple(entries))
         runs = [_Run.of(number, entry) for number, entry in enumerate(entries, 1)]
         sensitive = entries[0].layout.sensitive
-        orders = [{n: b.labels for n, b in run.entry.layout.bins.items() if n in sensitive} for run in runs]
+        secrets = [{n: b for n, b in run.entry.layout.bins.items() if n in sensitive} for run in runs]
+        orders = [{n: order for n, b in own.items() if (order := b.order) is not None} for own in secrets]
         singles = [
             ContingencyTable.empty(sensitive, [run.column], order) for run, order in zip(runs, orders, strict=True)
         ]

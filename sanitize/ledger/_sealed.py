@@ -18,6 +18,8 @@ _BOOK = {"format", "version", "budget", "salt", "n_rows", "together", "releases"
 _ENTRY = {"number", "sensitive", "public", "tree", "bins", "channel", "fallback", "digest", "key"}
 _HEX = re.compile(r"[0-9a-f]+")
 _NUMBER_DIGITS, _DIGEST_DIGITS = 16, 64
+# Fields of bins of numbers, and of bins of dates.
+_BINS = ({"edges", "symbols"}, {"column", "edges", "learned", "dates"})
 
 
 class Damaged(ValueError):
@@ -69,7 +71,7 @@ def _check_entry(entry: Any) -> None:
     _require(entry["tree"] is None or isinstance(entry["tree"], dict), "tree")
     _require(isinstance(entry["bins"], dict) and set(entry["bins"]) <= set(columns), "bins")
     for bins in entry["bins"].values():
-        _require(isinstance(bins, dict) and set(bins) == {"edges", "symbols"}, "bins")
+        _require(isinstance(bins, dict) and set(bins) in _BINS, "bins")
         edges = bins["edges"]
         _require(isinstance(edges, list) and all(type(edge) in (int, float) for edge in edges), "edges")
         _require(all(abs(edge) < math.inf for edge in edges) and all(a < b for a, b in pairwise(edges)), "edges")

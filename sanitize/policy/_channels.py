@@ -128,7 +128,9 @@ SETTINGS: dict[str, tuple[Form[Any], tuple[str, ...]]] = {
     ),
     "method": (keys.choice("exact", "closed_form").said("How noise is calibrated to the capacity."), (GRID,)),
 }
-BINS = keys.by_column(keys.edges).said("Edges of numeric columns, in ascending order.")
+BINS = keys.by_column(keys.cuts).said(
+    "Edges of numbers or dates, in ascending order, or the calendar unit that dates are cut into; dates by name."
+)
 MECHANISM = keys.choice(*MECHANISMS).said("The rule that designs the channel.")
 
 # Notion of a budget -> its bounds: how each is read, and an example.
@@ -195,7 +197,7 @@ class PolicyChannel:
     public : tuple of str
     mechanism : str
         A key of the table of mechanisms.
-    bins : mapping of column to edges
+    bins : mapping of column to edges or calendar unit
     settings : mapping of str to value
         Settings of the estimator, those that the policy gives.
     budget : PolicyBudget or None
@@ -205,7 +207,7 @@ class PolicyChannel:
     name: str
     public: tuple[str, ...]
     mechanism: str = DEFAULT_MECHANISM
-    bins: Mapping[str, list[float]] = field(default_factory=dict)
+    bins: Mapping[str, list[Any] | str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     budget: PolicyBudget | None = None
 
@@ -229,7 +231,7 @@ class PolicyChannel:
 
         estimator = getattr(sanitize.transformers, MECHANISMS[self.mechanism][0])
         known = signature(estimator).parameters
-        given: dict[str, Any] = {"bins": {name: list(at) for name, at in self.bins.items()} or None, **self.settings}
+        given: dict[str, Any] = {"bins": dict(self.bins) or None, **self.settings}
         if "confidence" in given and "confidence" not in known:
             raise PolicyError(
                 f"confidence is not known to {self.mechanism} in this version of sanitize; leave it out", "confidence"

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sanitize._checks import double, is_number, shown
-from sanitize.errors import PolicyError
+from sanitize.binning import STEPS, date_edges
+from sanitize.errors import InvalidParameter, PolicyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -211,6 +212,20 @@ def by_column(form: Form[Value]) -> Form[dict[str, Value]]:
     return Form(read_all, {"type": "object", "additionalProperties": form.schema})
 
 
+def _cuts(value: Any, where: str) -> list[Any] | str:
+    """Edges of numbers, dates as edges, or a calendar unit."""
+    if isinstance(value, str):
+        return choice(*STEPS)(value, where)
+    if isinstance(value, list) and any(isinstance(entry, (str, date)) for entry in value):
+        edges = [str(entry) if isinstance(entry, (str, date)) else "" for entry in value]
+        try:
+            date_edges(where, edges)
+        except InvalidParameter as error:
+            raise PolicyError(str(error), where) from None
+        return edges
+    return _edges(value, where)
+
+
 def _edges(value: Any, where: str) -> list[float]:
     found = _numbers(value, where)
     if len(found) < 2 or any(a >= b for a, b in pairwise(found)):
@@ -253,6 +268,7 @@ text = Form(_text, {"type": "string", "minLength": 1})
 day = Form(_day, {"type": "string", "format": "date", "pattern": r"^\d{4}-\d{2}-\d{2}$"})
 names = Form(_names, _NAMES)
 some_names = Form(_some_names, {**_NAMES, "minItems": 1})
-# Edges of bins, in ascending order; lower and upper bound of a column.
-edges = Form(_edges, _NUMBERS)
+# Edges of bins, in ascending order, or a calendar unit; lower and upper bound of a column.
+_DATES = {"type": "array", "items": {"type": "string", "format": "date-time"}, "minItems": 2, "uniqueItems": True}
+cuts = Form(_cuts, {"anyOf": [_NUMBERS, _DATES, {"enum": list(STEPS)}]})
 pair = Form(_pair, {**_NUMBERS, "maxItems": 2})

@@ -51,5 +51,6 @@ def _check_tuples(layout: Layout, channel: Channel, release: str) -> None:
         raise Damaged("its channel prints other columns")
     for alphabet, names in ((channel.inputs, layout.public), (channel.outputs, printed)):
         for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
-            if name in names and name in layout.bins and not level.equals(layout.bins[name].labels):
+            order = layout.bins[name].order if name in names and name in layout.bins else None
+            if order is not None and not level.equals(order):
                 raise Damaged("its bins are not those of its channel")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._tables.columns import check_type
-from sanitize.binning import Bins
+from sanitize.binning import Bins, bins_from_dict
 from sanitize.budgets import BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import CHANNEL_VERSION, Channel
 from sanitize.errors import InvalidBudget, InvalidParameter, SanitizeError
@@ -126,7 +126,7 @@ def budget_from(state: Any) -> Budget:
 def bins_from(state: Any) -> Bins:
     """Bins of one column, or its grid, checked."""
     try:
-        return Bins.from_dict(state)
+        return bins_from_dict(state)
     except InvalidParameter as error:
         raise Damaged(str(error)) from None
 

@@ -32,7 +32,7 @@ MACHINERY = {"_sampling", "_tables", "_files", "_release"}
 LOOSE = {"_version", "_checks", "_formatting", "_progress"}
 
 # Where a library comes in; a name that ends in / is a folder.
-TABLES = ("sanitize/_tables/", "sanitize/_files/", "sanitize/_release/", "sanitize/alphabet.py", "sanitize/binning.py")
+TABLES = ("sanitize/_tables/", "sanitize/_files/", "sanitize/_release/", "sanitize/alphabet.py", "sanitize/binning/")
 DOORS = {
     "cryptography": ("sanitize/_sampling/noise.py",),
     "numba": ("sanitize/mechanisms/_random_response/",),

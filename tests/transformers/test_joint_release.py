@@ -322,7 +322,7 @@ def test_measure_judges_other_rows_under_the_joint_channel():
         ([("p", Watchdog(public="a", random_state=3))], {}, InvalidParameter, "'p': leave random_state"),
         ([("p", Watchdog(public="a", keep_sensitive=True))], {}, InvalidParameter, "'p': leave keep_sensitive"),
         ([("p", Watchdog(public="a", missing="error"))], {}, InvalidParameter, "'p': give missing to JointRelease"),
-        ([("p", Watchdog(0.5, public="a", confidence=0.9))], {}, InvalidParameter, "'p': leave confidence at None"),
+        ([("p", Watchdog(0.5, public="a", confidence=0.9))], {}, InvalidParameter, "'p': leave confidence out"),
         ([("p", Watchdog(public="a", sensitive="ill"))], {}, ColumnError, "'p' has other sensitive columns"),
         ([("p", Watchdog()), ("q", Watchdog())], {}, ColumnError, "'p' and 'q' both have public=None"),
         ([("p", OptimalRandomResponse(public="a"))], {}, InvalidParameter, "'p' has no budget, and Optimal.*Watchdog"),

@@ -139,6 +139,16 @@ class Bins:
         return Grid(column, edges, whole=whole, values=points)
 
     @property
+    def prints_labels(self) -> bool:
+        """Whether released intervals are printed by name, also where others print a value drawn inside."""
+        return False
+
+    @property
+    def order(self) -> pa.Array | None:
+        """All symbols in their order, where they are known before any row is."""
+        return self.labels
+
+    @property
     def labels(self) -> pa.Array:
         """Names of the intervals in ascending order."""
         names = [f"[{_number(a)}, {_number(b)})" for a, b in pairwise(self.edges)]
@@ -268,7 +278,9 @@ def is_numeric(dtype: pa.DataType) -> bool:
 def _check_numeric(column: str, dtype: pa.DataType) -> None:
     if not is_numeric(dtype):
         raise ColumnError(
-            f"column {column!r} is {dtype}, not numeric, so it cannot be binned; leave it out of bins", column
+            f"column {column!r} is {dtype}, not numeric, so it cannot be binned at numbers; leave it out of bins "
+            "(dates take 'month', 'year' or dates as edges)",
+            column,
         )
 
 

@@ -1,0 +1,153 @@
+"""Dates and times as intervals, or as the calendar units they lie in; both are released as labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._checks import is_number, is_whole
+from sanitize.binning._bins import Bins
+from sanitize.binning._times import DAY, STEPS, as_seconds, by_step, name_of, second_of
+from sanitize.errors import ColumnError, InvalidParameter
+
+if TYPE_CHECKING:
+    from sanitize._tables.columns import ArrowColumn
+
+
+@dataclass(frozen=True)
+class DateBins(Bins):
+    """Intervals of a column of dates, or its calendar units: printed by name, so that no made-up date is released.
+
+    Parameters
+    ----------
+    column : str
+    edges : tuple of float
+        Whole seconds since 1970, ascending, as the edges of `Bins`; none where there is a step.
+    learned, whole : bool
+        As of `Bins`; dates are whole.
+    step : {"day", "month", "quarter", "year", "decade"}, optional
+    """
+
+    step: str | None = None
+
+    @classmethod
+    def by_step(cls, column: str, step: str, values: ArrowColumn) -> DateBins:
+        """Bins of one calendar unit each, which need no edges."""
+        if step not in STEPS:
+            listed = ", ".join(map(repr, STEPS))
+            raise InvalidParameter(f"bins of {column!r} must be edges, a number of bins, or one of {listed}")
+        as_seconds(values[:0], column)  # refuses what holds no dates
+        return cls(column, (), whole=True, step=step)
+
+    @classmethod
+    def declared(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
+        """Bins from dates that somebody chose without looking at the rows: dates, times, or text in ISO 8601."""
+        found = date_edges(f"bins of {column!r}", edges)
+        as_seconds(pa.array([], dtype.value_type if pa.types.is_dictionary(dtype) else dtype), column)
+        return cls(column, found, whole=True)
+
+    @classmethod
+    def quantiles_of(cls, column: str, values: ArrowColumn, n_bins: int, weights: Any = None) -> DateBins:
+        """Bins that hold about equally many rows each; fewer where dates repeat."""
+        seconds, missing = as_seconds(values, column)
+        if missing.all():
+            raise ColumnError(f"column {column!r} has no date to learn bins from; declare edges", column)
+        known = pa.array(seconds.astype(np.float64), mask=missing)
+        return cls(column, Bins.quantiles(column, known, n_bins, weights).edges, learned=True, whole=True)
+
+    @property
+    def prints_labels(self) -> bool:
+        """Always: a date drawn inside an interval would look like somebody's."""
+        return True
+
+    @property
+    def order(self) -> pa.Array | None:
+        """Names of the intervals in ascending order; None for calendar units, whose names have the order of time."""
+        return None if self.step is not None else self.labels
+
+    @property
+    def labels(self) -> pa.Array:
+        """Names of the intervals in ascending order."""
+        with_time = any(edge % DAY for edge in self.edges)
+        names = [name_of(edge, with_time=with_time) for edge in self.edges]
+        made = [f"[{a}, {b})" for a, b in pairwise(names)]
+        return pa.array([*made[:-1], f"{made[-1][:-1]}]"], pa.string())
+
+    def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
+        """Interval or calendar unit of each row, missing where the date is, and how many rows were clipped."""
+        if self.step is not None:
+            return by_step(values, self.step, self.column), 0
+        seconds, missing = as_seconds(values, self.column)
+        clipped = int(((seconds < self.edges[0]) | (seconds > self.edges[-1]))[~missing].sum())
+        codes = np.searchsorted(np.array(self.edges[1:-1]), seconds, side="right").astype(np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), self.labels), clipped
+
+    def to_dict(self) -> dict[str, Any]:
+        """Bins as plain values."""
+        return {
+            "column": self.column,
+            "edges": list(self.edges),
+            "learned": self.learned,
+            "dates": self.step or "edges",
+        }
+
+    @classmethod
+    def from_dict(cls, state: Any) -> DateBins:
+        """Inverse of `to_dict`; values from anywhere, all of which are checked.
+
+        Raises
+        ------
+        InvalidParameter
+            If they are not the values of bins of dates.
+        """
+        if not isinstance(state, dict) or set(state) != {"column", "edges", "learned", "dates"}:
+            raise InvalidParameter("bins of dates must have the fields column, edges, learned, dates and no others")
+        column, edges, learned, dates = state["column"], state["edges"], state["learned"], state["dates"]
+        if not isinstance(column, str) or not isinstance(learned, bool) or dates not in (*STEPS, "edges"):
+            raise InvalidParameter("bins of dates name a column, whether they were learned, and a step or edges")
+        # The years that a double of seconds and Python's calendar both hold.
+        if not isinstance(edges, list) or not all(is_number(e) and abs(e) < 1e15 and e == int(e) for e in edges):
+            raise InvalidParameter("the edges of dates must be whole seconds")
+        single = learned and len(edges) == 2 and edges[0] == edges[1]
+        ascends = len(edges) >= 2 and all(a < b for a, b in pairwise(edges))
+        if (dates == "edges") != (ascends or single) or (dates != "edges" and (edges or learned)):
+            raise InvalidParameter("the edges of dates must ascend, and calendar units have none")
+        return cls(column, tuple(map(float, edges)), learned, whole=True, step=None if dates == "edges" else dates)
+
+
+def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
+    """Whole seconds since 1970 of dates, times, or text in ISO 8601 in ascending order.
+
+    Raises
+    ------
+    InvalidParameter
+        It says that ``name`` must be such edges.
+    """
+    seconds = [second_of(str(edge)) for edge in edges]
+    found = tuple(float(second) for second in seconds if second is not None)
+    if len(found) < max(2, len(seconds)) or any(a >= b for a, b in pairwise(found)):
+        listed = ", ".join(map(repr, STEPS))
+        raise InvalidParameter(
+            f"{name} must be two or more dates in ascending order, for example 1950-01-01 and 1970-01-01, or one of "
+            f"{listed}"
+        )
+    return found
+
+
+def is_of_dates(spec: Any) -> bool:
+    """Whether what somebody gave as bins of a column speaks of dates: a calendar unit, or edges that are no numbers."""
+    if isinstance(spec, str):
+        return True
+    if is_whole(spec) or not isinstance(spec, (Sequence, np.ndarray)):
+        return False
+    return len(spec) > 0 and not any(is_number(edge) for edge in spec)
+
+
+def bins_from_dict(state: Any) -> Bins:
+    """Bins of numbers, grids, or bins of dates, from what their `to_dict` gave."""
+    return DateBins.from_dict(state) if isinstance(state, dict) and "dates" in state else Bins.from_dict(state)
