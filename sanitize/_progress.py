@@ -33,6 +33,20 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
+def counted(title: str, total: int) -> Iterator[Callable[[str], None]]:
+    """Function to call inside the block after each of ``total`` steps, with its name; shows the time that is left."""
+    layout = "{desc}: {n_fmt} of {total_fmt}, {elapsed} gone, about {remaining} left{postfix}"
+    with _bar(desc=title, total=total, bar_format=layout) as bar:
+
+        def step(state: str) -> None:
+            if bar is not None:
+                bar.set_postfix_str(state, refresh=False)
+                bar.update()
+
+        yield step
+
+
+@contextmanager
 def shown() -> Iterator[None]:
     """Show how many rows are dealt with inside the block."""
     with _bar(desc="rows read", unit="", unit_scale=True, ascii=True, ncols=60) as bar:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import shutil
 import sys
 from pathlib import Path
@@ -14,22 +13,15 @@ from sanitize._files.names import path_of
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
-from sanitize.cli._whole_table import advice
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
-from sanitize.policy import TREES, is_joint
+from sanitize.policy import make_plan
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sanitize.policy import Policy
-    from sanitize.report import LeakageReport, ReportViews, TradeoffCurve
-    from sanitize.transformers import Sanitizer
-
-# Budgets of the curve that `plan` prints, as multiples of the one asked for.
-_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
-# A random response is designed by an optimizer, which many symbols keep busy.
-_MOST_SYMBOLS = 50
+    from sanitize.report import ReportViews
 
 
 def audit(args: argparse.Namespace) -> None:
@@ -44,26 +36,28 @@ def audit(args: argparse.Namespace) -> None:
 
 
 def plan(args: argparse.Namespace) -> None:
-    """Design a release, and print its verdict and its privacy-utility curve."""
-    from sanitize.parquet import plan_parquet
-
+    """Design a release, and print its verdict, what else could be released, and lines that the policy could gain."""
     policy = policy_of(args)
     _check_report(args, policy)
-    sanitizer = policy.sanitizer()
-    with table_of(args, policy, sanitizer.numbers) as table, shown():
-        report = plan_parquet(table, sanitizer, rows=policy.rows)
-        # Advice, curve and comparison are made of further figures of the same table, so the public does not see them.
-        is_internal = (args.audience or policy.audience) == "internal"
-        told = advice(policy, sanitizer, table) if is_internal and args.input != STREAM else None
-    report = report.with_notes((told,) if told else ())
-    curve = None
-    if is_internal:
-        curve = _curve(policy, sanitizer)
-        report = _compared(report, policy, sanitizer)
-    _give(report if curve is None else report.with_curve(curve), args, policy)
-    if curve is not None and not args.json:
-        print()
-        print(curve.to_text())
+    is_internal = (args.audience or policy.audience) == "internal"
+    if args.html is not None:
+        check_output(args.html, args, force=args.force, records=_records(args, policy))
+        if not is_internal:
+            raise InvalidParameter("--html is for the house: it draws further figures of the same table; leave it out")
+    with table_of(args, policy, policy.sanitizer().numbers) as table:
+        # Advice, curves and comparison are made of further figures of the same table, so the public does not see them.
+        made = make_plan(policy, table, advise=is_internal)
+    made = made.with_origin(**_origin(args, policy))
+    report = made.full_report
+    if report is None:
+        assert made.refusal is not None
+        print(made.to_json() if args.json else made.to_text())
+        raise made.refusal
+    if args.html is not None:
+        with _printable():
+            made.to_html(args.html)
+    printed = None if not is_internal else made.to_json if args.json else made.to_text
+    _give(report, args, policy, printed=printed)
 
 
 def release(args: argparse.Namespace) -> None:
@@ -145,50 +139,6 @@ def init(args: argparse.Namespace) -> None:
         raise TargetError(f"{args.output.name} cannot be written ({error.strerror})") from None
 
 
-def _is_designed_on_the_law_alone(policy: Policy) -> bool:
-    """Whether the law that was learned and the budget give the design again, so that others can stand beside it."""
-    if is_joint(policy) or policy.budget.notion == "capacity":
-        return False
-    # Under these settings the law alone gives another design, which would contradict the verdict above it; and another
-    # budget grows another tree.
-    if policy.channels[0].mechanism in TREES:
-        return False
-    return not {"confidence", "min_count", "smoothing"} & set(policy.channels[0].settings)
-
-
-def _compared(report: LeakageReport, policy: Policy, sanitizer: Sanitizer) -> LeakageReport:
-    """The report with what other mechanisms would keep within the same budget; "auto" has said so itself."""
-    from sanitize.suggestion import compare
-
-    if not _is_designed_on_the_law_alone(policy) or policy.channels[0].mechanism == "auto":
-        return report
-    if len(sanitizer.channel_.inputs) > _MOST_SYMBOLS:
-        return report
-    release = policy.channels[0].settings.get("release", "resample")
-    return report.with_section(compare(sanitizer._joint, policy.budget.build(), release=release).section)
-
-
-def _curve(policy: Policy, sanitizer: Sanitizer) -> TradeoffCurve | None:
-    """What the mechanism would give for smaller and larger budgets on the law that was learned; None if it has none."""
-    from sanitize import mechanisms
-    from sanitize.suggestion import tradeoff_curve
-
-    if not _is_designed_on_the_law_alone(policy):
-        return None
-    name = policy.channels[0].mechanism
-    if name == "auto":
-        name = sanitizer.report_.facts.mechanism.replace(" ", "-")
-    if name == "randomized-response" or (name.endswith("response") and len(sanitizer.channel_.inputs) > _MOST_SYMBOLS):
-        return None
-
-    budgets = []
-    for multiple in _MULTIPLES:
-        # The order of an alpha-lift is no bound.
-        scaled = {key: value if key == "alpha" else multiple * value for key, value in policy.budget.bounds.items()}
-        budgets.append(dataclasses.replace(policy.budget, bounds=scaled).build())
-    return tradeoff_curve(sanitizer._joint, getattr(mechanisms, name.replace("-", "_")), budgets)
-
-
 def _check_report(args: argparse.Namespace, policy: Policy) -> None:
     if args.report is not None:
         check_output(args.report, args, force=True, records=_records(args, policy))
@@ -216,25 +166,42 @@ def _taken_back(target: Path | None) -> Iterator[None]:
 
 
 def _give(
-    report: ReportViews, args: argparse.Namespace, policy: Policy, stream: Any = None, written: Path | None = None
+    report: ReportViews,
+    args: argparse.Namespace,
+    policy: Policy,
+    stream: Any = None,
+    printed: Callable[[], str] | None = None,
+    written: Path | None = None,
 ) -> None:
-    """Print a report, and write it where that was asked for; ``written`` is the release, where it is in a file."""
+    """Print a report, or what is printed in its place, and write it where asked; ``written`` is the released file."""
     from sanitize.report import LeakageReport
 
     audience = args.audience or policy.audience
     if isinstance(report, LeakageReport):
-        table = None if args.input == STREAM else Path(args.input).name
-        report = report.with_origin(
-            title=args.title or policy.title,
-            date=args.date or policy.date,
-            table=table,
-            policy=None if args.policy is None else Path(args.policy).name,
-            digest=None if written is None else digest_of(written),
-        )
-    try:
-        rendered = _rendered(report, audience, as_json=args.json)
+        report = report.with_origin(**_origin(args, policy, written))
+    with _printable():
+        rendered = _rendered(report, audience, as_json=args.json) if printed is None else printed()
         if args.report is not None:
             _write(report, args.report, audience)
+    print(rendered, file=stream or sys.stdout)
+
+
+def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = None) -> dict[str, str | None]:
+    """What a report is of, by the names that were given."""
+    return {
+        "title": args.title or policy.title,
+        "date": args.date or policy.date,
+        "table": None if args.input == STREAM else Path(args.input).name,
+        "policy": None if args.policy is None else Path(args.policy).name,
+        "digest": None if written is None else digest_of(written),
+    }
+
+
+@contextlib.contextmanager
+def _printable() -> Iterator[None]:
+    """What cannot be printed is the fault of a column, and is said so."""
+    try:
+        yield
     except SanitizeError:
         raise
     except (ValueError, OverflowError, LookupError):
@@ -242,7 +209,6 @@ def _give(
             "the report cannot be printed: a column holds dates or times that Python has no name for (a year beyond "
             "9999 or an unknown time zone); bin or convert them first"
         ) from None
-    print(rendered, file=stream or sys.stdout)
 
 
 def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 from pathlib import Path
 from typing import NoReturn
 
 from sanitize._version import __version__
+from sanitize.binning import STEPS
 from sanitize.cli import _commands as commands
 from sanitize.cli._settings import MECHANISMS, check_settings
 from sanitize.policy import is_day
@@ -34,16 +36,20 @@ def one_line(message: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
 
 
-def bins(text: str) -> tuple[str, list[float]]:
-    """COLUMN=EDGE,EDGE,... as a column and its edges."""
+def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
+    """COLUMN=EDGE,EDGE,... as a column and its edges, numbers or dates; or COLUMN=UNIT of the calendar."""
     column, equals, edges = text.rpartition("=")
-    try:
-        numbers = [float(edge) for edge in edges.split(",")]
-    except ValueError:
-        numbers = []
-    if not (equals and column and len(numbers) >= 2):
-        raise argparse.ArgumentTypeError("takes COLUMN=EDGE,EDGE,... with two edges or more, as in age=18,30,45,65")
-    return column, numbers
+    given: list[float] | list[str] = edges.split(",")
+    with contextlib.suppress(ValueError):
+        given = [float(edge) for edge in given]
+    if equals and column and len(given) >= 2:
+        return column, given
+    if equals and column and edges in STEPS:
+        return column, edges
+    raise argparse.ArgumentTypeError(
+        "takes COLUMN=EDGE,EDGE,... with two edges or more, as in age=18,30,45,65, or the calendar unit of dates, as "
+        "in born=year"
+    )
 
 
 def nats(text: str) -> float:
@@ -91,6 +97,10 @@ def parser_of() -> OneLineParser:
         _report(),
         about="design a release and print its verdict and what other budgets would give; write nothing",
     )
+    plan.add_argument(
+        "--html", metavar="FILE", type=Path, help="also write the plan as a page, with the curve of each mechanism"
+    )
+    plan.add_argument("--force", action="store_true", help="replace FILE of --html if it exists")
     plan.set_defaults(check=check_settings)
 
     release = command(
@@ -184,7 +194,13 @@ def _design() -> OneLineParser:
     group.add_argument("--upper", metavar="U", type=nats, help="log-lifts of at most U, in nats; inf for no bound")
     group.add_argument("-e", "--eps", metavar="EPS", type=nats, help="both at once, or the level of -m, in nats")
     group.add_argument("-m", "--mechanism", choices=sorted(MECHANISMS), help="default: subset-merging")
-    group.add_argument("--bins", metavar="COL=EDGES", type=bins, action="append", help="edges of a numeric column")
+    group.add_argument(
+        "--bins",
+        metavar="COL=EDGES",
+        type=bins,
+        action="append",
+        help="edges of numbers or dates, or the unit of dates",
+    )
     group.add_argument("--min-count", metavar="N", type=int, help="pool public values in fewer rows")
     group.add_argument("--smoothing", metavar="A", type=float, help="add A to every cell (a prior)")
     group.add_argument("--rows", choices=("shuffle", "keep"), help="row order can tell; default: shuffle")

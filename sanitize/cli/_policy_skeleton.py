@@ -13,8 +13,8 @@ from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
 from sanitize._tables.columns import check_type, factorize
 from sanitize.binning import is_numeric
-from sanitize.cli._whole_table import FEW_ROWS
 from sanitize.errors import ColumnError
+from sanitize.policy import FEW_ROWS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,6 +23,7 @@ from sanitize.report._kept import column_laws as column_laws
 from sanitize.report._kept import kept_by_column as kept_by_column
 from sanitize.report._measuring import as_estimates as as_estimates
 from sanitize.report._measuring import measure_worst_case as measure_worst_case
+from sanitize.report._plan_page import plan_page as plan_page
 from sanitize.report._report import LeakageReport
 from sanitize.report._standing import STATUSES as STATUSES
 from sanitize.report._standing import published as published

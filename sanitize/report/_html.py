@@ -128,25 +128,30 @@ def _pictures(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@cache
 def _template() -> Template:
-    environment = Environment(
+    return environment().get_template("report.html.jinja")
+
+
+@cache
+def environment() -> Environment:
+    """Templates of the pages, with the filters that escape, shorten and round what they print."""
+    made = Environment(
         autoescape=True,
         loader=PackageLoader("sanitize", "report"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["name"] = partial(clip, limit=N_CELLS)
-    environment.filters["words"] = partial(clip, limit=N_CELLS_OF_A_WARNING)
-    environment.filters["number"] = _number
-    environment.filters["allowed"] = lambda measure: allowed(measure).replace("inf", "∞")
-    environment.filters["interval"] = lambda measure: interval(measure).replace("inf", "∞")
-    environment.filters["cell"] = _cell
-    environment.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
-    environment.filters["of_source"] = of_source
-    environment.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
-    return environment.get_template("report.html.jinja")
+    made.filters["name"] = partial(clip, limit=N_CELLS)
+    made.filters["words"] = partial(clip, limit=N_CELLS_OF_A_WARNING)
+    made.filters["number"] = _number
+    made.filters["allowed"] = lambda measure: allowed(measure).replace("inf", "∞")
+    made.filters["interval"] = lambda measure: interval(measure).replace("inf", "∞")
+    made.filters["cell"] = _cell
+    made.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
+    made.filters["of_source"] = of_source
+    made.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
+    return made
 
 
 def _number(value: Number) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sanitize.report import TradeoffCurve, TradeoffPoint
 from sanitize.suggestion._budget import Suggestion, suggest_budget
+from sanitize.suggestion._curve import point_of as point_of
 from sanitize.suggestion._curve import tradeoff_curve
 from sanitize.suggestion._mechanism import KINDS as KINDS
 from sanitize.suggestion._mechanism import Compared, Comparison, compare

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.errors import SanitizeError
-from sanitize.policy import MECHANISMS, SETTINGS, TREES, is_joint
+from sanitize.policy._channels import MECHANISMS, SETTINGS, TREES
+from sanitize.policy._plan.proposals import FEW_ROWS
+from sanitize.policy._policy import is_joint
 
 if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
-    from sanitize.policy import Policy
+    from sanitize.policy._policy import Policy
     from sanitize.transformers import Sanitizer
 
-# Combinations of values with fewer rows than this on average are not worth a law.
-FEW_ROWS = 5
 # Entries of the laws of columns and tuples up to which it is computed what tuples keep of each column.
 _MOST_ENTRIES = 1 << 25
 

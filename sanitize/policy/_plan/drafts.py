@@ -1,0 +1,192 @@
+"""Designs of the same rows under other mechanisms and budgets, by the path that a release takes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sanitize.errors import SanitizeError
+from sanitize.policy._channels import AUTO, MECHANISMS, SETTINGS, TREES
+from sanitize.policy._policy import is_joint
+from sanitize.report import TradeoffCurve
+from sanitize.suggestion import KINDS, point_of
+
+if TYPE_CHECKING:
+    from sanitize._release.first_pass import FirstPass
+    from sanitize.policy._policy import Policy
+    from sanitize.report import LeakageReport, TradeoffPoint
+
+# Budgets of the curves, as multiples of the one asked for; ascending.
+MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
+# Symbols up to which a search for a random response is quick enough to be made for every budget; under a confidence
+# it is a search over many laws.
+_MOST_OF_A_RESPONSE = 50
+_MOST_OF_A_ROBUST_ONE = 20
+# Rows up to which a tree is grown, or a joint release planned, for every budget.
+_MOST_ROWS = 200_000
+
+# Shares that differ by less are equal, and then the policy stays as it is.
+_EQUAL = 1e-6
+
+Place = tuple[str, float]
+
+
+@dataclass
+class Drafts:
+    """Reports of the policy's release and of its alternatives, by mechanism and multiple of the budget.
+
+    Attributes
+    ----------
+    policy : Policy
+        With a mechanism of its own: "auto" is replaced by what it chose.
+    report : LeakageReport
+        Of the release that the policy asks for.
+    n_symbols : int
+        Symbols that a mechanism is designed for.
+    """
+
+    policy: Policy
+    report: LeakageReport
+    n_symbols: int
+    found: dict[Place, LeakageReport] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.found[self.own, 1.0] = self.report
+
+    @property
+    def own(self) -> str:
+        """The mechanism that the policy asks for; a joint release has a name instead."""
+        return "joint release" if is_joint(self.policy) else self.policy.channels[0].mechanism
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Mechanisms that the same columns could be released by within the same budget, the simplest first."""
+        if is_joint(self.policy):
+            return ()
+        notion = self.policy.budget.notion
+        family = TREES if self.own in TREES else tuple(kind.name.replace(" ", "-") for kind in KINDS)
+        if notion not in MECHANISMS[family[0]][1]:
+            return ()
+        return tuple(name for name in family if name != self.own and self._is_quick(name) and self._fits(name))
+
+    @property
+    def is_of_one_law(self) -> bool:
+        """Whether all designs are of the same symbols; every budget grows another tree."""
+        return self.own not in TREES
+
+    def rank(self, name: str) -> int:
+        """Place of a mechanism among all, the simplest first."""
+        simple = [kind.name.replace(" ", "-") for kind in KINDS]
+        return simple.index(name) if name in simple else len(simple)
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether other budgets are tried: trees and joint releases of many rows, and large responses, take long."""
+        if self.own in TREES or is_joint(self.policy):
+            return (self.report.n_rows or 0) <= _MOST_ROWS
+        return self._is_quick(self.own)
+
+    def places(self) -> list[Place]:
+        """What is still to be designed, cheapest first."""
+        own = [(self.own, multiple) for multiple in self.multiples] if self.has_curves else []
+        rest = [(name, multiple) for multiple in self.multiples for name in self.others]
+        return [place for place in (*own, *rest) if place not in self.found]
+
+    @property
+    def multiples(self) -> tuple[float, ...]:
+        """Multiples that give different budgets: an endless bound, and none at all, are what they are."""
+        return MULTIPLES if any(0 < value < float("inf") for value in self._bounds.values()) else (1.0,)
+
+    def design(self, table: FirstPass) -> Iterator[Place]:
+        """Design what is to be designed; what cannot be has no report. Says after each which one it was."""
+        for name, multiple in self.places():
+            # A mechanism may be unable to keep to the budget here, or the order of the rows tell too much for it.
+            with contextlib.suppress(SanitizeError):
+                self.found[name, multiple] = self.policy_at(name, multiple).sanitizer().draft(table, self.policy.rows)
+            yield name, multiple
+
+    def policy_at(self, name: str, multiple: float) -> Policy:
+        """The policy with another mechanism, with those of its settings that it has, and another budget."""
+        bounds = {**self.policy.budget.bounds, **{key: multiple * value for key, value in self._bounds.items()}}
+        policy = replace(self.policy, budget=replace(self.policy.budget, bounds=bounds))
+        return policy if name == self.own else with_mechanism(policy, name)
+
+    def curves(self) -> tuple[TradeoffCurve, ...]:
+        """Curve of each mechanism that has one, the policy's own first: a looser budget never keeps less.
+
+        What is within a tighter budget is within every looser one, so each point is the best design so far; only the
+        point of the policy itself is always what would be released.
+        """
+        return tuple(curve for name in (self.own, *self.others) if (curve := self._curve(name)) is not None)
+
+    def place_of_own(self) -> int | None:
+        """Place of the policy's own budget on the first curve; None without one."""
+        there = [multiple for multiple in self.multiples if (self.own, multiple) in self.found]
+        return there.index(1.0) if len(there) > 1 else None
+
+    def better(self) -> Place | None:
+        """Where more is kept within the budget than the policy's own design keeps; None where it is not."""
+        within = [(place, self.kept(place)) for place in self.found if place[1] <= 1]
+        best = max(within, key=lambda one: (one[1], one[0][0] == self.own, one[0][1]))
+        return best[0] if best[1] > self.kept((self.own, 1.0)) + _EQUAL else None
+
+    def kept(self, place: Place) -> float:
+        """Share of the information that a design keeps."""
+        return float(self.found[place].summary[self._share])
+
+    @property
+    def _bounds(self) -> Mapping[str, float]:
+        # The order of an alpha-lift is no bound.
+        return {key: value for key, value in self.policy.budget.bounds.items() if key != "alpha"}
+
+    def _curve(self, name: str) -> TradeoffCurve | None:
+        points: list[TradeoffPoint] = []
+        best: Place | None = None
+        for place in [(name, multiple) for multiple in self.multiples if (name, multiple) in self.found]:
+            if best is None or self.kept(place) >= self.kept(best):
+                best = place
+            shown = place if place == (self.own, 1.0) else best
+            points.append(point_of(self.policy_at(*place).budget.build(), self._with_share(shown)))
+        if len(points) < 2:
+            return None
+        return TradeoffCurve(name.replace("-", " "), tuple(points), self.report.measures)
+
+    @property
+    def _share(self) -> str:
+        """Measure of what is kept: every budget grows a tree of other cells, so trees are compared by their columns."""
+        return "mean_column_utility" if self.own in TREES else "normalized_utility"
+
+    def _with_share(self, place: Place) -> LeakageReport:
+        """Report of a design whose share kept is the one that is compared."""
+        report = self.found[place]
+        if self.own not in TREES:
+            return report
+        mean = next(measure for measure in report.measures if measure.name == self._share)
+        others = tuple(measure for measure in report.measures if measure.name != "normalized_utility")
+        return replace(report, measures=(*others, replace(mean, name="normalized_utility")))
+
+    def _fits(self, name: str) -> bool:
+        kind = next((kind for kind in KINDS if kind.name.replace(" ", "-") == name), None)
+        return kind is None or kind.fits(self.n_symbols, self.policy.budget.build())
+
+    def _is_quick(self, name: str) -> bool:
+        if not name.endswith("response") or name in (*TREES, "randomized-response"):
+            return True
+        is_robust = "confidence" in self.policy.channels[0].settings
+        return self.n_symbols <= (_MOST_OF_A_ROBUST_ONE if is_robust else _MOST_OF_A_RESPONSE)
+
+
+def with_mechanism(policy: Policy, name: str) -> Policy:
+    """The policy of one channel with another mechanism, and those of the channel's settings that it has."""
+    channel = policy.channels[0]
+    settings = {key: value for key, value in channel.settings.items() if name in SETTINGS[key][1]}
+    return replace(policy, channels=(replace(channel, mechanism=name, settings=settings),))
+
+
+def chosen(policy: Policy, report: LeakageReport) -> Policy:
+    """The policy with the mechanism that "auto" chose in place of it; the policy itself where it names one."""
+    if is_joint(policy) or policy.channels[0].mechanism != AUTO:
+        return policy
+    return with_mechanism(policy, report.facts.mechanism.replace(" ", "-"))

@@ -1,0 +1,219 @@
+"""A plan: the report of the release that a policy asks for, and what would be different under another policy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sanitize._files.open import open_source
+from sanitize._files.source import BATCH_ROWS
+from sanitize._formatting import percent
+from sanitize._progress import counted, shown
+from sanitize._release.first_pass import RememberedPass
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.policy._channels import AUTO
+from sanitize.policy._plan.drafts import Drafts, chosen
+from sanitize.policy._plan.proposals import Proposal, proposals_text, propose
+from sanitize.policy._plan.whole_table import advice
+from sanitize.policy._plan.words import budget_lines, others_text
+from sanitize.policy._policy import is_joint
+from sanitize.report import Section, plan_page
+from sanitize.suggestion import comparison_section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sanitize._files.open import SourceLike
+    from sanitize.policy._policy import Policy
+    from sanitize.report import LeakageReport, TradeoffCurve
+
+# Rows that proposals are made from.
+_MOST_SAMPLED = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a policy would release from a table, beside what other mechanisms and budgets would, and proposed lines.
+
+    Everything but the report is made of further figures of the same table, so it is for the house only.
+
+    Attributes
+    ----------
+    report : LeakageReport or None
+        Of the release that the policy asks for, with the curve of its mechanism; None where it cannot be designed.
+    curves : tuple of TradeoffCurve
+        Of the policy's mechanism first, then of the others that fit.
+    proposals : tuple of Proposal
+        Lines that the policy could gain.
+    refusal : ColumnError or None
+        Why there is no report.
+    """
+
+    report: LeakageReport | None
+    curves: tuple[TradeoffCurve, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    refusal: ColumnError | None = None
+    _others: Section | None = None
+    _chosen: int | None = None  # place of the policy's own budget on the first curve
+
+    @property
+    def full_report(self) -> LeakageReport | None:
+        """The report with comparison, curves and proposals as sections, for JSON and pages."""
+        if self.report is None:
+            return None
+        report = self.report
+        for section in (self._others, _budgets_section(self.curves), _proposals_section(self.proposals)):
+            if section is not None:
+                report = report.with_section(section)
+        return report
+
+    def with_origin(self, **origin: str | None) -> Plan:
+        """The plan with a heading on its report, see `LeakageReport.with_origin`."""
+        return self if self.report is None else replace(self, report=self.report.with_origin(**origin))
+
+    def to_text(self) -> str:
+        """The report, the curve of its mechanism, the other mechanisms beside it, and the lines proposed."""
+        parts = [] if self.report is None else [self.report.to_text()]
+        if self.curves and self.report is not None:
+            own = self.curves[0]
+            parts.append(own.to_text(chosen=None if self._chosen is None else own[self._chosen]))
+        if len(self.curves) > 1:
+            parts.append(others_text(self.curves))
+        if self._others is not None and len(self.curves) > 1:
+            parts[-1] += f"\n{self._others.words}"
+        if self.proposals:
+            parts.append(f"Proposed lines of the policy:\n\n{proposals_text(self.proposals)}")
+        return "\n\n".join(parts)
+
+    def to_json(self) -> str:
+        """The report's JSON; without a report the proposals alone."""
+        report = self.full_report
+        if report is not None:
+            return report.to_json()
+        lines = [vars(proposal) for proposal in self.proposals]
+        return json.dumps({"refused": str(self.refusal), "proposals": lines}, indent=2) + "\n"
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The plan as one page without scripts or requests; written to ``path`` in one step when one is given.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is no report.
+        """
+        report = self.full_report
+        if report is None:
+            raise InvalidParameter("there is no design to draw a page of; take over the proposed lines first")
+        curves = [curve.to_dict() for curve in self.curves]
+        return plan_page(report.to_dict(), curves, proposals_text(self.proposals), path, chosen=self._chosen)
+
+
+def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Plan:
+    """Design what a policy asks for, by the path that a release takes, and with it what else could be.
+
+    Other mechanisms and budgets are designed under all settings of the policy. What takes long is shown on a terminal,
+    with the time that is left.
+
+    Parameters
+    ----------
+    policy : Policy
+    source : path, binary stream or open table
+    advise : bool
+        False makes the report alone, which is all that the public may see.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
+    >>> sz.datasets.load_titanic().to_parquet(file)
+    >>> policy = sz.Policy.from_dict({
+    ...     "version": 1,
+    ...     "columns": {"sensitive": ["survived"], "public": ["class", "sex"], "drop": ["age"]},
+    ...     "budget": {"lower": 1.0, "upper": 0.7},
+    ... })
+    >>> plan = make_plan(policy, file)
+    >>> plan.report
+    LeakageReport(subset merging, holds for these rows only)
+    >>> [curve.mechanism for curve in plan.curves]
+    ['subset merging', 'watchdog', 'optimal random response']
+    """
+    sanitizer = policy.sanitizer()
+    with open_source(source, sanitizer.numeric_columns) as table:
+        first = RememberedPass(table, BATCH_ROWS)
+        proposals: tuple[Proposal, ...] = ()
+        with shown():
+            if advise and table.n_rows:
+                names = (*policy.sensitive, *policy.public)
+                proposals = propose(policy, first.sample(names, _MOST_SAMPLED), table.n_rows)
+            try:
+                report = sanitizer.prepare(first, policy.rows).report
+            except ColumnError as error:
+                if not proposals:
+                    raise
+                return Plan(None, proposals=proposals, refusal=error)
+            if not advise:
+                return Plan(report)
+            told = advice(policy, sanitizer, table)
+        report = report.with_notes((told,) if told else ())
+        drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs)
+        with counted("designs", len(drafts.places())) as step:
+            for name, _ in drafts.design(first):
+                step(name)
+    curves = drafts.curves()
+    if curves and not is_joint(drafts.policy) and drafts.is_of_one_law:
+        report = report.with_curve(curves[0])
+    others, place = _compared(policy, drafts), drafts.place_of_own()
+    return Plan(report, curves, (*_better(drafts), *proposals), _others=others, _chosen=place)
+
+
+def _better(drafts: Drafts) -> tuple[Proposal, ...]:
+    """The mechanism, or the tighter budget, that keeps more within the policy's budget."""
+    place = drafts.better()
+    if place is None:
+        return ()
+    name, multiple = place
+    more, now = percent(drafts.kept(place)), percent(drafts.kept((drafts.own, 1.0)))
+    why = f"keeps {more} within the same budget, in place of {now}"
+    found = []
+    if name != drafts.own:
+        found.append(Proposal("channel", "mechanism", json.dumps(name), why))
+    if multiple < 1:
+        found += [Proposal("budget", key, value, why) for key, value in budget_lines(drafts.policy_at(name, multiple))]
+    return tuple(found)
+
+
+def _compared(policy: Policy, drafts: Drafts) -> Section | None:
+    """Mechanisms side by side within the budget; "auto" has said so itself."""
+    found = [(name, drafts.found[name, 1.0]) for name in (drafts.own, *drafts.others) if (name, 1.0) in drafts.found]
+    if len(found) < 2 or policy.channels[0].mechanism == AUTO:
+        return None
+    ordered = sorted(found, key=lambda one: drafts.rank(one[0]))
+    best = max(ordered, key=lambda one: drafts.kept((one[0], 1.0)))
+    near = next(name for name, _ in ordered if drafts.kept((name, 1.0)) >= drafts.kept((best[0], 1.0)) - 1e-6)
+    words = f"Recommended: {near.replace('-', ' ')}, which keeps most within the budget."
+    return comparison_section([report for _, report in ordered], words)
+
+
+def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:
+    """What every mechanism keeps within every budget."""
+    if not curves:
+        return None
+    rows: list[tuple[Any, ...]] = [
+        (point.label, *(_at(curve, point.label) for curve in curves)) for point in curves[0].points
+    ]
+    words = "The share of the information that each mechanism keeps within each budget (lower:upper, in nats)."
+    heads = ("Budget", *(curve.mechanism for curve in curves))
+    return Section("budgets", "Within other budgets", words, heads, tuple(rows))
+
+
+def _at(curve: TradeoffCurve, label: str) -> float | None:
+    return next((point.normalized_utility for point in curve.points if point.label == label), None)
+
+
+def _proposals_section(proposals: tuple[Proposal, ...]) -> Section | None:
+    if not proposals:
+        return None
+    rows = tuple((f"[{one.table}] {one.key} = {one.value}", one.why) for one in proposals)
+    return Section("proposals", "Proposed lines of the policy", "", ("Line", "why"), rows)

@@ -1,0 +1,171 @@
+"""Lines that a policy could gain, all at once: bins of numbers and dates, a tree, hierarchies, columns to leave out."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sanitize._release.survey import MANY_VALUES, ColumnSurvey
+from sanitize.policy._channels import GRID, MECHANISMS, TREES
+from sanitize.policy._policy import is_joint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from sanitize.policy._channels import PolicyChannel
+    from sanitize.policy._policy import Policy
+
+# Combinations of values with fewer rows than this on average are not worth a law.
+FEW_ROWS = 5
+# Bins that a column is proposed to have.
+N_BINS = 5
+# Words with more values than this are easier to split by a hierarchy than value by value.
+_MANY_WORDS = 50
+# A sensitive column whose values have fewer rows than this on average tells little of any of them.
+_FEW_OF_A_SECRET = 50
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One line that a policy could gain.
+
+    Attributes
+    ----------
+    table : str
+        The TOML table it belongs to, such as ``channel.bins``.
+    key, value : str
+        As they are written, the value in TOML.
+    why : str
+        Names no value of the table but the edges that are proposed.
+    channel : str or None
+        Name of the channel, where the policy has several.
+    """
+
+    table: str
+    key: str
+    value: str
+    why: str
+    channel: str | None = None
+
+    @property
+    def head(self) -> str:
+        """Head of the table that the line belongs under."""
+        return (
+            f"[{self.table}]" if self.channel is None else f"[{self.table}]  # under the [[channel]] {self.channel!r}"
+        )
+
+    @property
+    def line(self) -> str:
+        """The line, with the reason as a comment."""
+        return f"{self.key} = {self.value}  # {self.why}"
+
+
+def proposals_text(proposals: Sequence[Proposal]) -> str:
+    """Lines of a policy under the heads of their tables."""
+    lines = []
+    for head in dict.fromkeys(proposal.head for proposal in proposals):
+        lines += [head, *(proposal.line for proposal in proposals if proposal.head == head)]
+    return "\n".join(lines)
+
+
+def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Proposal, ...]:
+    """What the columns of a table call for under a policy.
+
+    A public column needs bins where it has more than 20 different numbers or dates and the combinations of all public
+    columns have fewer than five rows each on average; a tree is proposed where bins leave it so. Text of more than 50
+    values then needs a hierarchy, and text that differs in most rows names them and is proposed to be left out. A
+    sensitive column needs bins where its numbers or dates have fewer than 50 rows each.
+
+    Parameters
+    ----------
+    policy : Policy
+    columns : mapping of name to column
+        Its sensitive and public columns, of all rows or a sample of them.
+    n_rows : int
+        Of the table.
+    """
+    binned = {name for channel in policy.channels for name in channel.bins}
+    surveys = {name: ColumnSurvey.of(name, column) for name, column in columns.items()}
+    found: list[Proposal] = []
+    for name in policy.sensitive:
+        secret = surveys[name]
+        if name not in binned and secret.is_wide and secret.n_values * _FEW_OF_A_SECRET > n_rows:
+            found.append(_bins_of(secret))
+    for channel in policy.channels:
+        own = _of_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
+        found += [replace(one, channel=channel.name) for one in own] if len(policy.channels) > 1 else own
+    return tuple(found)
+
+
+def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurvey], n_rows: int) -> list[Proposal]:
+    """What one channel's public columns call for."""
+    if channel.mechanism == GRID:
+        return []
+    if channel.mechanism in TREES:
+        return [*_left_out(surveys), *_hierarchies(channel, surveys)]
+    sizes = {own.name: len(channel.bins[own.name]) if own.name in channel.bins else own.n_values for own in surveys}
+    if math.prod(sizes.values()) * FEW_ROWS <= n_rows:
+        return []
+    wide = [own for own in surveys if own.is_wide and own.name not in channel.bins]
+    kept = [own for own in surveys if not own.is_identifier]
+    after = math.prod(N_BINS if own in wide else sizes[own.name] for own in kept)
+    tree = _tree_for(policy, channel)
+    if after * FEW_ROWS > n_rows and len(kept) > 1 and tree is not None:
+        why = f"{_count(math.prod(sizes.values()))} combinations of the public columns in {n_rows} rows"
+        return [
+            *_left_out(surveys),
+            Proposal("channel", "mechanism", json.dumps(tree), f"{why}; a tree finds groups of rows that are alike"),
+            *_hierarchies(channel, kept),
+        ]
+    return [*_left_out(surveys), *map(_bins_of, wide)]
+
+
+def _tree_for(policy: Policy, channel: PolicyChannel) -> str | None:
+    """The tree that the budget allows, where the release is of one channel alone."""
+    if is_joint(policy):
+        return None
+    return next((name for name in reversed(TREES) if policy.budget.notion in MECHANISMS[name][1]), None)
+
+
+def _bins_of(own: ColumnSurvey) -> Proposal:
+    table = "channel.bins"
+    if own.kind == "date" and (step := own.step) is not None:
+        return Proposal(table, _key(own.name), json.dumps(step), f"{_count(own.n_values)} different dates or times")
+    edges = ", ".join(own.edges(N_BINS))
+    words = "dates" if own.kind == "date" else "numbers"
+    why = f"{_count(own.n_values)} different {words}; rounded quantiles of these rows, better chosen from knowledge"
+    return Proposal(table, _key(own.name), f"[{edges}]", why)
+
+
+def _left_out(surveys: list[ColumnSurvey]) -> list[Proposal]:
+    names = [own.name for own in surveys if own.is_identifier]
+    if not names:
+        return []
+    listed = ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
+    return [Proposal("columns", "drop", f"[{listed}]", "a different text in most rows, which names them")]
+
+
+def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Proposal]:
+    given = channel.settings.get("hierarchies", {})
+    return [
+        Proposal(
+            "channel.hierarchies",
+            _key(own.name),
+            json.dumps(f"{own.name}.csv", ensure_ascii=False),
+            f"{_count(own.n_values)} different values; a file with a line for each: value;wider;widest",
+        )
+        for own in surveys
+        if own.kind == "text" and own.n_values > _MANY_WORDS and own.name not in given and not own.is_identifier
+    ]
+
+
+def _key(name: str) -> str:
+    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if bare else json.dumps(name, ensure_ascii=False)
+
+
+def _count(n: int) -> str:
+    return f"{n}" if n < MANY_VALUES else f"{n:.3g}".replace("+", "")
