@@ -97,8 +97,9 @@ def _bins_of_column(
     if isinstance(spec, (int, np.integer)):
         of_dates = holds_dates(column.type)
         return (DateBins.quantiles_of if of_dates else Bins.quantiles)(name, column, int(spec), weights)
-    made: type[Bins] = DateBins if is_of_dates(spec) else Bins
-    return made.declared(name, spec, column.type)
+    if is_of_dates(spec):
+        return DateBins.declared(name, spec, column.type)
+    return Bins.declared(name, spec, column.type)
 
 
 def require_named(table: Table, *specs: object) -> None:
