@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._tables.columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, sort_values
+from sanitize._tables.columns import (
+    MISSING,
+    UNSEEN,
+    as_arrow,
+    concat_values,
+    factorize,
+    look_up,
+    python_values,
+    sort_values,
+)
 from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -202,8 +211,8 @@ class Alphabet:
     def symbols(self) -> tuple[Any, ...]:
         """The symbols as Python values: plain for one column, tuples for several; None is missing."""
         columns = []
-        for level, code in zip(self.levels, self.codes.T, strict=True):
-            values = [*level.to_pylist(), None]
+        for name, level, code in zip(self.columns, self.levels, self.codes.T, strict=True):
+            values = [*python_values(level, name), None]
             columns.append([values[c] for c in code])
         return tuple(columns[0]) if len(columns) == 1 else tuple(zip(*columns, strict=True))
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _MAGIC = b"PAR1"
+# Both versions of Feather. Arrow's format is made for memory that is trusted: its reader follows offsets as they are.
+_ARROW = (b"ARROW1", b"FEA1")
 _ENCRYPTED = b"PARE"
 _MIN_BYTES = 12
 # A footer describes columns and row groups; even thousands of both stay far below this.
@@ -131,7 +133,13 @@ def _check_frame(stream: BinaryIO, name: str) -> tuple[int, int]:
     """Bytes of a file and of its footer, after a look at the magic numbers around them."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(0)
-    head = stream.read(4)
+    head = stream.read(len(_ARROW[0]))
+    if head.startswith(_ARROW):
+        raise SourceError(
+            f"{name} is an Arrow (Feather) file, which is not read; write it as Parquet first, for example with "
+            "pandas.read_feather(...).to_parquet(...)"
+        )
+    head = head[: len(_MAGIC)]
     if size < _MIN_BYTES or head not in (_MAGIC, _ENCRYPTED):
         raise SourceError(f"{name} is not a Parquet file; convert it to Parquet first")
     stream.seek(-8, os.SEEK_END)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FILE_SUFFIXES = (".parquet", ".csv")
+_OTHER_SUFFIXES = (".csv.gz", ".tsv", ".tsv.gz", ".feather", ".arrow", ".ipc")
 _NAME_CHARACTERS = 100
 # What an error leaves behind.
 _NOTHING, _UNCHANGED = "nothing was released", "what was there is unchanged"
@@ -45,9 +46,10 @@ class Target:
         """
         path = path_of(target, TargetError)
         there = path.resolve()
-        if path.name.lower().endswith((".csv.gz", ".tsv", ".tsv.gz")):
+        if path.name.lower().endswith(_OTHER_SUFFIXES):
             raise TargetError(
-                f"{path.name} would be compressed or have tabs, which is not written; name a .csv or a .parquet"
+                f"{path.name} would be compressed, have tabs or be an Arrow file, which is not written; name a .csv or "
+                "a .parquet"
             )
         as_folder = source is not None and source.is_dir() and path.suffix.lower() not in _FILE_SUFFIXES
         if source is not None:

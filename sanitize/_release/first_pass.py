@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sanitize._release.row_order import OrderAudit
 from sanitize._release.tree_layout import TreeLayout
+from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class FirstPass:
                 size = len(batch[names[0]])
                 mask = pa.array(chosen[row : row + size])
                 for name, part in parts.items():
-                    part.append(batch[name].filter(mask))
+                    part.append(as_arrow(batch[name], name).filter(mask))
                 row += size
         self.source.unchanged()
         return {name: pa.chunked_array(part) for name, part in parts.items()}

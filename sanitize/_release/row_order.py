@@ -17,6 +17,7 @@ import numpy as np
 
 from sanitize._release.order_scales import Scales, blocks_of, class_of, keys_of
 from sanitize._release.permutation import log_chance_of_table
+from sanitize._tables.columns import python_values
 from sanitize.errors import InvalidParameter, RowOrderLeak
 from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.measures import Measure, mutual_information
@@ -123,7 +124,7 @@ class OrderAudit:
 def _given(counts: ContingencyTable, columns: tuple[str, ...], known: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(s|x) of each symbol of a released column by itself, shape (n_s, n_known)."""
     public, place = counts.public, counts.public.columns.index(columns[0])
-    keys = keys_of((*public.levels[place].to_pylist(), None))[public.codes[:, place]]
+    keys = keys_of((*python_values(public.levels[place], columns[0]), None))[public.codes[:, place]]
     table = np.zeros((len(counts.sensitive), len(known)))
     np.add.at(table.T, class_of(keys, known), counts.counts.T)
     return table / np.maximum(table.sum(axis=0), 1)

@@ -27,20 +27,21 @@ def _is_narrow_decimal(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(dtype) and dtype.bit_width < 128)
 
 
+def _is_view(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype))
+
+
 # Types whose distinct values Arrow cannot tell.
-_WITHOUT_DICTIONARIES = (
-    pa.types.is_float16,
-    pa.types.is_string_view,
-    pa.types.is_binary_view,
-    _is_narrow_decimal,
-)
+_WITHOUT_DICTIONARIES = (pa.types.is_float16, _is_view, _is_narrow_decimal)
+_DAY = 86_400_000  # milliseconds
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def as_arrow(values: Any, name: str) -> ArrowColumn:
     """Any one-dimensional column as an Arrow array; missing values become nulls."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values
+        # Arrow picks no rows from views.
+        return values.cast(_plain_type(values.type, name)) if _is_view(values.type) else values
     dtype = getattr(values, "dtype", None)
     if str(dtype) == "Object":  # polars would hand over pointers
         raise _mixed(name)
@@ -107,17 +108,12 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
     The values come in no particular order; text is checked to be valid UTF-8.
     """
     plain = _plain_type(column.type, name)
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = (
-            pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-            if isinstance(column, pa.ChunkedArray)
-            else column.storage
-        )
+    column = tellable(column)
     if pa.types.is_null(plain):
         return pa.array([], pa.null()), np.full(len(column), MISSING, np.int32)
-    if any(of(column.type) for of in _WITHOUT_DICTIONARIES):
-        column = column.cast(plain)
-    if not pa.types.is_dictionary(column.type):
+    if pa.types.is_dictionary(column.type):
+        _check_indices(column, name)
+    else:
         column = pc.dictionary_encode(column)
     if isinstance(column, pa.ChunkedArray):
         if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow cannot unify these
@@ -131,6 +127,26 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
         values = column.dictionary
         codes = _indices(column)
     return _clean(values, codes, plain, name)
+
+
+def tellable(column: ArrowColumn) -> ArrowColumn:
+    """A column in a type whose distinct values Arrow can tell: extensions as they are stored, narrow types wider."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        if isinstance(column, pa.ChunkedArray):
+            chunks = [chunk.storage for chunk in column.chunks]
+            return tellable(pa.chunked_array(chunks, column.type.storage_type))
+        return tellable(column.storage)
+    if any(of(column.type) for of in _WITHOUT_DICTIONARIES):
+        return column.cast(_plain_type(column.type, ""))
+    return column
+
+
+def _check_indices(column: ArrowColumn, name: str) -> None:
+    """Refuse indices that no value has, which Arrow follows out of its memory."""
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        least, largest = pc.min_max(chunk.indices).as_py().values()
+        if least is not None and not 0 <= least <= largest < len(chunk.dictionary):
+            raise ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
 
 
 def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:
@@ -147,8 +163,6 @@ def _clean(
     values: pa.Array, codes: NDArray[np.int32], plain: pa.DataType, name: str
 ) -> tuple[pa.Array, NDArray[np.int32]]:
     """Merge duplicate, null and NaN dictionary values and keep only those that some row uses."""
-    if len(codes) and codes.max(initial=MISSING) >= len(values):
-        raise ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
     if pa.types.is_string(plain):
         try:
             values.validate(full=True)
@@ -195,8 +209,21 @@ def look_up(values: pa.Array, levels: pa.Array) -> NDArray[np.int32]:
         return found.to_numpy(zero_copy_only=False).astype(np.int32)
     if _kind(values.type) != _kind(levels.type):
         return np.full(len(values), UNSEEN, np.int32)
-    known = {value: code for code, value in enumerate(_comparable(levels))}
-    return np.array([known.get(value, UNSEEN) for value in _comparable(values)], np.int32)
+    known = {value: code for code, value in enumerate(comparable(levels))}
+    return np.array([known.get(value, UNSEEN) for value in comparable(values)], np.int32)
+
+
+def python_values(values: pa.Array, name: str) -> list[Any]:
+    """Values of a column as Python has them, or an error for those that it has not."""
+    try:
+        found: list[Any] = values.to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError, LookupError):
+        raise ColumnError(
+            f"column {name!r} holds dates or times that Python has no name for (a year beyond 9999 or an unknown time "
+            "zone); bin or convert them first",
+            name,
+        ) from None
+    return found
 
 
 def _kind(dtype: pa.DataType) -> str:
@@ -214,9 +241,13 @@ def _kind(dtype: pa.DataType) -> str:
     )
 
 
-def _comparable(values: pa.Array) -> list[Any]:
-    """Python values that are equal and hash alike exactly where the values are equal."""
+def comparable(values: pa.Array) -> list[Any]:
+    """Python values that are equal and hash alike exactly where the values of one kind are equal."""
     types = pa.types
+    if types.is_date32(values.type):
+        return [day if day is None else day * _DAY for day in values.cast(pa.int32()).to_pylist()]
+    if types.is_date64(values.type):
+        return values.cast(pa.int64()).to_pylist()
     if types.is_timestamp(values.type) or types.is_time(values.type) or types.is_duration(values.type):
         scale = _NANOSECONDS[values.type.unit]
         whole = values.cast(pa.int32()) if types.is_time32(values.type) else values
@@ -236,6 +267,6 @@ def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
                 joined = pa.concat_arrays([values.cast(dtype), fresh.cast(dtype)])
             except pa.ArrowException:
                 continue
-            if _comparable(joined) == [*_comparable(values), *_comparable(fresh)]:
+            if comparable(joined) == [*comparable(values), *comparable(fresh)]:
                 return joined
     raise ColumnError(f"column {name!r} is {values.type} in one part of the table and {fresh.type} in another", name)

@@ -26,6 +26,8 @@ def pandas_like(array: pa.Array, dtype: Any) -> Any:
     import pandas as pd
 
     dictionary, indices = _parts(array)
+    if isinstance(dtype, pd.ArrowDtype) and _is_view(dtype.pyarrow_dtype) and indices is not None:
+        dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views
     levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
     if isinstance(dtype, pd.CategoricalDtype):
         released = set(dictionary.to_pylist())
@@ -95,6 +97,10 @@ def _arrow_dictionary(array: pa.Array, column: pa.ChunkedArray) -> pa.Array:
     fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
     made = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
     return made.cast(dtype) if fits else made
+
+
+def _is_view(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype))
 
 
 def _holds_text(dtype: pa.DataType) -> bool:

@@ -13,7 +13,7 @@ from sanitize._files.names import path_of
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
-from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
+from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.policy import make_plan
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def plan(args: argparse.Namespace) -> None:
         print(made.to_json() if args.json else made.to_text())
         raise made.refusal
     if args.html is not None:
-        with _printable():
-            made.to_html(args.html)
+        made.to_html(args.html)
     printed = None if not is_internal else made.to_json if args.json else made.to_text
     _give(report, args, policy, printed=printed)
 
@@ -88,7 +87,7 @@ def release(args: argparse.Namespace) -> None:
         if args.channel is not None and not args.dry_run:
             sanitizer.channel_.to_json(args.channel)
         stream = sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout
-        _give(report, args, policy, stream, written)
+        _give(report, args, policy, stream, written=written)
 
 
 def verify(args: argparse.Namespace) -> None:
@@ -179,10 +178,9 @@ def _give(
     audience = args.audience or policy.audience
     if isinstance(report, LeakageReport):
         report = report.with_origin(**_origin(args, policy, written))
-    with _printable():
-        rendered = _rendered(report, audience, as_json=args.json) if printed is None else printed()
-        if args.report is not None:
-            _write(report, args.report, audience)
+    rendered = _rendered(report, audience, as_json=args.json) if printed is None else printed()
+    if args.report is not None:
+        _write(report, args.report, audience)
     print(rendered, file=stream or sys.stdout)
 
 
@@ -195,20 +193,6 @@ def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = Non
         "policy": None if args.policy is None else Path(args.policy).name,
         "digest": None if written is None else digest_of(written),
     }
-
-
-@contextlib.contextmanager
-def _printable() -> Iterator[None]:
-    """What cannot be printed is the fault of a column, and is said so."""
-    try:
-        yield
-    except SanitizeError:
-        raise
-    except (ValueError, OverflowError, LookupError):
-        raise SourceError(
-            "the report cannot be printed: a column holds dates or times that Python has no name for (a year beyond "
-            "9999 or an unknown time zone); bin or convert them first"
-        ) from None
 
 
 def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
-from sanitize._tables.columns import check_type, factorize
+from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import FEW_ROWS
@@ -88,7 +88,7 @@ class _Survey:
             return
         values, codes = factorize(column, self.name)
         self.missing = self.missing or bool((codes < 0).any())
-        self.values.update(values.to_pylist())
+        self.values.update(comparable(values))
 
 
 def skeleton(source: Path | BinaryIO) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+
+from sanitize._tables.columns import python_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +44,9 @@ def label(levels: Levels, kept: NDArray[np.bool_]) -> str:
     if not len(inside):
         return _MISSING
     low, high = int(inside[0]), int(inside[-1]) + 1
-    values = levels.values
-    above = f"{values[low].as_py()} or more" if low else ""
-    below = f"less than {values[high].as_py()}" if high < len(values) else ""
-    text = f"[{values[low].as_py()}, {values[high].as_py()})" if above and below else above or below or _ANY
+    ends = levels.values.take(pa.array([low, min(high, len(levels.values) - 1)]))
+    lowest, beyond = python_values(ends, levels.name)
+    above = f"{lowest} or more" if low else ""
+    below = f"less than {beyond}" if high < len(levels.values) else ""
+    text = f"[{lowest}, {beyond})" if above and below else above or below or _ANY
     return f"{text} or missing" if kept[-1] else text

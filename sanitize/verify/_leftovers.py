@@ -11,6 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._tables.columns import python_values, tellable
+from sanitize.errors import ColumnError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -41,12 +44,15 @@ def shortest(n_bytes: int, n_values: int) -> int:
 
 def spellings(values: ArrowColumn) -> set[bytes]:
     """Bytes by which the distinct values of a column might be told: UTF-8, decimal text, or a double."""
-    if isinstance(values.type, pa.BaseExtensionType) or pa.types.is_nested(values.type):
+    values = tellable(values)
+    if pa.types.is_nested(values.type):
         return set()
     if pa.types.is_dictionary(values.type):
-        distinct = pc.unique(values.dictionary.take(pc.unique(values.indices).drop_null())).drop_null()
-    else:
-        distinct = pc.unique(values).drop_null()
+        used = pc.unique(values.indices).drop_null()
+        # A damaged column that is not released may point anywhere.
+        used = used.filter(pc.and_(pc.greater_equal(used, 0), pc.less(used, len(values.dictionary))))
+        values = tellable(values.dictionary).take(used)
+    distinct = pc.unique(values).drop_null()
     kind = distinct.type
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return set()
@@ -56,11 +62,21 @@ def spellings(values: ArrowColumn) -> set[bytes]:
         return set(distinct.cast(pa.large_binary()).to_pylist())
     if pa.types.is_integer(kind):
         return set(distinct.cast(pa.string()).cast(pa.binary()).to_pylist())
-    found = {str(value).encode() for value in distinct.to_pylist()}
+    found = {text.encode() for text in _texts(distinct)}
     if pa.types.is_float64(kind):
         raw = distinct.to_numpy(zero_copy_only=False)
         found |= {value for value in np.ascontiguousarray(raw).view("V8").tolist() if b"\0\0" not in value}
     return found
+
+
+def _texts(distinct: pa.Array) -> list[str]:
+    """Values as Python prints them; dates and times that it has no name for as Arrow does, without their zone."""
+    try:
+        return [str(value) for value in python_values(distinct, "")]
+    except ColumnError:
+        zoneless = distinct.cast(pa.timestamp(distinct.type.unit)) if pa.types.is_timestamp(distinct.type) else distinct
+        found: list[str] = zoneless.cast(pa.string()).to_pylist()
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,8 +67,8 @@ class _Tuples:
         return self.release.design.channel
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        columns = Printed(batch, self.release)
-        codes = self.channel.outputs.encode(columns)
+        columns = Printed(batch, self.release.drawn_bins)
+        codes = columns.codes(self.channel.outputs)
         self.doubtful.update(columns.doubtful())
         return codes
 

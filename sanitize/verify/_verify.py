@@ -270,7 +270,8 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) 
 
 
 def _spelt(table: Source, columns: Sequence[str]) -> Iterator[tuple[str, Spellings]]:
-    """Spellings of the values of columns; a column is read until there are enough."""
+    """Spellings of the values of columns; a column is read until there are enough, text of a CSV file as bytes."""
+    table = table.as_bytes() if isinstance(table, CsvSource) else table
     # Text is parsed as a whole, so all its columns are read together; a Parquet file is opened once for a group.
     together = len(columns) if isinstance(table, CsvSource) else _VALUES_HELD // max(min(table.n_rows, MOST_VALUES), 1)
     size = max(together, 1)

@@ -140,7 +140,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     ['subset merging', 'watchdog', 'optimal random response']
     """
     sanitizer = policy.sanitizer()
-    with open_source(source, sanitizer.numeric_columns) as table:
+    with open_source(source, sanitizer.numbers) as table:
         first = RememberedPass(table, BATCH_ROWS)
         proposals: tuple[Proposal, ...] = ()
         with shown():
