@@ -13,12 +13,14 @@ from sanitize._tables.columns import (
     MISSING,
     UNSEEN,
     as_arrow,
+    column_of,
     concat_values,
     factorize,
     look_up,
     python_values,
     sort_values,
 )
+from sanitize._tables.combined import Combined, distinct_table
 from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from sanitize._tables.columns import ArrowColumn
 
 
 class Alphabet:
@@ -99,8 +103,9 @@ class Alphabet:
         if len(set(columns)) < len(columns):
             raise ColumnError("a column is listed twice; list each column once")
         levels, codes = [], []
+        found = distinct_table(columns_of(table, columns))
         for name in columns:
-            values, column_codes = factorize(as_arrow(_column(table, name), name), name)
+            values, column_codes = factorize(found[name], name)
             if orders is not None and name in orders:
                 level = orders[name]
                 rank = np.append(look_up(values, level), np.int32(len(level)))
@@ -181,10 +186,15 @@ class Alphabet:
 
     def encode(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
         """Code of each row of a table, shape (n_rows,); -1 where the symbol is not in the alphabet."""
+        columns = columns_of(table, self.columns)
+        combined = Combined.of(columns)
+        return self._encode(columns) if combined is None else combined.spread(self._encode(combined.table()))
+
+    def _encode(self, table: Mapping[str, ArrowColumn]) -> NDArray[np.int32]:
         prefix: NDArray[np.int64] | None = None
         n_prefixes = 1
         for name, level, keys in zip(self.columns, self.levels, self._steps, strict=True):
-            values, codes = factorize(as_arrow(_column(table, name), name), name)
+            values, codes = factorize(table[name], name)
             renumber = np.append(look_up(values, level), np.int32(len(level)))  # the last serves MISSING
             column = renumber[codes]
             size = len(level) + 1
@@ -202,8 +212,9 @@ class Alphabet:
 
     def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
         """Columns of the symbols with these codes, as dictionary arrays that hold only values in use."""
+        found = np.bincount(codes, minlength=len(self)) > 0 if len(codes) else np.zeros(len(self), bool)
         return {
-            name: _compact(level, self.codes[codes, j])
+            name: _compact(level, self.codes[:, j], found, codes)
             for j, (name, level) in enumerate(zip(self.columns, self.levels, strict=True))
         }
 
@@ -285,14 +296,9 @@ class Alphabet:
         self._set(made.columns, made.levels, made.codes)
 
 
-def _column(table: Mapping[str, Any], name: str) -> Any:
-    """One column of whatever table, or an error that lists near names."""
-    names = getattr(table, "column_names", None)
-    if names is None:
-        names = list(table.columns) if hasattr(table, "columns") else list(table.keys())
-    if name not in names:
-        raise ColumnError.absent(name, names)
-    return table[name]
+def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
+    """Some columns of whatever table, as Arrow's."""
+    return {name: as_arrow(column_of(table, name), name) for name in names}
 
 
 def _same_length(first: NDArray[Any], other: NDArray[Any], name: str) -> None:
@@ -300,14 +306,19 @@ def _same_length(first: NDArray[Any], other: NDArray[Any], name: str) -> None:
         raise ColumnError(f"column {name!r} has {len(other)} rows, the columns before it {len(first)}", name)
 
 
-def _compact(level: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:
-    """Dictionary array of level values whose dictionary holds used values only; the last code is null."""
+def _compact(
+    level: pa.Array, column: NDArray[np.int32], found: NDArray[np.bool_], codes: NDArray[np.integer[Any]]
+) -> pa.DictionaryArray:
+    """Dictionary array of level values whose dictionary holds those of symbols found; the last is null.
+
+    ``column`` has the place in the level of each symbol, ``codes`` the symbols.
+    """
     used = np.zeros(len(level) + 1, bool)
-    used[codes] = True
+    used[column[found]] = True
     missing = bool(used[-1])
     used[-1] = False
     kept = np.flatnonzero(used)
     renumber = np.zeros(len(level) + 1, np.int32)
     renumber[kept] = np.arange(len(kept), dtype=np.int32)
-    mask = codes == len(level) if missing else None
-    return pa.DictionaryArray.from_arrays(pa.array(renumber[codes], mask=mask), level.take(pa.array(kept)))
+    mask = (column == len(level)).take(codes) if missing else None
+    return pa.DictionaryArray.from_arrays(pa.array(renumber[column].take(codes), mask=mask), level.take(pa.array(kept)))

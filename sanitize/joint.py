@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._checks import required
-from sanitize.alphabet import Alphabet
+from sanitize._tables.combined import Combined
+from sanitize.alphabet import Alphabet, columns_of
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:
@@ -71,6 +72,17 @@ class ContingencyTable:
 
     def count(self, table: Mapping[str, Any], weights: NDArray[np.float64] | None = None) -> None:
         """Add the rows of a table, given as a mapping of column names to columns."""
+        columns = columns_of(table, tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns))))
+        combined = None if weights is not None else Combined.of(columns)
+        if combined is None:
+            self._count(columns, weights)
+        else:
+            counts = combined.counts()
+            present = np.flatnonzero(counts)
+            self._count(combined.table(present), counts[present])
+
+    def _count(self, table: Mapping[str, Any], weights: NDArray[Any] | None) -> None:
+        """Add rows of these weights; a whole number stands for so many rows."""
         s, x = self.sensitive.encode(table), self.public.encode(table)
         for values, what in ((x, "public columns"), (s if weights is None else weights, "weights")):
             if len(values) != len(s):
@@ -86,8 +98,14 @@ class ContingencyTable:
         n_s, n_x = len(self.sensitive), len(self.public)
         cells = s.astype(np.int64) * n_x + x
         added = np.bincount(cells, weights=weights, minlength=n_s * n_x).reshape(n_s, n_x)
+        if weights is None:
+            self.n += len(s)
+        elif np.issubdtype(weights.dtype, np.integer):
+            added = added.astype(np.int64)
+            self.n += int(weights.sum())
+        else:
+            self.n += int((weights > 0).sum())
         self.counts = self.counts + added
-        self.n += len(s) if weights is None else int((weights > 0).sum())
 
     def add(self, other: ContingencyTable) -> None:
         """Merge the counts of another table of the same columns."""

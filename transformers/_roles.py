@@ -99,7 +99,7 @@ def _bins_of_column(
         return (DateBins.quantiles_of if of_dates else Bins.quantiles)(name, column, int(spec), weights)
     if is_of_dates(spec):
         return DateBins.declared(name, spec, column.type)
-    return Bins.declared(name, list(spec), column.type)
+    return Bins.declared(name, cast("Sequence[float]", spec), column.type)
 
 
 def require_named(table: Table, *specs: object) -> None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from sanitize._files.numbers import Numbers
 
-BATCH_ROWS = 1 << 18
+# As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
+BATCH_ROWS = 1 << 20
 
 
 class Source(ABC):

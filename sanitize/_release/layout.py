@@ -33,8 +33,14 @@ class Columns(Mapping[str, "ArrowColumn"]):
     layout: Layout
     source: Mapping[str, Any]
     clipped: dict[str, int] = field(default_factory=dict)
+    _made: dict[str, ArrowColumn] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> ArrowColumn:
+        if name not in self._made:
+            self._made[name] = self._column(name)
+        return self._made[name]
+
+    def _column(self, name: str) -> ArrowColumn:
         column = as_arrow(self.source[name], name)
         if self.layout.missing == "error" and name in self.layout.public:
             refuse_missing(column, name)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._release.order_counts import between, by_block, by_neighbour, by_position
 from sanitize._release.permutation import log_chance_of_table, log_matching
+from sanitize._tables.combined import Combined
 from sanitize.alphabet import Alphabet
 
 if TYPE_CHECKING:
@@ -59,26 +62,48 @@ class Scales:
     _counts: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
     _last: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     _folded: bool = False
+    # Counts by codes, that is places among the known keys: these add up without being sorted.
+    _known: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    _dense: dict[str, Table] = field(default_factory=dict, repr=False)
 
     def count(self, table: Mapping[str, ArrowColumn], n: int) -> None:
         """Add the next ``n`` rows."""
         if not n:
             return
-        alphabet = Alphabet.from_table(table, self.columns)
-        new = keys_of(alphabet.symbols)[alphabet.encode(table)]
+        keys, places = _keys_of_rows(table, self.columns)
+        self._fold_if(too_many=len(np.union1d(self._keys(), keys)) > _MOST_SYMBOLS)
         if self._folded:
-            new %= _MOST_SYMBOLS
-        keys = np.concatenate([self._last, new])
-        first = self.seen - len(self._last)
-        for name, features, symbols in _counted(keys, first, len(self._last), self.n_rows):
-            self._add(name, *_tally(features, symbols))
-        self._last = keys[-_LAGS[-1] :]
+            keys = keys % _MOST_SYMBOLS
+        known, place = np.unique(np.concatenate([self._last, keys]), return_inverse=True)
+        before, new = np.split(place.reshape(-1).astype(np.uint8), [len(self._last)])
+        codes = np.concatenate([before, new.take(places)])
+        if not np.array_equal(known, self._known):
+            self._settle()
+            self._known = known
+        first = self.seen - len(before)
+        for name, counted in _counted(codes, len(known), first, len(before), self.n_rows):
+            self._dense[name] = counted if name not in self._dense else self._dense[name] + counted
+        self._last = known[codes[-_LAGS[-1] :]]
         self.seen += n
-        self._fold_if(too_many=len(self._keys()) > _MOST_SYMBOLS)
+
+    def _settle(self) -> None:
+        """Put what was counted by codes of its own to what is known by keys."""
+        dense, self._dense = self._dense, {}
+        for name, table in dense.items():
+            cells = np.flatnonzero(table)
+            *places, place = np.unravel_index(cells, table.shape)
+            if name.startswith("between"):
+                before, after, number = places
+                features = (self._known[before] << _BITS | self._known[after]) * _PERIOD + number
+            else:
+                features = self._known[places[0]] if name.startswith("beside") else places[0]
+            self._add(name, features << _BITS | self._known[place], table.reshape(-1)[cells])
 
     def merged(self, other: Scales) -> Scales:
-        """Counts of both; neither is changed."""
-        both, others = (replace(one, _counts=dict(one._counts)) for one in (self, other))
+        """Counts of both."""
+        for one in (self, other):
+            one._settle()
+        both, others = (replace(one, _counts=dict(one._counts), _dense={}) for one in (self, other))
         both._fold_if(too_many=other._folded)
         others._fold_if(too_many=both._folded)
         for name, counted in others._counts.items():
@@ -90,6 +115,7 @@ class Scales:
         """Put symbols into classes where there are too many, so that memory does not grow with them."""
         if not too_many or self._folded:
             return
+        self._settle()
         self._folded, self._last = True, self._last % _MOST_SYMBOLS
         counted, self._counts = self._counts, {}
         for name, (codes, counts) in counted.items():
@@ -111,6 +137,7 @@ class Scales:
 
     def tables(self) -> Iterator[tuple[str, Table, Table, bool]]:
         """What was counted: where, the table (features, symbols), the keys of its symbols, whether rows are symbols."""
+        self._settle()
         known = self._keys()
         for name, (codes, counts) in self._counts.items():
             kind, _, scale = name.partition(" ")
@@ -143,8 +170,9 @@ class Scales:
     def _keys(self) -> Table:
         if self._folded:
             return np.arange(_MOST_SYMBOLS)
-        codes = self._counts["blocks"][0] if self._counts else np.empty(0, np.int64)
-        return np.unique(codes & (1 << _BITS) - 1)
+        codes = self._counts["blocks"][0] & (1 << _BITS) - 1 if self._counts else np.empty(0, np.int64)
+        pending = self._known[self._dense["blocks"].any(axis=0)] if self._dense else codes[:0]
+        return np.union1d(codes, pending)
 
 
 def keys_of(symbols: Sequence[Any]) -> Table:
@@ -158,56 +186,46 @@ def n_blocks(n_rows: int) -> int:
     return int(np.clip(n_rows // _BLOCK_ROWS, 2, _MOST_BLOCKS))
 
 
-def blocks_of(rows: Table, n_rows: int) -> Table:
-    """Block of each row."""
-    return np.minimum(rows * n_blocks(n_rows) // max(n_rows, 1), n_blocks(n_rows) - 1)
+def edges_of_blocks(n_rows: int) -> list[int]:
+    """First row of each block, and the end of the last, which takes all that is left."""
+    n = n_blocks(n_rows)
+    return [*(-(-block * n_rows // n) for block in range(n)), sys.maxsize]
 
 
-def _counted(keys: Table, first: int, n_before: int, n_rows: int) -> Iterator[tuple[str, Table, Table]]:
-    """What is counted of rows whose first ``n_before`` were counted: name, feature of each row, and its symbol."""
-    rows = first + np.arange(len(keys))
-    new = slice(n_before, None)
-    yield "blocks", blocks_of(rows[new], n_rows), keys[new]
+def _keys_of_rows(table: Mapping[str, ArrowColumn], names: tuple[str, ...]) -> tuple[Table, NDArray[np.integer[Any]]]:
+    """Keys that occur, and the place among them of each row's."""
+    columns = {name: table[name] for name in names}
+    combined = Combined.of(columns)
+    if combined is not None:
+        present = np.flatnonzero(combined.counts())
+        columns = combined.table(present)
+    alphabet = Alphabet.from_table(columns, names)
+    places = alphabet.encode(columns)
+    if combined is not None:
+        all_places = np.zeros(combined.n, places.dtype)
+        all_places[present] = places
+        places = combined.spread(all_places)
+    return keys_of(alphabet.symbols), places
+
+
+def _counted(
+    codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int, n_rows: int
+) -> Iterator[tuple[str, Table]]:
+    """What is counted of rows whose first ``n_before`` were counted: name, and a table whose last axis is the codes."""
+    new = codes[n_before:]
+    yield "blocks", by_block(new, n_codes, first + n_before, edges_of_blocks(n_rows))
     for cycle in _CYCLES:
-        yield f"position {cycle}", rows[new] % cycle, keys[new]
-    for lag in _LAGS:
-        # Rows are cut into stretches of one lag each; a stretch against the next one is a sequence against another.
-        here = np.arange(max(n_before, lag), len(keys))
-        turn = rows[here - lag] // lag % 2
+        yield f"position {cycle}", by_position(new, n_codes, first + n_before, cycle)
+    # Rows are cut into stretches of one lag each; a stretch against the next one is a sequence against another.
+    for lag, tables in by_neighbour(codes, n_codes, first, n_before, _LAGS):
         for which in (0, 1):
-            there = here[turn == which]
-            yield f"beside {lag} {which}", keys[there - lag], keys[there]
-    if len(_places(keys)[0]) > _FEW_SYMBOLS:
+            yield f"beside {lag} {which}", tables[which]
+    if n_codes > _FEW_SYMBOLS:
         return
-    middle = np.arange(max(n_before - 1, 1), len(keys) - 1)
+    table = between(codes, n_codes, first, n_before - 1, _PERIOD)
+    parities = np.arange(_PERIOD) % 2
     for parity in (0, 1):
-        there = middle[rows[middle] % 2 == parity]
-        beside = (keys[there - 1] << _BITS | keys[there + 1]) * _PERIOD + rows[there] % _PERIOD
-        yield f"between {parity}", beside, keys[there]
-
-
-def _tally(features: Table, keys: Table) -> tuple[Table, Table]:
-    """Pairs that occur, and how often."""
-    rows, row = _places(features)
-    columns, column = _places(keys)
-    cells = row * len(columns) + column
-    if len(rows) * len(columns) > 4 * len(cells) + 1024:
-        codes, counts = np.unique(features << _BITS | keys, return_counts=True)
-        return codes, counts.astype(np.int64)
-    table = np.bincount(cells, minlength=len(rows) * len(columns))
-    found = np.flatnonzero(table)
-    return rows[found // len(columns)] << _BITS | columns[found % len(columns)], table[found]
-
-
-def _places(values: Table) -> tuple[Table, Table]:
-    """Distinct values, sorted, and the place of each value among them; small ones are not sorted."""
-    if not len(values) or values.max() >= 1 << _BITS:
-        distinct, places = np.unique(values, return_inverse=True)
-        return distinct, places.reshape(-1)
-    distinct = np.flatnonzero(np.bincount(values))
-    lookup = np.zeros(int(distinct[-1]) + 1, np.int64)
-    lookup[distinct] = np.arange(len(distinct))
-    return distinct, lookup[values]
+        yield f"between {parity}", table * (parities == parity)[:, None]
 
 
 def class_of(keys: Table, known: Table) -> Table:

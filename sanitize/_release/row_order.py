@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import pyarrow as pa
 
-from sanitize._release.order_scales import Scales, blocks_of, class_of, keys_of
+from sanitize._release.order_scales import Scales, class_of, edges_of_blocks, keys_of
 from sanitize._release.permutation import log_chance_of_table
 from sanitize._tables.columns import python_values
 from sanitize.errors import InvalidParameter, RowOrderLeak
@@ -70,8 +72,13 @@ class OrderAudit:
 
     def count(self, columns: Mapping[str, ArrowColumn], n: int) -> None:
         """Add the next ``n`` rows, given their columns."""
-        blocks = blocks_of(np.arange(self.scales.seen, self.scales.seen + n), self.n_rows)
-        self.table.count({**{name: columns[name] for name in self.scales.columns}, POSITION: blocks})
+        sensitive, first = {name: columns[name] for name in self.scales.columns}, self.scales.seen
+        for block, (begin, end) in enumerate(pairwise(edges_of_blocks(self.n_rows))):
+            start, size = max(begin - first, 0), min(end - first, n) - max(begin - first, 0)
+            if size > 0:
+                position = pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([block]))
+                rows = {name: column.slice(start, size) for name, column in sensitive.items()}
+                self.table.count({**rows, POSITION: position})
         for scales in (self.scales, *self.released):
             scales.count(columns, n)
 

@@ -85,8 +85,8 @@ class _TreeColumns(Columns):
 
     layout: TreeLayout
 
-    def __getitem__(self, name: str) -> ArrowColumn:
-        return self._cells if name in self.layout.public else super().__getitem__(name)
+    def _column(self, name: str) -> ArrowColumn:
+        return self._cells if name in self.layout.public else super()._column(name)
 
     @cached_property
     def _cells(self) -> pa.Array:

@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
@@ -102,31 +104,62 @@ def check_type(dtype: pa.DataType, name: str) -> None:
     _plain_type(dtype, name)
 
 
+def column_of(table: Mapping[str, Any], name: str) -> Any:
+    """One column of whatever table, or an error that lists near names."""
+    names = getattr(table, "column_names", None)
+    if names is None:
+        names = list(table.columns) if hasattr(table, "columns") else list(table.keys())
+    if name not in names:
+        raise ColumnError.absent(name, names)
+    return table[name]
+
+
+def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
+    """A column as one dictionary array; its dictionary may repeat values, and hold null, NaN and unused ones."""
+    plain = _plain_type(column.type, name)
+    column = tellable(column)
+    if pa.types.is_null(plain):
+        return pa.DictionaryArray.from_arrays(pa.nulls(len(column), pa.int32()), pa.array([], pa.null()))
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    if isinstance(column, pa.ChunkedArray):
+        _check_indices(column, name)
+        if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow cannot unify these
+            column = column.cast(column.type.value_type).dictionary_encode()
+        chunks = column.unify_dictionaries().chunks
+        if not chunks:
+            return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], plain))
+        indices = [_indices(chunk) for chunk in chunks]
+        codes = indices[0] if len(chunks) == 1 else np.concatenate(indices)
+        missing = codes == MISSING if any(chunk.indices.null_count for chunk in chunks) else None
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), chunks[0].dictionary, safe=False)
+    return column
+
+
+def places_in(column: pa.DictionaryArray, name: str) -> NDArray[Any]:
+    """Each row's index into the dictionary; its length for a missing value."""
+    n_values, indices = len(column.dictionary), column.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(n_values)
+    places = indices.to_numpy(zero_copy_only=False)
+    # As unsigned numbers, negative ones are beyond all others.
+    if len(places) and places.view(f"u{places.dtype.itemsize}").max() >= n_values + bool(column.indices.null_count):
+        raise _damaged(name)
+    return places
+
+
 def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
     """Distinct values of a column, without nulls, and each row's index among them (MISSING for null).
 
     The values come in no particular order; text is checked to be valid UTF-8.
     """
-    plain = _plain_type(column.type, name)
-    column = tellable(column)
-    if pa.types.is_null(plain):
-        return pa.array([], pa.null()), np.full(len(column), MISSING, np.int32)
-    if pa.types.is_dictionary(column.type):
-        _check_indices(column, name)
-    else:
-        column = pc.dictionary_encode(column)
-    if isinstance(column, pa.ChunkedArray):
-        if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow cannot unify these
-            column = column.cast(column.type.value_type).dictionary_encode()
-        chunks = column.unify_dictionaries().chunks
-        if not chunks:
-            return pa.array([], plain), np.empty(0, np.int32)
-        values = chunks[0].dictionary
-        codes = np.concatenate([_indices(chunk) for chunk in chunks])
-    else:
-        values = column.dictionary
-        codes = _indices(column)
-    return _clean(values, codes, plain, name)
+    encoded = as_dictionary(column, name)
+    _check_indices(encoded, name)
+    return _clean(encoded.dictionary, _indices(encoded), _plain_type(column.type, name), name)
+
+
+def _damaged(name: str) -> ColumnError:
+    return ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
 
 
 def tellable(column: ArrowColumn) -> ArrowColumn:
@@ -146,7 +179,7 @@ def _check_indices(column: ArrowColumn, name: str) -> None:
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         least, largest = pc.min_max(chunk.indices).as_py().values()
         if least is not None and not 0 <= least <= largest < len(chunk.dictionary):
-            raise ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
+            raise _damaged(name)
 
 
 def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:

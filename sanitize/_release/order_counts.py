@@ -1,0 +1,119 @@
+"""Dense counts of a sequence of small codes by position, by neighbours and between neighbours.
+
+A count costs one look at a table a row, so features are put together: as many distances as a table in the cache holds
+are counted at once, and taken apart afterwards.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Table = NDArray[np.int64]
+
+# Cells of a table that stays in the cache.
+_CELLS = 1 << 15
+# Rows whose intermediate arrays stay in the cache.
+_ROWS = 1 << 17
+
+
+def by_block(codes: NDArray[np.uint8], n_codes: int, first: int, edges: Sequence[int]) -> Table:
+    """Codes of rows from number ``first`` on, by the runs of rows between edges; shape (n_runs, n_codes)."""
+    counts = np.zeros((len(edges) - 1, n_codes), np.int64)
+    for block, (begin, end) in enumerate(pairwise(edges)):
+        run = codes[max(begin - first, 0) : max(end - first, 0)]
+        if len(run):
+            counts[block] = np.bincount(run, minlength=n_codes)
+    return counts
+
+
+def by_position(codes: NDArray[np.uint8], n_codes: int, first: int, cycle: int) -> Table:
+    """Codes by their row's number within a cycle, shape (cycle, n_codes)."""
+    counts = np.zeros(cycle * n_codes, np.int64)
+    tiled = _repeated(np.arange(cycle) * n_codes, len(codes), len(counts))
+    for start in range(0, len(codes), _ROWS):
+        block = codes[start : start + _ROWS]
+        turn = (first + start) % cycle
+        counts += np.bincount(tiled[turn : turn + len(block)] + block, minlength=len(counts))
+    return counts.reshape(cycle, n_codes)
+
+
+def by_neighbour(
+    codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int, lags: Sequence[int]
+) -> Iterator[tuple[int, Table]]:
+    """Codes beside those so many rows before, by whether those lie in an even or an odd stretch of the distance.
+
+    Counted are rows from the ``n_before``-th on; each table has shape (2, n_codes of the row before, n_codes).
+    """
+    size = 1
+    while (2 * n_codes) ** (size + 1) * n_codes <= _CELLS:
+        size += 1
+    at = [lags[i : i + size] for i in range(0, len(lags), size)]
+    # Near the start of the table rows have neighbours at the smaller distances only.
+    alone = min(max(n_before, max(lags)), len(codes))
+    for together in at:
+        tables = dict(zip(together, _beside(codes, n_codes, first, (alone, len(codes)), together), strict=True))
+        for lag in together:
+            yield lag, tables[lag] + _beside(codes, n_codes, first, (max(n_before, lag), alone), [lag])[0]
+
+
+def _beside(
+    codes: NDArray[np.uint8], n_codes: int, first: int, rows: tuple[int, int], lags: Sequence[int]
+) -> list[Table]:
+    """For each of some distances, codes of rows beside those so many rows before."""
+    shape = (*(2 for _ in lags), *(n_codes for _ in lags), n_codes)
+    counts = np.zeros(int(np.prod(shape)), np.int64)
+    steps = [len(counts) // 2 ** (j + 1) for j in range(len(lags))]
+    turns = [
+        _repeated(np.arange(2 * lag) // lag * step, rows[1] - rows[0], len(counts))
+        for lag, step in zip(lags, steps, strict=True)
+    ]
+    dtype = turns[0].dtype.type
+    for start in range(rows[0], rows[1], _ROWS):
+        end = min(start + _ROWS, rows[1])
+        cells = codes[start - lags[0] : end - lags[0]].astype(dtype)
+        for lag in lags[1:]:
+            cells *= dtype(n_codes)
+            cells += codes[start - lag : end - lag]
+        cells *= dtype(n_codes)
+        cells += codes[start:end]
+        for lag, turn in zip(lags, turns, strict=True):
+            place = (first + start - lag) % (2 * lag)
+            cells += turn[place : place + end - start]
+        counts += np.bincount(cells, minlength=len(counts))
+    table, n = counts.reshape(shape), len(lags)
+    return [table.sum(axis=tuple(axis for axis in range(2 * n + 1) if axis not in (j, n + j, 2 * n))) for j in range(n)]
+
+
+def between(codes: NDArray[np.uint8], n_codes: int, first: int, begin: int, period: int) -> Table:
+    """Codes of rows between two others by those and the row's number within an even period.
+
+    Counted are rows from the ``begin``-th on; shape (n_codes before, n_codes after, period, n_codes).
+    """
+    counts = np.zeros(n_codes**3 * period, np.int64)
+    tiled = _repeated(np.arange(period) * n_codes, len(codes), len(counts))
+    dtype = tiled.dtype.type
+    for start in range(max(begin, 1), len(codes) - 1, _ROWS):
+        end = min(start + _ROWS, len(codes) - 1)
+        cells = codes[start - 1 : end - 1].astype(dtype)
+        cells *= dtype(n_codes)
+        cells += codes[start + 1 : end + 1]
+        cells *= dtype(period * n_codes)
+        turn = (first + start) % period
+        cells += tiled[turn : turn + end - start]
+        cells += codes[start:end]
+        counts += np.bincount(cells, minlength=len(counts))
+    return counts.reshape(n_codes, n_codes, period, n_codes)
+
+
+def _repeated(values: Any, n_rows: int, n_cells: int) -> NDArray[Any]:
+    """Values over and over, for up to so many rows from any of them on, in a type that numbers some cells."""
+    narrow = values.astype(np.uint16 if n_cells <= 1 << 16 else np.int32)
+    return np.tile(narrow, max(0, -(-min(n_rows, _ROWS) // len(values)) + 1))

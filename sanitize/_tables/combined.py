@@ -1,0 +1,115 @@
+"""Rows of some columns as numbers of combinations of their distinct values: what is asked of rows is asked of these.
+
+A column with few distinct values makes few combinations with others, so rows are counted, and found in an alphabet, by
+one narrow number each; values are looked at once a combination and not once a row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._tables.columns import as_dictionary, places_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from sanitize._tables.columns import ArrowColumn
+
+# Combinations are worth looking at where each stands for so many rows, on average.
+_ROWS_EACH = 8
+# Fewer rows are looked at as they are.
+_FEW_ROWS = 1 << 12
+# Rows whose intermediate arrays stay in the cache.
+_BLOCK_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """Rows of some columns as numbers of combinations.
+
+    Attributes
+    ----------
+    numbers : ndarray of unsigned int, shape (n_rows,)
+        Combination of each row.
+    sizes : tuple of int
+        Distinct values of each column, and one more for missing; the last column's counts fastest.
+    values : dict of str to DictionaryArray
+        Distinct values of each column by position, and missing last.
+    """
+
+    numbers: NDArray[Any]
+    sizes: tuple[int, ...]
+    values: dict[str, pa.DictionaryArray]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, ArrowColumn]) -> Combined | None:
+        """Combinations of some columns; None where rows are few beside them, or columns not of one length."""
+        n_rows = len(next(iter(columns.values())))
+        if n_rows < _FEW_ROWS or any(len(column) != n_rows for column in columns.values()):
+            return None
+        encoded = {name: as_dictionary(column, name) for name, column in columns.items()}
+        sizes = tuple(len(array.dictionary) + 1 for array in encoded.values())
+        if math.prod(sizes) > n_rows // _ROWS_EACH:
+            return None
+        places = [places_in(array, name) for name, array in encoded.items()]
+        values = {
+            name: pa.DictionaryArray.from_arrays(pa.array([*range(size - 1), None], pa.int32()), array.dictionary)
+            for size, (name, array) in zip(sizes, encoded.items(), strict=True)
+        }
+        return cls(_numbered(places, sizes), sizes, values)
+
+    @property
+    def n(self) -> int:
+        """Number of combinations, whether they occur or not."""
+        return math.prod(self.sizes)
+
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each combination, shape (n_combinations,)."""
+        found = np.zeros(self.n, np.int64)
+        for start in range(0, len(self.numbers), _BLOCK_ROWS):
+            found += np.bincount(self.numbers[start : start + _BLOCK_ROWS], minlength=len(found))
+        return found
+
+    def table(self, numbers: NDArray[np.int64] | None = None) -> dict[str, pa.DictionaryArray]:
+        """Columns of some combinations, of all by default."""
+        wanted = np.arange(self.n) if numbers is None else numbers
+        digits = np.unravel_index(wanted, self.sizes)
+        return {
+            name: values.take(pa.array(digit))
+            for (name, values), digit in zip(self.values.items(), digits, strict=True)
+        }
+
+    def spread(self, answers: NDArray[Any]) -> NDArray[Any]:
+        """The answer of each row, from those of all combinations."""
+        found = np.empty(len(self.numbers), answers.dtype)
+        for start in range(0, len(found), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            # "clip" leaves out a check that cannot fail.
+            answers.take(self.numbers[block], out=found[block], mode="clip")
+        return found
+
+
+def distinct_table(columns: Mapping[str, ArrowColumn]) -> Mapping[str, ArrowColumn]:
+    """The combinations that occur, each once; the columns themselves where those are too many."""
+    combined = Combined.of(columns)
+    return columns if combined is None else combined.table(np.flatnonzero(combined.counts()))
+
+
+def _numbered(places: list[NDArray[Any]], sizes: tuple[int, ...]) -> NDArray[Any]:
+    n_cells = math.prod(sizes)
+    dtype = np.dtype(np.uint8 if n_cells <= 1 << 8 else np.uint16 if n_cells <= 1 << 16 else np.int32)
+    numbers = np.empty(len(places[0]), dtype)
+    for start in range(0, len(numbers), _BLOCK_ROWS):
+        block = numbers[start : start + _BLOCK_ROWS]
+        np.copyto(block, places[0][start : start + _BLOCK_ROWS], casting="unsafe")
+        for place, size in zip(places[1:], sizes[1:], strict=True):
+            block *= dtype.type(size)
+            np.add(block, place[start : start + _BLOCK_ROWS], out=block, casting="unsafe")
+    return numbers

@@ -1,0 +1,85 @@
+"""Rows as numbers of combinations: the same symbols and counts as row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+import sanitize._tables.combined as combined
+from sanitize._release.order_counts import between, by_block, by_neighbour, by_position
+from sanitize.alphabet import Alphabet
+from sanitize.errors import ColumnError
+from sanitize.joint import ContingencyTable
+
+N = 20_000
+
+
+def _table(seed: int) -> dict:
+    """Columns of every kind of distinct value that Arrow cannot tell by itself: repeated, unused, null, NaN and -0."""
+    rng = np.random.default_rng(seed)
+    repeated = pa.DictionaryArray.from_arrays(pa.array(rng.integers(0, 5, N), pa.int8()), ["b", "a", "b", None, "c"])
+    return {
+        "text": repeated,
+        "number": pa.array(rng.choice([0.0, -0.0, 1.5, np.nan], N)),
+        "chunks": pa.chunked_array([pa.array(part) for part in np.array_split(rng.integers(0, 7, N), 3)]),
+        "nulls": pa.array(rng.integers(0, 4, N), mask=rng.random(N) < 0.3).dictionary_encode(),
+    }
+
+
+@pytest.mark.parametrize("names", [["text"], ["number", "text"], ["chunks", "nulls", "number", "text"]])
+def test_alphabets_and_counts_are_those_of_single_rows(names, monkeypatch):
+    table, other = _table(0), {name: column[: N // 2] for name, column in _table(1).items()}
+    made = []
+    for few in (1 << 12, N + 1):
+        monkeypatch.setattr(combined, "_FEW_ROWS", few)
+        assert (combined.Combined.of({name: table[name] for name in names}) is None) == (few > N)
+        alphabet = Alphabet.from_table(table, names)
+        part = Alphabet(names, alphabet.symbols[::2])
+        counts = ContingencyTable.empty(names[:1], names)
+        counts.count(table)
+        counts.count(other)
+        made.append((alphabet, alphabet.encode(table), part.encode(table), counts))
+    (whole, codes, some, counts), (whole_slow, codes_slow, some_slow, counts_slow) = made
+    assert whole == whole_slow
+    assert_array_equal(codes, codes_slow)
+    assert_array_equal(some, some_slow)
+    assert (some == -1).any()
+    assert (some >= 0).any()
+    assert counts.public == counts_slow.public
+    assert counts.n == counts_slow.n
+    assert counts.counts.dtype == np.int64
+    assert_array_equal(counts.counts, counts_slow.counts)
+
+
+def test_a_damaged_dictionary_is_refused():
+    places = pa.array(np.full(N, 2, np.int32))
+    damaged = pa.DictionaryArray.from_arrays(places, pa.array(["a", "b"]), safe=False)
+    with pytest.raises(ColumnError, match="damaged"):
+        Alphabet(("s",), ["a"]).encode({"s": damaged})
+
+
+@pytest.mark.parametrize(("n_codes", "first", "n_before"), [(2, 0, 0), (3, 77, 9), (17, 12_345, 100), (64, 1, 100)])
+def test_places_and_neighbours_are_counted_as_one_by_one(n_codes, first, n_before):
+    codes = np.random.default_rng(n_codes).integers(0, n_codes, 700).astype(np.uint8)
+    rows = first + np.arange(len(codes))
+    edges = [0, first + 5, first + 300, 10**9]
+    blocks = np.zeros((3, n_codes), int)
+    np.add.at(blocks, (np.searchsorted(edges, rows, side="right") - 1, codes), 1)
+    assert_array_equal(by_block(codes, n_codes, first, edges), blocks)
+    for cycle in (143, 1000):
+        counts = np.zeros((cycle, n_codes), int)
+        np.add.at(counts, (rows % cycle, codes), 1)
+        assert_array_equal(by_position(codes, n_codes, first, cycle), counts)
+    lags = (1, 2, 5, 100, 1000)
+    for lag, found in by_neighbour(codes, n_codes, first, n_before, lags):
+        counts = np.zeros((2, n_codes, n_codes), int)
+        for i in range(max(n_before, lag), len(codes)):
+            counts[rows[i - lag] // lag % 2, codes[i - lag], codes[i]] += 1
+        assert_array_equal(found, counts)
+    if n_codes <= 8:
+        counts = np.zeros((n_codes, n_codes, 60, n_codes), int)
+        for i in range(max(n_before - 1, 1), len(codes) - 1):
+            counts[codes[i - 1], codes[i + 1], rows[i] % 60, codes[i]] += 1
+        assert_array_equal(between(codes, n_codes, first, n_before - 1, 60), counts)
