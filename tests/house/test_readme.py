@@ -1,0 +1,86 @@
+"""The README: short, its code runs in the order it is read, and its picture is one that a script makes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pages
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+MOST_LINES = 150
+MOST_BYTES = 120_000  # of a picture
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Where the README's first command has been run; what it installs is installed."""
+    monkeypatch.chdir(tmp_path)
+    subprocess.run([sys.executable, "-m", "sanitize.datasets", "framingham", "raw.parquet"], check=True)
+    return tmp_path
+
+
+def test_the_readme_is_one_screen():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_what_the_readme_shows_runs_as_it_is_read(folder, capsys):
+    """Python in one session, commands in one folder, files where their first line names them."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    kinds = []
+    for block in pages.blocks(README):
+        kinds.append(block.kind)
+        if block.kind == "python":
+            exec(compile(block.text, f"README.md:{block.line}", "exec"), names)
+        elif block.kind == "toml":
+            (folder / re.match(r"# (\w+\.toml)\n", block.text)[1]).write_text(block.text, encoding="utf-8")
+        elif block.kind == "sh":
+            for line in block.text.splitlines():
+                said = pages.run_command(f"{line.partition('  #')[0].strip()} && echo done", folder)
+                assert said.rstrip().endswith("done"), f"{line}\n{said}"
+        else:
+            assert block.kind == "bash"  # installs: run as printed by .ci/run
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"bash": 2, "python": 3, "toml": 1, "sh": 1}
+    assert "HOLDS FOR THESE ROWS ONLY" in capsys.readouterr().out
+    assert {"for_partners.parquet", "for_partners.csv", "plan.html", "report.html", "draft.toml"} <= {
+        path.name for path in folder.iterdir()
+    }
+
+
+def test_no_code_of_the_readme_is_without_a_kind():
+    """A fence without a word would be run by nobody."""
+    fences = re.findall(r"^```(.*)$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert all(fences[::2])
+    assert not any(fences[1::2])
+
+
+def test_the_figures_of_the_readme_are_those_of_its_release(folder):
+    command = re.search(r"sanitize release raw\.parquet .*", README.read_text(encoding="utf-8"))[0]
+    text = pages.run_command(command, folder)
+    assert re.search(r"at most 1\.59 and\s+at least 0\.492 times", text)
+    assert "Keeps 89.71 %" in text
+    found = re.search(r"^mutual information I\(S;Y\) +([\d.]+) +([\d.]+)", text, re.MULTILINE)
+    assert [f"{float(figure):.4f}" for figure in found.groups()] == ["0.0221", "0.0055"]
+
+
+def test_the_two_commands_of_the_contributing_page_are_the_readmes():
+    commands = [block.text.strip() for block in pages.blocks(README) if block.kind == "bash"]
+    page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    assert all(command in page for command in commands)
+
+
+def test_pictures_are_small_described_and_made_by_the_script():
+    folder = ROOT / "docs" / "pictures"
+    script = (folder / "make.py").read_text(encoding="utf-8")
+    there = {path.name for path in folder.glob("*.png")}
+    assert there
+    for name in there:
+        assert f'"{name.removesuffix(".png")}"' in script
+        assert (folder / name).stat().st_size < MOST_BYTES
+    shown = re.findall(r"!\[([^\]]*)\]\(docs/pictures/([\w.]+)\)", README.read_text(encoding="utf-8"))
+    assert shown
+    assert all(words and name in there for words, name in shown)
