@@ -60,6 +60,8 @@ class Target:
                 raise TargetError(f"the source lies inside {path.name or path}; choose another target")
         if not there.parent.is_dir():
             raise TargetError(f"the folder of {path} does not exist; make it first")
+        if force and path.is_symlink():
+            raise TargetError(f"{path} is a link, so it is left as it is; name what it leads to")
         if path.exists():
             if not force:
                 raise TargetExists(f"{path} exists already; choose another name or overwrite it with force")
@@ -77,11 +79,11 @@ class Target:
     def parts(self, n_parts: int) -> Iterator[list[Path]]:
         """Paths to write the parts of a folder to; the folder takes its name when the block ends well."""
         self.clear_stale()
-        hidden = _hidden_name(self.path)
+        hidden = hidden_name(self.path)
         with writing(self.path):
             hidden.mkdir(mode=0o700)
         claim = os.open(hidden, os.O_RDONLY)
-        _lock(claim)
+        take_lock(claim)
         try:
             yield [hidden / f"part-{i:05d}.parquet" for i in range(n_parts)]
             with writing(self.path):
@@ -89,7 +91,7 @@ class Target:
                 _sync_folder(hidden)
                 if self.path.exists():
                     self._require_free()
-                    old = _hidden_name(self.path, "old")
+                    old = hidden_name(self.path, "old")
                     os.replace(self.path, old)
                     os.replace(hidden, self.path)
                     shutil.rmtree(old)
@@ -115,7 +117,7 @@ class Target:
             with contextlib.suppress(OSError):
                 claim = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:
-                    if not _lock(claim):
+                    if not take_lock(claim):
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         shutil.rmtree(entry.path)
@@ -125,7 +127,7 @@ class Target:
                     os.close(claim)
 
 
-def _lock(descriptor: int) -> bool:
+def take_lock(descriptor: int) -> bool:
     """Whether the lock of an unfinished file or folder is now ours; it goes when the process does."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -157,7 +159,7 @@ def new_file(path: Path, *, private: bool = False, replaces: bool = True, left: 
     """
     with writing(path, left):
         stream, name = _anonymous(path)
-        _lock(stream.fileno())
+        take_lock(stream.fileno())
     try:
         with _closing(stream):
             yield stream
@@ -166,7 +168,7 @@ def new_file(path: Path, *, private: bool = False, replaces: bool = True, left: 
                 os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~_umask())
                 os.fsync(stream.fileno())
                 if name is None:
-                    name = _hidden_name(path) if replaces else None
+                    name = hidden_name(path) if replaces else None
                     folder = os.open(path.parent, os.O_RDONLY)
                     try:
                         with _taking(path):
@@ -215,11 +217,11 @@ def _anonymous(path: Path) -> tuple[BinaryIO, Path | None]:
             return os.fdopen(os.open(path.parent, flag | os.O_RDWR, 0o600), "wb"), None
         except OSError:  # not every file system has unnamed files
             pass
-    name = _hidden_name(path)
+    name = hidden_name(path)
     return os.fdopen(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb"), name
 
 
-def _hidden_name(path: Path, kind: str = "tmp") -> Path:
+def hidden_name(path: Path, kind: str = "tmp") -> Path:
     return path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
 
 

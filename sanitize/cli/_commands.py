@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
+from sanitize._files.second_name import put_back, second_name
+from sanitize._files.target import Target
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
-from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
+from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.policy import make_plan
 
@@ -65,6 +66,7 @@ def release(args: argparse.Namespace) -> None:
 
     policy = policy_of(args)
     _check_report(args, policy)
+    check_stdout(is_written=args.output == STREAM and not args.dry_run)
     if args.output != STREAM:
         check_records(Path(args.output), _records(args, policy))
     if args.channel is not None:
@@ -73,21 +75,22 @@ def release(args: argparse.Namespace) -> None:
             raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
     sanitizer = policy.sanitizer()
     settings: dict[str, Any] = {"rows": policy.rows}
-    with table_of(args, policy, sanitizer.numbers) as table, shown():
-        if args.dry_run:
-            report = plan_parquet(table, sanitizer, **settings)
-        else:
-            if policy.ledger is not None:
-                settings["ledger"] = policy.ledger
-            target = sys.stdout.buffer if args.output == STREAM else Path(args.output)
-            report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
-    # The table itself is the data when it goes to standard output.
-    with _taken_back(written):
-        if args.channel is not None and not args.dry_run:
-            sanitizer.channel_.to_json(args.channel)
-        stream = sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout
-        _give(report, args, policy, stream, written=written)
+    with _old_one(written, args) as old:
+        with table_of(args, policy, sanitizer.numbers) as table, shown():
+            if args.dry_run:
+                report = plan_parquet(table, sanitizer, **settings)
+            else:
+                if policy.ledger is not None:
+                    settings["ledger"] = policy.ledger
+                target = sys.stdout.buffer if written is None else written
+                report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
+        # The table itself is the data when it goes to standard output.
+        with _taken_back(written, old):
+            if args.channel is not None and not args.dry_run:
+                sanitizer.channel_.to_json(args.channel)
+            stream = sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout
+            _give(report, args, policy, stream, written=written)
 
 
 def verify(args: argparse.Namespace) -> None:
@@ -108,6 +111,7 @@ def report(args: argparse.Namespace) -> None:
     """Print a saved report again."""
     from sanitize.report import LeakageReport
 
+    check_stdout(is_written=args.output is None)
     if args.output is not None:
         check_output(args.output, args, force=args.force)
     path = None if args.input == STREAM else path_of(args.input, SourceError)
@@ -124,6 +128,7 @@ def report(args: argparse.Namespace) -> None:
 
 def init(args: argparse.Namespace) -> None:
     """Write a policy for a table to start from."""
+    check_stdout(is_written=args.output is None)
     if args.output is not None:
         check_output(args.output, args, force=args.force)
     source = sys.stdin.buffer if args.input == STREAM else Path(args.input)
@@ -149,8 +154,19 @@ def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
 
 
 @contextlib.contextmanager
-def _taken_back(target: Path | None) -> Iterator[None]:
-    """A release whose report fails is taken back: a run that ends with an error leaves nothing.
+def _old_one(target: Path | None, args: argparse.Namespace) -> Iterator[Path | None]:
+    """Another name of what the release replaces, while it may have to come back; None where it replaces nothing."""
+    if target is None or not args.force or not target.exists():
+        yield None
+        return
+    Target.check(target, None if args.input == STREAM else path_of(args.input, SourceError), force=True)
+    with second_name(target) as old:
+        yield old
+
+
+@contextlib.contextmanager
+def _taken_back(target: Path | None, old: Path | None) -> Iterator[None]:
+    """A release whose report fails is taken back: a run that ends with an error leaves what was there before.
 
     A reader of standard output that goes away is no error, as in ``sanitize release ... | head -1``.
     """
@@ -160,7 +176,7 @@ def _taken_back(target: Path | None) -> Iterator[None]:
         raise
     except BaseException:
         if target is not None:
-            shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+            put_back(target, old)
         raise
 
 

@@ -269,3 +269,35 @@ def test_closed_and_full_streams_change_no_exit_code_but_that_of_a_lost_report(r
     assert "Exception ignored" not in done.stderr
     if redirected == ">/dev/full":
         assert done.stderr == "sanitize: standard output cannot be written (No space left on device)\n"
+
+
+# ------------------------------------------------------------------------------- streams, and while it is loaded
+
+
+@pytest.mark.parametrize("argv", [["release", "-o", "-", *USUAL], ["init"]])
+def test_4_a_result_for_a_closed_standard_output(argv, source):
+    name, *more = argv
+    words = shlex.join([sys.executable, "-m", "sanitize", name, str(source), *more])
+    done = subprocess.run(f"{words} >&-", shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert_one_line(done.stderr, "standard output is closed", "-o")
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "sanitize.cli._commands":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+sys.argv = ["sanitize", "--version"]
+runpy.run_module("sanitize", run_name="__main__")
+"""
+
+
+def test_130_interrupted_while_it_is_loaded():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert_one_line(done.stderr, "interrupted; nothing was written")

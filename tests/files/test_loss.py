@@ -153,3 +153,36 @@ def test_no_output_replaces_the_policy_or_the_ledger(raw, tmp_path, capsys):
             assert "policy or the ledger" in capsys.readouterr().err
     assert (policy.read_bytes(), book.read_bytes()) == before
     assert main(["release", str(raw), "-p", str(policy), "-o", str(tmp_path / "out.parquet")]) == 0
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_release_with_force_replaced_comes_back_when_its_report_fails(kind, raw, tmp_path, monkeypatch, capsys):
+    def failing(*_):
+        raise ColumnError("column 'x' holds dates that nobody can name", "x")
+
+    source, target = (raw, tmp_path / "out.parquet") if kind == "file" else (tmp_path / "parts", tmp_path / "out")
+    if kind == "folder":
+        source.mkdir()
+        raw.rename(source / "a.parquet")
+    assert release(source, "-o", target) == 0
+    before = {path.name: path.read_bytes() for path in (target.iterdir() if kind == "folder" else [target])}
+    there = sorted(os.listdir(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr("sanitize.report._html.to_html", failing)
+        assert release(source, "-o", target, "--force", "--report", tmp_path / "report.html") == 3
+    after = {path.name: path.read_bytes() for path in (target.iterdir() if kind == "folder" else [target])}
+    assert after == before
+    assert sorted(os.listdir(tmp_path)) == there
+    assert release(source, "-o", target, "--force") == 0
+    assert sorted(os.listdir(tmp_path)) == there
+    capsys.readouterr()
+
+
+def test_a_link_is_no_target(raw, tmp_path, capsys):
+    (tmp_path / "kept.parquet").write_text("kept")
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "kept.parquet")
+    for more in ([], ["--force"]):
+        assert release(raw, "-o", tmp_path / "link.parquet", *more) == 4
+    assert "name what it leads to" in capsys.readouterr().err
+    assert (tmp_path / "link.parquet").is_symlink()
+    assert (tmp_path / "kept.parquet").read_text() == "kept"
