@@ -11,10 +11,11 @@ import sanitize as sz
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._random_response.column_generation import _Search, lower_envelope
-from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, _inverse, _inverse_beside_slacks, solve_batch
 from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.optimal import solve_optimal_random_response
 from sanitize.mechanisms._random_response.polytope import ResponsePolytope
+from sanitize.mechanisms._random_response.robust_cuts import CutPolytope
 
 BUDGETS = [
     LiftBudget.symmetric(0), LiftBudget.symmetric(1e-3),
@@ -96,3 +97,26 @@ def test_one_letter_one_sensitive_symbol_and_safe_laws_are_released_as_they_are(
         response = solve_optimal_random_response(joint, 0.5)
         assert response.normalized_utility == pytest.approx(1)
         assert response.gap == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 30), (40, 8), (30, 30)])
+def test_a_basis_of_many_slacks_has_the_inverse_that_elimination_finds(n, k):
+    """Bases of any number of slacks in any order, among them those of no slack but one, and of slacks alone but one."""
+    rng = np.random.default_rng(n)
+    matrix = CutPolytope.of(rng.normal(size=(k, n))).matrix
+    bases = []
+    for letters in [1, 1, min(n, k + 1), *rng.integers(1, min(n, k) + 1, 20)]:
+        slacks = rng.choice(k, k + 1 - letters, replace=False)
+        bases.append(rng.permutation(np.append(rng.choice(n, letters, replace=False), n + slacks)))
+    basis = np.array(bases)
+    inverse = _inverse_beside_slacks(matrix, basis)
+    for one, found in zip(basis, inverse, strict=True):
+        assert found == pytest.approx(np.linalg.inv(matrix[:, one]), rel=1e-7, abs=1e-7)
+
+
+def test_a_singular_basis_has_the_pseudo_inverse_whatever_its_slacks():
+    matrix = CutPolytope.of(np.random.default_rng(0).normal(size=(40, 6))).matrix
+    twice = np.append([0, 6, 6], np.arange(7, 45))
+    alike = np.append([0, 0], np.arange(6, 45))
+    for basis in (twice, alike):
+        assert _inverse(matrix, basis[None])[0] == pytest.approx(np.linalg.pinv(matrix[:, basis]), abs=1e-9)

@@ -23,6 +23,8 @@ _MAX_PIVOTS = 300
 # only: bounds are computed from the costs given.
 _SPREAD = 1e-11
 _GOLDEN = 0.6180339887498949
+# From so many rows on, most of a basis are slacks, and it is worth the while to set them apart.
+_MANY_ROWS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +135,47 @@ def solve_batch(
 
 def _inverse(matrix: NDArray[np.float64], basis: NDArray[np.intp]) -> NDArray[np.float64]:
     """Inverse basis matrices; a basis that rounding made singular becomes the pseudo-inverse, still dual valid."""
-    square = matrix[:, basis].transpose(1, 0, 2)
     try:
-        return np.asarray(np.linalg.inv(square), np.float64)
+        if len(matrix) >= _MANY_ROWS:
+            return _inverse_beside_slacks(matrix, basis)
+        return np.asarray(np.linalg.inv(_square(matrix, basis)), np.float64)
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(square), np.float64)
+        return np.asarray(np.linalg.pinv(_square(matrix, basis)), np.float64)
+
+
+def _square(matrix: NDArray[np.float64], basis: NDArray[np.intp]) -> NDArray[np.float64]:
+    return matrix[:, basis].transpose(1, 0, 2)
+
+
+def _inverse_beside_slacks(matrix: NDArray[np.float64], basis: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The same, where most of a basis are slacks: columns of a single 1, which leave a small matrix to invert.
+
+    With the rows of the slacks last, a basis is [[A, 0], [B, I]], and its inverse [[A^-1, 0], [-B A^-1, I]].
+    """
+    n_rows = len(matrix)
+    is_slack = (np.count_nonzero(matrix, axis=0) == 1) & (matrix.sum(axis=0) == 1)
+    row_of = np.where(is_slack, np.abs(matrix).argmax(axis=0), -1)[basis]
+    inverse = np.zeros((*basis.shape, n_rows))
+    n_dense = (row_of < 0).sum(axis=1)
+    for k in np.unique(n_dense).tolist():
+        those = np.flatnonzero(n_dense == k)
+        rows, here = row_of[those], those[:, None]
+        places = np.argsort(rows >= 0, axis=1, kind="stable")
+        dense, slack = places[:, :k], places[:, k:]
+        taken = np.take_along_axis(rows, slack, 1)
+        is_free = np.ones((len(those), n_rows), np.bool_)
+        np.put_along_axis(is_free, taken, values=False, axis=1)
+        if (is_free.sum(axis=1) != k).any():
+            raise np.linalg.LinAlgError("two slacks of one row")
+        inverse[here, slack, taken] = 1.0
+        if k:
+            free = np.nonzero(is_free)[1].reshape(len(those), k)
+            letters = np.take_along_axis(basis[those], dense, 1)[:, None, :]
+            small = np.linalg.inv(matrix[free[:, :, None], letters])
+            inverse[here[:, :, None], dense[:, :, None], free[:, None, :]] = small
+            rest = -np.matmul(matrix[taken[:, :, None], letters], small)
+            inverse[here[:, :, None], slack[:, :, None], free[:, None, :]] = rest
+    return inverse
 
 
 def _ratio_test(

@@ -241,6 +241,8 @@ class Mixing:
         found = [np.zeros((0, len(self.prices)))]
         for floor in _FLOORS:
             v = self.cone.minimise(self.loss.slope(v, floor) - steer * self.prices, self.effort)
+            # Many starts lead to the same column.
+            v = v[np.sort(np.unique(v.round(_DIGITS), axis=0, return_index=True)[1])]
             found.append(v)
             if not len(v):
                 break

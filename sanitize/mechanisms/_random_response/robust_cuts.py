@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SLACK = 1e-12  # of a row scaled to 1, so that rounding cannot cut a column off
 _BROKEN = 1e-9
-_OVERHEAD, _INVERSE = 2000, 40
+_OVERHEAD, _INVERSE = 2000, 400
 
 
 @dataclass(frozen=True, eq=False)
