@@ -73,7 +73,7 @@ class ColumnSurvey:
         return None
 
     def edges(self, n_bins: int) -> list[str]:
-        """Edges of about equally full bins as TOML writes them, rounded so that they look like nobody's value."""
+        """Edges of about equally full bins as TOML writes them, rounded so that they tell little of any row."""
         values, codes = self._values
         if self.kind == "date":
             years = (

@@ -102,6 +102,16 @@ EVERY_NAME = sorted(
 )
 
 
+@pytest.mark.parametrize("page", sorted(path.name for path in (DOCS / "api").glob("*.rst")))
+def test_a_page_of_the_reference_begins_with_its_purpose(page):
+    """A sentence under the title, before any directive."""
+    title, rule, empty, first = (DOCS / "api" / page).read_text(encoding="utf-8").splitlines()[:4]
+    assert set(rule) == {"="}
+    assert (len(rule), empty) == (len(title), "")
+    assert re.match(r"[A-Za-z]", first)
+    assert len(first.split()) >= 5
+
+
 def test_the_reference_names_nothing_that_is_not_there():
     for name in documented():
         module, _, last = name.rpartition(".")
