@@ -102,7 +102,7 @@ class ColumnError(SanitizeError, ValueError):
     column : str or None
         The column concerned; None where there are several.
     absent_columns : tuple of str
-        Columns that the table does not have, where there are several.
+        Columns that the table does not have.
     """
 
     def __init__(self, message: str, column: str | None = None, absent: Sequence[str] = ()) -> None:
@@ -114,21 +114,17 @@ class ColumnError(SanitizeError, ValueError):
         return type(self), (*self.args, self.column, self.absent_columns)
 
     @classmethod
-    def absent(cls, column: object, columns: Iterable[object]) -> ColumnError:
-        """Error for a column that the table does not have, with the nearest names."""
-        names = [str(name) for name in columns]
-        near = get_close_matches(str(column), names, n=3)
-        hint = "did you mean " + " or ".join(repr(name) for name in near) + "?" if near else _has(names)
-        return cls(f"no column {str(column)!r} in the table; {hint}", str(column))
-
-    @classmethod
-    def all_absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
-        """Error for several columns that the table does not have, each with the nearest name; ``column`` is None."""
-        names = [str(name) for name in columns]
-        nearest = {name: get_close_matches(name, names, n=1) for name in map(str, absent)}
+    def absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
+        """Error for all columns that the table does not have, with the nearest names; ``column`` is the only one."""
+        wanted, names = [str(name) for name in absent], [str(name) for name in columns]
+        if len(wanted) == 1:
+            near = get_close_matches(wanted[0], names, n=3)
+            hint = "did you mean " + " or ".join(repr(name) for name in near) + "?" if near else _has(names)
+            return cls(f"no column {wanted[0]!r} in the table; {hint}", wanted[0], wanted)
+        nearest = {name: get_close_matches(name, names, n=1) for name in wanted}
         told = [f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name) for name, near in nearest.items()]
         hint = "" if any(nearest.values()) else f"; {_has(names)}"
-        return cls(f"no columns {', '.join(told)} in the table{hint}", None, [str(name) for name in absent])
+        return cls(f"no columns {', '.join(told)} in the table{hint}", None, wanted)
 
 
 def _has(names: Sequence[str]) -> str:

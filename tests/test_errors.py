@@ -108,7 +108,7 @@ def test_what_is_no_text_of_a_channel_is_refused(text):
 
 
 def test_a_table_without_columns_says_so():
-    assert "the table has no columns." in str(ColumnError.absent("town", []))
+    assert "the table has no columns." in str(ColumnError.absent(["town"], []))
 
 
 def test_budgets_made_of_numpy_numbers_read_like_others():

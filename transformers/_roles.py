@@ -88,9 +88,7 @@ def bins_of(
     return made
 
 
-def _bins_of_column(
-    name: str, spec: Sequence[Any] | int | str, column: ArrowColumn, weights: NDArray[np.float64] | None
-) -> Bins:
+def _bins_of_column(name: str, spec: Any, column: ArrowColumn, weights: NDArray[np.float64] | None) -> Bins:
     """Bins of a column as somebody asked for them: a number of quantiles, edges, or a calendar unit."""
     if isinstance(spec, str):
         return DateBins.by_step(name, spec, column)
@@ -109,7 +107,7 @@ def require_named(table: Table, *specs: object) -> None:
         named += [spec] if isinstance(spec, str) else spec if isinstance(spec, (list, tuple, Mapping)) else []
     absent = [name for name in dict.fromkeys(named) if isinstance(name, str) and name not in table.names]
     if len(absent) > 1:
-        raise ColumnError.all_absent(absent, table.names)
+        raise ColumnError.absent(absent, table.names)
 
 
 def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
@@ -121,7 +119,7 @@ def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
         return names[key]
     name = str(key)
     if name not in source:
-        raise ColumnError.absent(name, source)
+        raise ColumnError.absent([name], source)
     return name
 
 

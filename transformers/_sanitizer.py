@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
     from sanitize.transformers._roles import ColumnSpec
+
+Frame = TypeVar("Frame")
 
 
 class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -301,7 +303,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
                 "a file"
             )
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Frame) -> Frame:
         """Release the public columns: draw a released symbol for each row and print it.
 
         Only the public columns are needed. Releasing the same rows again with fresh noise leaks more than reported.

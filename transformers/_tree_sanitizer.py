@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sanitize._release.design import Recipe
 from sanitize.budgets import as_budget
@@ -93,7 +93,7 @@ class TreeSanitizer(Sanitizer):
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         """From the law of (S, cell) to the channel."""
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Sanitizer:  # type: ignore[override]
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]
         """Grow the tree, learn the law of (S, cell), design the channel and check it against the budget.
 
         Parameters

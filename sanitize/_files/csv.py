@@ -107,17 +107,15 @@ class CsvSource(Source):
         """Number of rows; the files are read for it."""
         return sum(batch.num_rows for file in self.files for batch in self._stored(file, self.schema.names[:1]))
 
-    def absent(self, column: str) -> ColumnError:
-        """Error for a column that is not there; without a header line the other names would be a row."""
-        return ColumnError(f"no column {column!r} in the table; {self._wanted}", column)
-
-    def all_absent(self, columns: Sequence[str]) -> ColumnError:
-        """Error for several columns, with no name of the first line either."""
-        return ColumnError(f"no columns {', '.join(map(repr, columns))} in the table; {self._wanted}", None, columns)
-
-    @property
-    def _wanted(self) -> str:
-        return f"the first line of {self.root.name} must name the columns, with commas, semicolons or tabs between them"
+    def absent(self, columns: Sequence[str]) -> ColumnError:
+        """Error for columns that are not there; without a header line the other names would be a row."""
+        words = f"{'column' if len(columns) == 1 else 'columns'} {', '.join(map(repr, columns))}"
+        return ColumnError(
+            f"no {words} in the table; the first line of {self.root.name} must name the columns, with commas, "
+            "semicolons or tabs between them",
+            columns[0] if len(columns) == 1 else None,
+            columns,
+        )
 
     def unchanged(self) -> None:
         """Refuse to go on when a file is not the one that was opened; nobody else can write to a spool."""

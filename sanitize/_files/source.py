@@ -50,12 +50,10 @@ class Source(ABC):
         """Refuse columns that are absent, ambiguous or nested, before their data is touched."""
         names = self.schema.names
         absent = [name for name in columns if name not in names]
-        if len(absent) > 1:
-            raise self.all_absent(absent)
+        if absent:
+            raise self.absent(absent)
         for name in columns:
             found = names.count(name)
-            if found == 0:
-                raise self.absent(name)
             if found > 1:
                 raise ColumnError(f"{self.root.name} has {found} columns named {name!r}; rename them first", name)
             check_type(self.schema.field(name).type, name)
@@ -64,13 +62,9 @@ class Source(ABC):
         """The same table, with more columns as numbers where it knows text alone."""
         return self
 
-    def absent(self, column: str) -> ColumnError:
-        """Error for a column that is not there."""
-        return ColumnError.absent(column, self.schema.names)
-
-    def all_absent(self, columns: Sequence[str]) -> ColumnError:
-        """Error for several columns that are not there."""
-        return ColumnError.all_absent(columns, self.schema.names)
+    def absent(self, columns: Sequence[str]) -> ColumnError:
+        """Error for columns that are not there."""
+        return ColumnError.absent(columns, self.schema.names)
 
     def label(self, file: Path) -> str:
         """Name of a file inside the source, for its random stream; empty for a single file."""

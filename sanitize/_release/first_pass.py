@@ -120,10 +120,10 @@ class FirstPass:
             yield
         except ColumnError as error:
             if error.absent_columns:
-                raise self.source.all_absent(error.absent_columns) from None
+                raise self.source.absent(error.absent_columns) from None
             if error.column is None or error.column in self.source.schema.names:
                 raise
-            raise self.source.absent(error.column) from None
+            raise self.source.absent([error.column]) from None
 
 
 @dataclass(frozen=True)

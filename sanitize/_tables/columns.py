@@ -110,7 +110,7 @@ def column_of(table: Mapping[str, Any], name: str) -> Any:
     if names is None:
         names = list(table.columns) if hasattr(table, "columns") else list(table.keys())
     if name not in names:
-        raise ColumnError.absent(name, names)
+        raise ColumnError.absent([name], names)
     return table[name]
 
 

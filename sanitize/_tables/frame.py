@@ -61,7 +61,7 @@ class Table(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.names:
-            raise ColumnError.absent(name, self.names)
+            raise ColumnError.absent([name], self.names)
         j = self.names.index(name)
         if self.kind == "array":
             column = self.native[:, j]

@@ -120,7 +120,7 @@ def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidde
     there = [*channel.inputs.columns, *(name for name in table.names if name not in printed)]
     for name in kept:
         if name not in there:
-            raise ColumnError.absent(name, there)
+            raise ColumnError.absent([name], there)
     if not hidden:
         nothing = np.zeros(table.n_rows, np.int32)
         return Hidden(None, np.zeros(1, np.int32), np.ones((1, 1)), nothing), kept

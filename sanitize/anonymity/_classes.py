@@ -146,5 +146,5 @@ def _names(given: Columns, known: tuple[str, ...] | None, what: str) -> tuple[st
         raise ColumnError(f"{what} must name at least one column, each once")
     for name in names:
         if known is not None and name not in known:
-            raise ColumnError.absent(name, known)
+            raise ColumnError.absent([name], known)
     return names

@@ -187,16 +187,15 @@ class Policy:
         ------
         ColumnError
         """
-        for name in self.columns:
-            if name not in columns:
-                raise ColumnError.absent(name, columns)
+        if absent := [name for name in self.columns if name not in columns]:
+            raise ColumnError.absent(absent, columns)
+        if unlisted := [name for name in dict.fromkeys(columns) if name not in self.columns]:
+            named = f"{'column' if len(unlisted) == 1 else 'columns'} {', '.join(map(repr, unlisted))}"
+            raise ColumnError(
+                f"the policy does not list the {named} of the source; add to sensitive, public, keep or drop",
+                unlisted[0] if len(unlisted) == 1 else None,
+            )
         for name in columns:
-            if name not in self.columns:
-                raise ColumnError(
-                    f"the policy does not list the column {name!r} of the source; add it to sensitive, public, keep "
-                    "or drop",
-                    name,
-                )
             if list(columns).count(name) > 1:
                 raise ColumnError(f"the source has two columns named {name!r}; rename one first", name)
 

@@ -102,7 +102,7 @@ def grow(
     shares = _check_weights(weights, names)
     ancestors = _check_names(hierarchies, names, "hierarchies")
     if target is not None and target not in names:
-        raise ColumnError.absent(target, names)
+        raise ColumnError.absent([target], names)
 
     columns, levels, entropies = _prepare(table, names, len(codes), seen, everyone=rows is None)
     views = [

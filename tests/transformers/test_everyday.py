@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -136,6 +138,24 @@ def test_a_notebook_shows_the_verdict_above_the_parameters():
     with config_context(display="text"):
         assert list(sanitizer._repr_mimebundle_()) == ["text/plain"]
         assert not hasattr(sanitizer, "_repr_html_")
+
+
+@pytest.mark.parametrize("name", [name for name in sz.transformers.__all__ if not name.endswith("_scorer")])
+def test_type_checkers_know_what_fit_and_transform_return(name):
+    """`fit` the estimator's own class, `transform` the type it got."""
+    estimator = getattr(sz.transformers, name)
+    fit, transform = (inspect.signature(getattr(estimator, method)) for method in ("fit", "transform"))
+    assert fit.return_annotation == "Self"
+    assert transform.return_annotation == transform.parameters["X"].annotation == "Frame"
+
+
+def test_all_columns_that_a_policy_gets_wrong_are_named_at_once():
+    columns = {"sensitive": ["sx"], "public": ["clas", "age"], "drop": []}
+    policy = sz.Policy.from_dict({"version": 1, "columns": columns, "budget": {"lower": 1, "upper": 1}})
+    with pytest.raises(ColumnError, match=r"'sx' \(did you mean 'sex'\?\), 'clas' \(did you mean 'class'\?\)"):
+        policy.check(["sex", "class", "age"])
+    with pytest.raises(ColumnError, match=r"does not list the columns 'town', 'name' of the source"):
+        policy.check(["sx", "clas", "age", "town", "name"])
 
 
 # ------------------------------------------------------------------------------------------- curves

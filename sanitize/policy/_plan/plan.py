@@ -144,9 +144,9 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
         first = RememberedPass(table, BATCH_ROWS)
         proposals: tuple[Proposal, ...] = ()
         with shown():
-            if advise and table.n_rows:
+            if advise and (n_rows := table.n_rows):
                 names = (*policy.sensitive, *policy.public)
-                proposals = propose(policy, first.sample(names, _MOST_SAMPLED), table.n_rows)
+                proposals = propose(policy, first.sample(names, _MOST_SAMPLED), n_rows)
             try:
                 report = sanitizer.prepare(first, policy.rows).report
             except ColumnError as error:
