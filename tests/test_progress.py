@@ -6,8 +6,10 @@ import types
 import numpy as np
 import pytest
 
-from sanitize._progress import advance, progress, shown, told
+import sanitize as sz
+from sanitize._progress import advance, counted, progress, shown, told
 from sanitize.budgets import LiftBudget
+from sanitize.policy import make_plan
 from sanitize.trees import grow
 
 
@@ -80,3 +82,21 @@ def test_an_inner_listener_stands_in_for_the_outer_one():
         advance(4)
     advance(8)
     assert (outer, inner) == ([1, 4], [2])
+
+
+def test_counted_steps_know_their_end_and_the_time_that_is_left(bars):
+    with counted("designs", 3) as step:
+        for name in ("watchdog", "subset-merging"):
+            step(name)
+    assert bars[0].settings["total"] == 3
+    assert "{remaining}" in bars[0].settings["bar_format"]
+    assert (bars[0].n, bars[0].states) == (2, ["watchdog", "subset-merging"])
+
+
+def test_a_plan_counts_its_designs(bars, tmp_path):
+    sz.datasets.load_titanic().to_parquet(tmp_path / "raw.parquet")
+    columns = {"sensitive": ["survived"], "public": ["class"], "drop": ["sex", "age"]}
+    policy = sz.Policy.from_dict({"version": 1, "columns": columns, "budget": {"lower": 1, "upper": 1}})
+    plan = make_plan(policy, tmp_path / "raw.parquet")
+    designs = bars[-1]
+    assert designs.n == designs.settings["total"] == sum(len(curve) for curve in plan.curves) - 1
