@@ -17,6 +17,7 @@ import pytest
 import sanitize as sz
 from sanitize.parquet import plan_parquet
 from sanitize.policy import make_plan
+from sanitize.policy._plan.drafts import Drafts
 
 HEAD = """
 version = 1
@@ -231,3 +232,16 @@ def test_names_are_escaped_and_shortened_on_the_page(tmp_path):
     assert "<script" not in html
     assert "\u202e" not in html
     assert "x" * 200 not in html
+
+
+def test_a_mechanism_that_is_not_monotone_is_shown_as_if_it_were_and_the_policy_as_it_is(source, policy):
+    """Reports of other budgets in the wrong places: a search that ends badly under a looser budget."""
+    reports = {m: plan_parquet(source, at(policy, m).sanitizer()) for m in (0.25, 0.5, 1.0, 4.0)}
+    kept = {m: report.summary["normalized_utility"] for m, report in reports.items()}
+    assert kept[0.25] < kept[1.0] < kept[4.0]
+    drafts = Drafts(policy, reports[1.0], 9)
+    for multiple, other in ((0.25, 0.25), (0.5, 4.0), (2.0, 0.25), (4.0, 1.0)):
+        drafts.found["subset-merging", multiple] = reports[other]
+    shown = [point.normalized_utility for point in drafts.curves()[0].points]
+    assert shown == [kept[0.25], kept[4.0], kept[1.0], kept[4.0], kept[4.0]]
+    assert drafts.better() == ("subset-merging", 0.5)  # which the plan proposes, as two lines of the budget
