@@ -2,6 +2,10 @@
 
     python benchmarks/verify.py [--rows ROWS ...] [--repeats N]
 
+    python benchmarks/verify.py --power [--rows ROWS ...] [--repeats N]
+
+With --power instead: how small a share of rows is caught, of ten faults; see benchmarks/verify_power.py.
+
 Releases the table of benchmarks/release.py, shuffled and in order, and prints for the verification of each: wall and
 CPU seconds (medians of the repeats) and peak memory of a process of its own. Imports are not counted in the seconds.
 """
@@ -17,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import verify_power
 from release import _release, make
 
 
@@ -46,7 +51,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", type=float, default=[1e6, 4e6, 16e6])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--power", action="store_true")
     given = parser.parse_args()
+    if given.power:
+        for line in verify_power.lines(list(map(int, given.rows)), given.repeats):
+            print(line, flush=True)
+        return
     print(f"{'rows':>12} {'order':8}{'wall s':>8}{'CPU s':>8}{'peak MiB':>10}")
     for n_rows in map(int, given.rows):
         with tempfile.TemporaryDirectory() as folder:

@@ -140,6 +140,9 @@ class RowChecks:
                 Check.passed("leakage", "rows are shuffled, so none can be laid beside its sensitive one")
             )
             return
+        if not seen.told.any():
+            self.checks.append(Check.failed("leakage", "no row holds a symbol that the channel prints"))
+            return
         mean, variance = law.expected_counts(seen.channel, seen.inputs, seen.dense)
         log_chance = float(law.log_bennett(seen.told - mean, variance).min()) + math.log(seen.told.size)
         used = seen.told[:, seen.told.sum(axis=0) > 0]

@@ -375,3 +375,13 @@ def test_a_merged_group_that_tells_by_its_order_is_caught(tmp_path):
     rewrite(written, pa.table(channel.outputs.decode(codes)))
     found = verify_parquet(written, tmp_path / "raw.parquet", merging())
     assert_caught(found, "order")
+
+
+def test_a_release_of_values_that_are_never_printed_is_caught(folder):
+    written = release(folder, RandomizedResponse(2.0, **ROLES), rows="keep")
+    table = pq.read_table(written)
+    other = table.set_column(0, "town", pa.array(["Zz"] * len(table))).replace_schema_metadata(table.schema.metadata)
+    pq.write_table(other, written, store_schema=False)
+    found = verify_parquet(written, folder / "raw.parquet", RandomizedResponse(2.0, **ROLES), rows="keep")
+    assert_caught(found, "possible")
+    assert_caught(found, "leakage")
