@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-import verify_power as power  # noqa: E402
+import verify_power as power
 
 
 @pytest.mark.parametrize("mechanism", power.MECHANISMS)
