@@ -109,6 +109,10 @@ class ContingencyTable:
 
     def add(self, other: ContingencyTable) -> None:
         """Merge the counts of another table of the same columns."""
+        if self.sensitive == other.sensitive and self.public == other.public:
+            self.counts = self.counts + other.counts
+            self.n += other.n
+            return
         self._extend(other.sensitive, other.public)
         rows = self.sensitive.union(other.sensitive)[2]
         columns = self.public.union(other.public)[2]

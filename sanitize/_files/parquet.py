@@ -6,6 +6,7 @@ import contextlib
 import os
 import struct
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 
 from sanitize._files.footer import Footer
 from sanitize._files.partitions import partition_schema
-from sanitize._files.source import Source, check_regular, files_under, reading, stamp_of
+from sanitize._files.source import BATCH_ROWS, Load, Source, check_regular, files_under, reading, stamp_of
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
@@ -71,6 +72,29 @@ class ParquetSource(Source):
         stamps = tuple(stamp_of(file) for file in files)
         return cls(path, files, pa.schema([*schema, *named]), n_rows, stamps, tuple(named.names))
 
+    def row_groups_of(self, file: Path) -> Sequence[tuple[int, int]]:
+        """Number of each row group that is read of a file, and its rows."""
+        with reading(file.name):
+            return list(enumerate(read_footer(file).row_groups))
+
+    def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
+        """Columns of one file in loads of a row group, or of several where they are small."""
+        first, found = 0, self.row_groups_of(file)
+        for groups, n_rows in runs([rows for _, rows in found], BATCH_ROWS):
+            numbers = [found[place][0] for place in groups]
+            yield Load(first, n_rows, partial(self._load, file, columns, batch_rows, numbers, n_rows))
+            first += n_rows
+
+    def _load(
+        self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int], n_rows: int
+    ) -> Iterator[dict[str, pa.Array]]:
+        left = n_rows
+        for batch in self.batches(file, columns, batch_rows, row_groups):
+            left -= len(next(iter(batch.values())))
+            yield batch
+        if left:
+            raise SourceError(f"{file.name} is damaged: it does not hold the rows that its footer announces")
+
     def _stored(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
@@ -79,7 +103,9 @@ class ParquetSource(Source):
                 read_footer(file).refuse_bombs(columns, file.name)
                 reader = stack.enter_context(_reader(file, self._text(columns)))
             with reading(file.name):
-                batches = reader.iter_batches(batch_size=batch_rows, row_groups=row_groups, columns=list(columns))
+                batches = reader.iter_batches(
+                    batch_size=batch_rows, row_groups=row_groups, columns=list(columns), use_threads=False
+                )
             while True:
                 with reading(file.name):
                     batch = next(batches, None)
@@ -95,6 +121,19 @@ class ParquetSource(Source):
             for name, dtype in types.items()
             if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype)
         ]
+
+
+def runs(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Consecutive positions whose sizes sum to at most ``most`` (or one position), and the sums."""
+    run: list[int] = []
+    total = 0
+    for position, size in enumerate(sizes):
+        if run and total + size > most:
+            yield tuple(run), total
+            run, total = [], 0
+        run.append(position)
+        total += size
+    yield tuple(run), total
 
 
 def read_footer(file: Path) -> Footer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import zlib
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,13 +17,31 @@ from sanitize._tables.columns import check_type
 from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
     from sanitize._files.numbers import Numbers
 
 # As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
 BATCH_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Load:
+    """Consecutive rows of a file, to be read by any thread.
+
+    Attributes
+    ----------
+    first : int
+        Number of its first row in what is read of the file.
+    n_rows : int
+    batches : function without arguments
+        Reads them, a batch of columns at a time.
+    """
+
+    first: int
+    n_rows: int
+    batches: Callable[[], Iterator[dict[str, pa.Array]]]
 
 
 class Source(ABC):
@@ -81,6 +101,14 @@ class Source(ABC):
                 found |= partition_arrays(self.root, file, self.schema, self.partitions, batch.num_rows)
             yield {name: found[name] for name in columns}
             advance(batch.num_rows)
+
+    def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
+        """Columns of one file in loads that do not depend on one another; those of a stream are read already."""
+        first = 0
+        for batch in self.batches(file, columns, batch_rows):
+            n_rows = len(next(iter(batch.values())))
+            yield Load(first, n_rows, partial(iter, (batch,)))
+            first += n_rows
 
     @abstractmethod
     def _stored(

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.workers import in_turn
 from sanitize._release.row_order import OrderAudit
 from sanitize._release.tree_layout import TreeLayout
 from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from sanitize._files.source import Source
+    from sanitize._files.source import Load, Source
     from sanitize._release.layout import Layout
     from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
@@ -61,11 +63,14 @@ class FirstPass:
     ----------
     source : Source
     batch_rows : int
-        Rows in memory at a time.
+        Rows in memory at a time, for each worker.
+    workers : int
+        Threads that read and count.
     """
 
     source: Source
     batch_rows: int
+    workers: int = field(default=1, kw_only=True)
 
     def empty(self) -> pa.Table:
         """The columns without rows.
@@ -101,7 +106,7 @@ class FirstPass:
 
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """Count all rows; where they keep their order, also by position."""
-        return count_rows(self.source, layout, self.batch_rows, self.audit_of(layout, order))
+        return count_rows(self.source, layout, self.batch_rows, self.audit_of(layout, order), self.workers)
 
     def audit_of(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
         """Audit of rows that keep their order; None where they do not."""
@@ -150,18 +155,37 @@ class RememberedPass(FirstPass):
         return counted
 
 
-def count_rows(source: Source, layout: Layout, batch_rows: int, order: OrderAudit | None) -> Counted:
+def count_rows(source: Source, layout: Layout, batch_rows: int, order: OrderAudit | None, workers: int = 1) -> Counted:
     """Count the rows of all files; ``order`` counts them too, from the position that it stands at."""
     names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
     source.check(names)
-    counts = layout.empty_table()
-    clipped: Counter[str] = Counter()
-    for file in source.files:
-        for batch in source.batches(file, names, batch_rows):
+
+    def counted(numbered: tuple[int, Load]) -> Counted:
+        before, load = numbered
+        found = Counted(layout.empty_table(), None if order is None else order.without_rows(before), {})
+        clipped: Counter[str] = Counter()
+        for batch in load.batches():
             columns = layout.columns(batch)
-            counts.count(columns)
-            if order is not None:
-                order.count(columns, len(batch[names[0]]))
+            found.table.count(columns)
+            if found.order is not None:
+                found.order.count(columns, len(batch[names[0]]))
             clipped.update(columns.clipped)
+        return replace(found, clipped=dict(clipped))
+
+    total = Counted(layout.empty_table(), order, {})
+    first = 0 if order is None else order.scales.seen
+    loads = numbered_loads(source, source.files, names, batch_rows, first)
+    for found in in_turn(counted, loads, workers):
+        total = total.merged(found)
     source.unchanged()
-    return Counted(counts, order, dict(clipped))
+    return total
+
+
+def numbered_loads(
+    source: Source, files: Sequence[Path], names: Sequence[str], batch_rows: int, before: int
+) -> Iterator[tuple[int, Load]]:
+    """Loads of some files, and how many rows of the table are before each."""
+    for file in files:
+        for load in source.loads(file, names, batch_rows):
+            yield before, load
+            before += load.n_rows

@@ -61,10 +61,16 @@ class Scales:
     seen: int = 0
     _counts: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
     _last: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    _head: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    _start: int = -1
     _folded: bool = False
     # Counts by codes, that is places among the known keys: these add up without being sorted.
     _known: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     _dense: dict[str, Table] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self._start < 0:
+            self._start = self.seen
 
     def count(self, table: Mapping[str, ArrowColumn], n: int) -> None:
         """Add the next ``n`` rows."""
@@ -84,39 +90,55 @@ class Scales:
         for name, counted in _counted(codes, len(known), first, len(before), self.n_rows):
             self._dense[name] = counted if name not in self._dense else self._dense[name] + counted
         self._last = known[codes[-_LAGS[-1] :]]
+        if len(self._head) < _LAGS[-1]:
+            self._head = np.concatenate([self._head, known[codes[len(before) :][: _LAGS[-1]]]])[: _LAGS[-1]]
         self.seen += n
 
     def _settle(self) -> None:
         """Put what was counted by codes of its own to what is known by keys."""
         dense, self._dense = self._dense, {}
         for name, table in dense.items():
-            cells = np.flatnonzero(table)
-            *places, place = np.unravel_index(cells, table.shape)
-            if name.startswith("between"):
-                before, after, number = places
-                features = (self._known[before] << _BITS | self._known[after]) * _PERIOD + number
-            else:
-                features = self._known[places[0]] if name.startswith("beside") else places[0]
-            self._add(name, features << _BITS | self._known[place], table.reshape(-1)[cells])
+            self._add(name, *_by_keys(name, table, self._known))
 
     def merged(self, other: Scales) -> Scales:
-        """Counts of both."""
-        for one in (self, other):
-            one._settle()
-        both, others = (replace(one, _counts=dict(one._counts), _dense={}) for one in (self, other))
-        both._fold_if(too_many=other._folded)
+        """Counts of both, and of pairs of rows across where the other goes on where this one ends."""
+        both, others = (replace(one, _counts=dict(one._counts), _dense=dict(one._dense)) for one in (self, other))
+        both._fold_if(too_many=others._folded)
         others._fold_if(too_many=both._folded)
+        if not both._dense:
+            both._known, both._dense = others._known, others._dense
+        elif np.array_equal(both._known, others._known):
+            for name, table in others._dense.items():
+                both._dense[name] = both._dense[name] + table if name in both._dense else table
+        else:
+            both._settle()
+            others._settle()
         for name, counted in others._counts.items():
             both._add(name, *counted)
+        if both.seen == others._start:
+            both._go_on(others)
         both._fold_if(too_many=len(both._keys()) > _MOST_SYMBOLS)
         return both
+
+    def _go_on(self, other: Scales) -> None:
+        """Count pairs of the last rows here and the first rows there, and end where the other does."""
+        if len(self._last) and len(other._head):
+            known, place = np.unique(np.concatenate([self._last, other._head]), return_inverse=True)
+            codes, n_before = place.reshape(-1).astype(np.uint8), len(self._last)
+            for name, table in _counted_across(codes, len(known), self.seen - n_before, n_before):
+                self._add(name, *_by_keys(name, table, known))
+        if len(self._head) < _LAGS[-1]:
+            self._head = np.concatenate([self._head, other._head])[: _LAGS[-1]]
+        self._last = np.concatenate([self._last, other._last])[-_LAGS[-1] :]
+        self.seen = other.seen
 
     def _fold_if(self, *, too_many: bool) -> None:
         """Put symbols into classes where there are too many, so that memory does not grow with them."""
         if not too_many or self._folded:
             return
         self._settle()
-        self._folded, self._last = True, self._last % _MOST_SYMBOLS
+        self._folded = True
+        self._head, self._last = self._head % _MOST_SYMBOLS, self._last % _MOST_SYMBOLS
         counted, self._counts = self._counts, {}
         for name, (codes, counts) in counted.items():
             features = codes >> _BITS
@@ -170,8 +192,9 @@ class Scales:
     def _keys(self) -> Table:
         if self._folded:
             return np.arange(_MOST_SYMBOLS)
-        codes = self._counts["blocks"][0] & (1 << _BITS) - 1 if self._counts else np.empty(0, np.int64)
-        pending = self._known[self._dense["blocks"].any(axis=0)] if self._dense else codes[:0]
+        none = np.empty(0, np.int64)
+        codes = self._counts["blocks"][0] & (1 << _BITS) - 1 if "blocks" in self._counts else none
+        pending = self._known[self._dense["blocks"].any(axis=0)] if self._dense else none
         return np.union1d(codes, pending)
 
 
@@ -220,12 +243,39 @@ def _counted(
     for lag, tables in by_neighbour(codes, n_codes, first, n_before, _LAGS):
         for which in (0, 1):
             yield f"beside {lag} {which}", tables[which]
+    yield from _counted_between(codes, n_codes, first, n_before - 1)
+
+
+def _counted_between(codes: NDArray[np.uint8], n_codes: int, first: int, begin: int) -> Iterator[tuple[str, Table]]:
+    """Rows from the ``begin``-th on between two others; for few codes only."""
     if n_codes > _FEW_SYMBOLS:
         return
-    table = between(codes, n_codes, first, n_before - 1, _PERIOD)
+    table = between(codes, n_codes, first, begin, _PERIOD)
     parities = np.arange(_PERIOD) % 2
     for parity in (0, 1):
         yield f"between {parity}", table * (parities == parity)[:, None]
+
+
+def _counted_across(codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int) -> Iterator[tuple[str, Table]]:
+    """What is counted of the first ``n_before`` rows together with others, and not of either by themselves."""
+    for lag in _LAGS:
+        last = min(n_before + lag, len(codes))
+        for _, tables in by_neighbour(codes[:last], n_codes, first, max(n_before, lag), [lag]):
+            for which in (0, 1):
+                yield f"beside {lag} {which}", tables[which]
+    yield from _counted_between(codes[: n_before + 2], n_codes, first, n_before - 1)
+
+
+def _by_keys(name: str, table: Table, known: Table) -> tuple[Table, Table]:
+    """Cells of a table of codes as features and keys, packed into one number each, and their counts."""
+    cells = np.flatnonzero(table)
+    *places, place = np.unravel_index(cells, table.shape)
+    if name.startswith("between"):
+        before, after, number = places
+        features = (known[before] << _BITS | known[after]) * _PERIOD + number
+    else:
+        features = known[places[0]] if name.startswith("beside") else places[0]
+    return features << _BITS | known[place], table.reshape(-1)[cells]
 
 
 def class_of(keys: Table, known: Table) -> Table:

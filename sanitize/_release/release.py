@@ -146,10 +146,10 @@ class Release:
             )
         return self.decode(self.design.channel.sample(codes, words, start=start), words, start), n_unseen
 
-    def decode(self, released: NDArray[np.int32], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
+    def decode(self, released: NDArray[Any], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
         """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
         if self.printer is not None:
-            return self.printer.decode(released, words, start)
+            return self.printer.decode(released.astype(np.int32, copy=False), words, start)
         columns = dict(self.design.channel.outputs.decode(released))
         for lane, name in enumerate(sorted(self.layout.bins)):
             if name in columns and name in self.drawn_bins:

@@ -70,6 +70,10 @@ class OrderAudit:
         table = ContingencyTable.empty(list(sensitive), [POSITION])
         return cls(n_rows, table, Scales(tuple(sensitive), n_rows, first), columns)
 
+    def without_rows(self, first: int) -> OrderAudit:
+        """Audit of rows of the same table from another one on."""
+        return OrderAudit.of(self.scales.columns, self.n_rows, [scales.columns[0] for scales in self.released], first)
+
     def count(self, columns: Mapping[str, ArrowColumn], n: int) -> None:
         """Add the next ``n`` rows, given their columns."""
         sensitive, first = {name: columns[name] for name in self.scales.columns}, self.scales.seen
@@ -83,7 +87,7 @@ class OrderAudit:
             scales.count(columns, n)
 
     def merged(self, other: OrderAudit) -> OrderAudit:
-        """Counts of the rows of both; neither is changed."""
+        """Counts of the rows of both."""
         released = tuple(one.merged(two) for one, two in zip(self.released, other.released, strict=True))
         return OrderAudit(self.n_rows, self.table.merged(other.table), self.scales.merged(other.scales), released)
 

@@ -32,7 +32,7 @@ def audit(args: argparse.Namespace) -> None:
     policy = policy_of(args)
     _check_report(args, policy)
     with table_of(args, policy) as table, shown():
-        report = audit_parquet(table, policy.sensitive, (*policy.public, *policy.keep))
+        report = audit_parquet(table, policy.sensitive, (*policy.public, *policy.keep), workers=policy.workers)
     _give(report, args, policy)
 
 
@@ -74,7 +74,7 @@ def release(args: argparse.Namespace) -> None:
         if args.report is not None and args.channel.resolve() == args.report.resolve():
             raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
     sanitizer = policy.sanitizer()
-    settings: dict[str, Any] = {"rows": policy.rows}
+    settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
     with _old_one(written, args) as old:
         with table_of(args, policy, sanitizer.numbers) as table, shown():

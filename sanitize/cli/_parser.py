@@ -86,7 +86,7 @@ def parser_of() -> OneLineParser:
         made.set_defaults(run=getattr(commands, name), check=lambda _: None, parser=made, policy=None)
         return made
 
-    audit = command("audit", _input(), _columns(), _report(), about="measure what the raw columns leak")
+    audit = command("audit", _input(), _columns(), _workers(), _report(), about="measure what the raw columns leak")
     audit.set_defaults(check=check_settings)
 
     plan = command(
@@ -94,6 +94,7 @@ def parser_of() -> OneLineParser:
         _input(),
         _columns(),
         _design(),
+        _workers(),
         _report(),
         about="design a release and print its verdict and what other budgets would give; write nothing",
     )
@@ -108,6 +109,7 @@ def parser_of() -> OneLineParser:
         _input(),
         _columns(),
         _design(),
+        _workers(),
         _report(),
         about="write the public columns through a channel that keeps to a budget",
         more="Measure, design a channel, check it against the budget, and only then write OUTPUT.",
@@ -204,6 +206,12 @@ def _design() -> OneLineParser:
     group.add_argument("--min-count", metavar="N", type=int, help="pool public values in fewer rows")
     group.add_argument("--smoothing", metavar="A", type=float, help="add A to every cell (a prior)")
     group.add_argument("--rows", choices=("shuffle", "keep"), help="row order can tell; default: shuffle")
+    return group
+
+
+def _workers() -> OneLineParser:
+    group = OneLineParser(add_help=False)
+    group.add_argument("--workers", metavar="N", type=int, help="threads, each with a row group; default: all cores")
     return group
 
 

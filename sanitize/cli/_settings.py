@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,8 +58,12 @@ def check_settings(args: argparse.Namespace) -> None:
 
 def policy_of(args: argparse.Namespace) -> Policy:
     """The policy that was named, or the one that the settings amount to, which lists no dropped columns."""
-    if args.policy is not None:
-        return Policy.read(args.policy)
+    policy = Policy.read(args.policy) if args.policy is not None else _policy_of_settings(args)
+    workers = getattr(args, "workers", None)  # a matter of the machine, so it may be said beside a policy
+    return policy if workers is None else replace(policy, workers=workers)
+
+
+def _policy_of_settings(args: argparse.Namespace) -> Policy:
     public, keep = tuple(args.public or ()), tuple(args.keep or ())
     roles = [("-s", args.sensitive), ("-x", public), ("-k", keep)]
     for i, (option, names) in enumerate(roles):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast, overload
 from sanitize._files.open import open_source, open_target
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
+from sanitize._files.workers import n_workers
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.layout import Layout
 from sanitize._release.row_order import check_row_order
@@ -38,6 +39,7 @@ def privatize_parquet(
     key: bytes | None = ...,
     force: bool = ...,
     batch_rows: int = ...,
+    workers: int | None = ...,
     ledger: Ledger | str | os.PathLike[str] | None = ...,
 ) -> LeakageReport: ...
 @overload
@@ -50,6 +52,7 @@ def privatize_parquet(
     key: bytes | None = ...,
     force: bool = ...,
     batch_rows: int = ...,
+    workers: int | None = ...,
 ) -> AppendedReport: ...
 def privatize_parquet(
     source: SourceLike,
@@ -60,6 +63,7 @@ def privatize_parquet(
     key: bytes | None = None,
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
+    workers: int | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport | AppendedReport:
     """Release a Parquet or CSV file or data set: count, design, check, rewrite.
@@ -95,7 +99,10 @@ def privatize_parquet(
     force : bool
         Replace a target that exists.
     batch_rows : int
-        Rows held in memory at a time; the output does not depend on it.
+        Rows held in memory at a time, for each worker; the output does not depend on it.
+    workers : int, optional
+        Threads that read, count and draw, each a row group at a time; all cores by default. Memory grows with them, and
+        the output does not depend on them. Noise of a NumPy Generator is drawn by one.
     ledger : Ledger or path, optional
         Book of the releases of this table: the release is refused where it exceeds the ledger's budget together with
         all that are recorded there, and recorded otherwise.
@@ -128,6 +135,7 @@ def privatize_parquet(
     _check_order(sanitizer, "privatize_parquet(source, target, sanitizer)")
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
+    threads = n_workers(workers)
     if isinstance(sanitizer, SavedRelease) and ledger is not None:
         raise InvalidParameter(
             "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave the "
@@ -136,11 +144,11 @@ def privatize_parquet(
     place = open_target(target, source, force=force)
     book = as_ledger(ledger)
     with open_source(source, sanitizer.numbers) as table:
-        prepared = sanitizer.prepare(FirstPass(table, batch_rows), rows, key=key)
+        prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows, key=key)
         written = place.path if isinstance(place, Target) else None
         # Without a book nothing is recorded, and a saved release has none.
         with recorded(book, table, cast("Sanitizer", sanitizer), key=key, target=written):
-            SecondPass(table, prepared.release, prepared.words, batch_rows).write(
+            SecondPass(table, prepared.release, prepared.words, batch_rows, threads).write(
                 place, rows, prepared.expected, prepared.footer
             )
     if isinstance(place, Target) and not place.is_csv:
@@ -163,6 +171,7 @@ def plan_parquet(
     *,
     rows: RowOrder = "shuffle",
     batch_rows: int = BATCH_ROWS,
+    workers: int | None = None,
 ) -> LeakageReport:
     """Design and measure what `privatize_parquet` would write, and write nothing.
 
@@ -174,6 +183,8 @@ def plan_parquet(
     rows : {"shuffle", "keep"}
         ``keep`` also measures what the order of the rows tells.
     batch_rows : int
+    workers : int, optional
+        Threads; all cores by default.
 
     Returns
     -------
@@ -196,8 +207,9 @@ def plan_parquet(
     """
     check_row_order(rows)
     _check_order(sanitizer, "plan_parquet(source, sanitizer)")
+    threads = n_workers(workers)
     with open_source(source, sanitizer.numbers) as table:
-        return sanitizer.prepare(FirstPass(table, batch_rows), rows).report
+        return sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows).report
 
 
 def audit_parquet(
@@ -206,6 +218,7 @@ def audit_parquet(
     public: Sequence[str],
     *,
     batch_rows: int = BATCH_ROWS,
+    workers: int | None = None,
 ) -> LeakageReport:
     """What the public columns of a Parquet file or data set tell about the sensitive ones as they are.
 
@@ -214,6 +227,8 @@ def audit_parquet(
     source : path
     sensitive, public : sequence of str
     batch_rows : int
+    workers : int, optional
+        Threads; all cores by default.
 
     Returns
     -------
@@ -231,5 +246,5 @@ def audit_parquet(
     """
     with open_source(source) as table:
         layout = Layout(tuple(sensitive), tuple(public))
-        counted = FirstPass(table, batch_rows).count(layout, "shuffle")
+        counted = FirstPass(table, batch_rows, workers=n_workers(workers)).count(layout, "shuffle")
     return layout.audit(counted.table)

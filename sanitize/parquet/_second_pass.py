@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target, held_back, new_file, writing
+from sanitize._files.workers import ahead, in_turn
 from sanitize._sampling.noise import GeneratorWords, NoiseKey, RandomWords
 from sanitize.errors import SourceChanged
 from sanitize.parquet._csv_writer import CsvWriter
@@ -18,12 +19,12 @@ from sanitize.parquet._parquet_writer import ROW_GROUP_ROWS, ReleaseWriter, rele
 from sanitize.parquet._shuffle import shuffled_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from sanitize._files.source import Source
+    from sanitize._files.source import Load, Source
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 class Block:
     """Released codes of consecutive output rows, and where the noise of printing them comes from."""
 
-    codes: NDArray[np.int32]
+    codes: NDArray[Any]
     words: RandomWords
     start: int
 
@@ -48,9 +49,13 @@ class SecondPass:
         Rows of each input symbol that were read so far.
     """
 
-    def __init__(self, source: Source, release: Release, words: RandomWords, batch_rows: int = BATCH_ROWS) -> None:
+    def __init__(
+        self, source: Source, release: Release, words: RandomWords, batch_rows: int = BATCH_ROWS, workers: int = 1
+    ) -> None:
         self._source = source
         self._batch_rows = batch_rows
+        # Draws from a generator follow one another, and only those of a key are for any thread.
+        self._workers = workers if isinstance(words, NoiseKey) else 1
         self.release = release
         self.words = words
         self.seen = np.zeros(release.design.channel.n_inputs, np.int64)
@@ -68,8 +73,8 @@ class SecondPass:
             return
         totals = np.zeros(self.release.design.channel.n_outputs, np.int64)
         for file in self._source.files:
-            for block in self.blocks(file):
-                totals += np.bincount(block.codes, minlength=len(totals))
+            for released in self._drawn(file, 0, self._counted):
+                totals += released
         n_parts, n_rows = len(self._source.files), int(totals.sum())
         words = self.words
         generator = words.generator() if isinstance(words, NoiseKey) else cast(GeneratorWords, words).generator
@@ -82,7 +87,7 @@ class SecondPass:
             start += size
 
     def _shuffled_part(
-        self, blocks: Iterator[NDArray[np.int32]], size: int, words: RandomWords, start: int
+        self, blocks: Iterator[NDArray[Any]], size: int, words: RandomWords, start: int
     ) -> Iterator[Block]:
         end = start + size
         while start < end:
@@ -95,26 +100,49 @@ class SecondPass:
 
         ``first`` is the number in its file of the first row that the source reads.
         """
-        label = self._source.label(file)
-        words = self.words.derive(label) if label and isinstance(self.words, NoiseKey) else self.words
-        channel = self.release.design.channel
-        held: list[NDArray[np.int32]] = []
-        n_held, start, row = 0, first, first
-        for batch in self._source.batches(file, list(self.release.layout.read), self._batch_rows):
-            codes, n_unseen = self.release.encode(batch)
-            if n_unseen:
-                raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
-            self.seen += np.bincount(codes, minlength=len(self.seen))
-            released = channel.sample(codes, words, start=row)
-            row += len(codes)
+        held: list[NDArray[Any]] = []
+        n_held, start = 0, first
+        for released in self._drawn(file, first, np.concatenate):
             while n_held + len(released) >= ROW_GROUP_ROWS:
                 cut = ROW_GROUP_ROWS - n_held
-                yield Block(np.concatenate([*held, released[:cut]]), words, start)
+                yield Block(np.concatenate([*held, released[:cut]]), self._words_of(file), start)
                 held, n_held, released, start = [], 0, released[cut:], start + ROW_GROUP_ROWS
             held.append(released)
             n_held += len(released)
         if n_held:
-            yield Block(np.concatenate(held), words, start)
+            yield Block(np.concatenate(held), self._words_of(file), start)
+
+    def _words_of(self, file: Path) -> RandomWords:
+        label = self._source.label(file)
+        return self.words.derive(label) if label and isinstance(self.words, NoiseKey) else self.words
+
+    def _counted(self, drawn: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+        n_outputs = self.release.design.channel.n_outputs
+        return np.sum([np.bincount(codes, minlength=n_outputs) for codes in drawn], axis=0, dtype=np.int64)
+
+    def _drawn(
+        self, file: Path, first: int, told: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
+    ) -> Iterator[NDArray[Any]]:
+        """What is told of the released codes of each load of a file, one after another."""
+        words, channel = self._words_of(file), self.release.design.channel
+        dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
+
+        def draw(load: Load) -> tuple[NDArray[np.int64], NDArray[Any]]:
+            row, seen = first + load.first, np.zeros(channel.n_inputs, np.int64)
+            drawn: list[NDArray[Any]] = []
+            for batch in load.batches():
+                codes, n_unseen = self.release.encode(batch)
+                if n_unseen:
+                    raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
+                seen += np.bincount(codes, minlength=len(seen))
+                drawn.append(channel.sample(codes, words, start=row, out=np.empty(len(codes), dtype)))
+                row += len(codes)
+            return seen, told(drawn or [np.empty(0, dtype)])
+
+        loads = self._source.loads(file, list(self.release.layout.read), self._batch_rows)
+        for seen, answer in in_turn(draw, loads, self._workers):
+            self.seen += seen
+            yield answer
 
     def write(self, place: Target | BinaryIO, rows: RowOrder, expected: NDArray[np.int64], footer: bytes) -> None:
         """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
@@ -135,7 +163,7 @@ class SecondPass:
                         write_blocks(stream, path, codes, self, footer)
                 check_same_rows(self._source, self.seen, expected)
             return
-        blocks = chain.from_iterable(self.parts(rows))
+        blocks = ahead(chain.from_iterable(self.parts(rows)), self._workers)
         if isinstance(place, Target):
             place.clear_stale()
             with new_file(place.path, replaces=place.replaces) as stream:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _POPULATION = 10**9 - 1
 
 def shuffled_blocks(
     counts: NDArray[np.int64], generator: np.random.Generator, sizes: Iterable[int]
-) -> Iterator[NDArray[np.int32]]:
+) -> Iterator[NDArray[Any]]:
     """Codes with these counts in random order, in blocks of the sizes given.
 
     The order is drawn from the counts alone, so whatever it is, it tells nothing about the order of the source.
@@ -32,7 +32,8 @@ def shuffled_blocks(
         Rows of each block; they sum to the counts.
     """
     left = counts.astype(np.int64)
-    symbols = np.arange(len(left), dtype=np.int32)
+    # The order is the same in any type, and narrow codes stay in the cache.
+    symbols = np.arange(len(left), dtype=np.min_scalar_type(max(len(left) - 1, 0)))
     for size in sizes:
         taken = _composition(left, size, generator)
         left = left - taken

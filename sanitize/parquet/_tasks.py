@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._files.parquet import ParquetSource, read_footer
-from sanitize._files.source import BATCH_ROWS, reading
+from sanitize._files.parquet import ParquetSource, runs
+from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import new_file
 from sanitize._release.first_pass import Counted, count_rows
 from sanitize._release.row_order import OrderAudit
@@ -27,7 +27,7 @@ from sanitize.parquet._second_pass import Block, SecondPass, block_sizes, write_
 from sanitize.parquet._shuffle import shuffled_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from numpy.typing import NDArray
 
@@ -73,29 +73,11 @@ def tasks_of(source: ParquetSource, task_rows: int) -> list[Task]:
     before = 0
     for file in source.files:
         first = 0
-        for groups, n_rows in _runs(_row_group_sizes(file), task_rows):
+        for groups, n_rows in runs([rows for _, rows in source.row_groups_of(file)], task_rows):
             tasks.append(Task(file, groups, first, before, n_rows, len(tasks)))
             first += n_rows
             before += n_rows
     return tasks
-
-
-def _row_group_sizes(file: Path) -> tuple[int, ...]:
-    with reading(file.name):
-        return read_footer(file).row_groups
-
-
-def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Consecutive positions whose sizes sum to at most ``most`` (or one position), and the sums."""
-    run: list[int] = []
-    total = 0
-    for position, size in enumerate(sizes):
-        if run and total + size > most:
-            yield tuple(run), total
-            run, total = [], 0
-        run.append(position)
-        total += size
-    yield tuple(run), total
 
 
 @dataclass(frozen=True)
@@ -107,6 +89,9 @@ class _Slice(ParquetSource):
     @classmethod
     def of(cls, source: ParquetSource, task: Task) -> _Slice:
         return cls(source.root, (task.file,), source.schema, source.n_rows, (), source.partitions, task.row_groups)
+
+    def row_groups_of(self, file: Path) -> Sequence[tuple[int, int]]:
+        return [group for group in super().row_groups_of(file) if group[0] in self.row_groups]
 
     def batches(
         self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
@@ -215,7 +200,7 @@ def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, m
     runs = [
         (tuple(sizes[i] for i in run), total)
         for sizes in _sizes_of_files(n_rows, n_files)
-        for run, total in _runs(sizes, most)
+        for run, total in runs(sizes, most)
     ]
     blocks = shuffled_blocks(released, generator, [size for sizes, _ in runs for size in sizes])
     left = released.astype(np.int64)

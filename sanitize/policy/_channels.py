@@ -24,6 +24,7 @@ CHOICES = {
     "missing": keys.choice("category", "error").said("Missing values are one symbol, or refused."),
     "handle_unknown": keys.choice("high_risk", "error").said("Symbols that were not there at fit."),
 }
+WORKERS = keys.whole(1).said("Threads that read, count and draw; all cores by default. The output is the same for any.")
 LEDGER = keys.text.said("File that records releases of the same rows; relative to this file.")
 TITLE = keys.text.said("Heading of the report.")
 DATE = keys.day.said("Date that the report shows, as 2026-01-31; no clock is read.")

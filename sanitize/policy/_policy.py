@@ -49,6 +49,8 @@ class Policy:
         Who reads the report.
     missing : {"category", "error"}
     handle_unknown : {"high_risk", "error"}
+    workers : int or None
+        Threads that read, count and draw; None for all cores.
     ledger : Path or None
         File that records releases of the same rows; relative to the policy's folder.
     title, date : str or None
@@ -82,6 +84,7 @@ class Policy:
     audience: Literal["internal", "public"] = "internal"
     missing: Literal["category", "error"] = "category"
     handle_unknown: Literal["high_risk", "error"] = "high_risk"
+    workers: int | None = None
     ledger: Path | None = None
     title: str | None = None
     date: str | None = None
@@ -163,12 +166,13 @@ class Policy:
         chosen: dict[str, Any] = {
             key: top.take(key, form, form.schema["enum"][0]) for key, form in tables.CHOICES.items()
         }
+        workers = top.take("workers", tables.WORKERS)
         ledger = top.take("ledger", tables.LEDGER)
         chosen |= {"title": top.take("title", tables.TITLE), "date": top.take("date", tables.DATE)}
         top.done()
         channels = tuple(channel.within(Path(folder)) for channel in channels)
         place = None if ledger is None else Path(folder) / ledger
-        return cls(sensitive, channels, budget, keep, drop, ledger=place, **chosen)
+        return cls(sensitive, channels, budget, keep, drop, workers=workers, ledger=place, **chosen)
 
     @property
     def public(self) -> tuple[str, ...]:

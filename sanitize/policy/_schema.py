@@ -27,6 +27,7 @@ from sanitize.policy._channels import (
     SETTINGS,
     TITLE,
     TREES,
+    WORKERS,
 )
 from sanitize.policy._policy import VERSION
 
@@ -70,6 +71,7 @@ def policy_schema() -> Schema:
                 "public columns of its own.",
             },
             **{key: {**form.schema, "default": form.schema["enum"][0]} for key, form in CHOICES.items()},
+            "workers": WORKERS.schema,
             "ledger": LEDGER.schema,
             "title": TITLE.schema,
             "date": DATE.schema,

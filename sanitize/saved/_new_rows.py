@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._files.workers import in_turn
 from sanitize._release.design import restrict
+from sanitize._release.first_pass import numbered_loads
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
 from sanitize.joint import JointDistribution
@@ -19,11 +21,45 @@ from sanitize.report import LeakageReport, ReleaseFacts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sanitize._files.source import Load
     from sanitize._release.first_pass import FirstPass
-    from sanitize._release.layout import Layout
+    from sanitize._release.layout import Columns, Layout
     from sanitize._release.row_order import OrderAudit, RowOrder
     from sanitize.budgets import Budget
     from sanitize.joint import ContingencyTable
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What some rows come to: `NewRows` without those before and after them.
+
+    ``codes`` are the symbols of the rows, batch by batch; they are not kept when counts are put together.
+    """
+
+    counts: ContingencyTable | None
+    order: OrderAudit | None
+    seen: NDArray[np.int64]
+    clipped: Counter[str] = field(default_factory=Counter)
+    codes: list[NDArray[np.int32]] = field(default_factory=list)
+
+    def add(self, columns: Columns, channel: Channel) -> None:
+        """Take in a batch."""
+        codes = channel.inputs.encode(columns)
+        self.codes.append(codes.astype("<i4", copy=False))
+        self.seen[:] += np.bincount(codes[codes >= 0], minlength=len(self.seen))
+        if self.counts is not None:
+            self.counts.count(columns)
+        if self.order is not None:
+            self.order.count(columns, len(codes))
+        self.clipped.update(columns.clipped)
+
+    def merged(self, other: _Read) -> _Read:
+        """Counts of both."""
+        counts = None if self.counts is None or other.counts is None else self.counts.merged(other.counts)
+        order = None if self.order is None or other.order is None else self.order.merged(other.order)
+        clipped = Counter(self.clipped)
+        clipped.update(other.clipped)
+        return _Read(counts, order, self.seen + other.seen, clipped)
 
 
 @dataclass(frozen=True)
@@ -68,35 +104,34 @@ class NewRows:
             )
         names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.read)))
         source.check(names)
-        counts = layout.empty_table() if measured else None
-        seen = np.zeros(channel.n_inputs, np.int64)
-        clipped: Counter[str] = Counter()
+        total = _Read(layout.empty_table() if measured else None, audit, np.zeros(channel.n_inputs, np.int64))
         digest = hashlib.sha256()
-        n = n_unseen = 0
+        n = 0
+
+        def read(numbered: tuple[int, Load]) -> _Read:
+            before, load = numbered
+            order = None if audit is None else audit.without_rows(before)
+            found = _Read(layout.empty_table() if measured else None, order, np.zeros_like(total.seen))
+            for batch in load.batches():
+                found.add(layout.columns(batch), channel)
+            return found
+
         for file in source.files:
             n_before = n
-            for batch in source.batches(file, names, table.batch_rows):
-                columns = layout.columns(batch)
-                codes = channel.inputs.encode(columns)
-                known = codes >= 0
-                seen += np.bincount(codes[known], minlength=len(seen))
-                n_unseen += len(codes) - int(known.sum())
-                n += len(codes)
-                digest.update(codes.astype("<i4").tobytes())
-                if counts is not None:
-                    counts.count(columns)
-                if audit is not None:
-                    audit.count(columns, len(codes))
-                clipped.update(columns.clipped)
+            for found in in_turn(read, numbered_loads(source, [file], names, table.batch_rows, n), table.workers):
+                for codes in found.codes:
+                    digest.update(codes.data)
+                    n += len(codes)
+                total = total.merged(found)
             digest.update(f"end {n - n_before} {source.label(file)}".encode())
         source.unchanged()
-        if n_unseen:
+        if n_unseen := n - int(total.seen.sum()):
             raise UnknownSymbol(
                 layout.public, n_unseen, "A saved release never passes such rows: fit again on all rows."
             )
         if not n:
             raise SourceError(f"{source.root.name} has no rows, so there is nothing to release")
-        return cls(channel, n, seen, digest.hexdigest(), dict(clipped), counts, audit)
+        return cls(channel, n, total.seen, digest.hexdigest(), dict(total.clipped), total.counts, total.order)
 
     @property
     def kept(self) -> float:

@@ -14,6 +14,7 @@ import pytest
 from commands_cases import POLICY, SETTINGS, START, as_csv, assert_line, command, left_in, table
 
 import sanitize as sz
+from sanitize._files import workers
 from sanitize._files.parquet import ParquetSource
 from sanitize.channel import Channel
 from sanitize.parquet import plan_parquet
@@ -180,6 +181,21 @@ def test_a_ledger_of_the_policy_remembers_releases(place, run):
     assert code == 2
     assert_line(err, "there is no ledger 'none.ledger'")
     assert not (place / "two.parquet").exists()
+
+
+def test_workers_are_said_by_the_policy_or_the_command_line(place, run, monkeypatch):
+    used = []
+    whole = workers.n_workers
+    monkeypatch.setattr("sanitize.parquet._privatize.n_workers", lambda n: used.append(n) or whole(n))
+    (place / "policy.toml").write_text("workers = 2\n" + POLICY)
+    for said, expected in (((), 2), (("--workers", "3"), 3)):
+        for name, *more in (["plan"], ["release", "-o", "out.parquet", "--force"]):
+            assert run(name, "raw.parquet", *more, "-p", "policy.toml", *said)[0] == 0
+            assert set(used) == {expected}
+            used.clear()
+    code, _, err = run("plan", "raw.parquet", "-p", "policy.toml", "--workers", "0")
+    assert code == 2
+    assert_line(err, "workers must be a whole number >= 1, got 0")
 
 
 # ----------------------------------------------------------------------------------------------- init

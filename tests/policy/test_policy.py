@@ -42,6 +42,7 @@ rows = "keep"
 audience = "public"
 missing = "error"
 handle_unknown = "error"
+workers = 2
 ledger = "releases.json"
 [columns]
 sensitive = ["illness", "wage"]
@@ -183,6 +184,7 @@ INVALID = {
     "one edge": (edited(FULL, "[18, 30, 65]", "[18]"), "channel.bins.age must be two or more edges"),
     "edges as a number": (edited(FULL, "[18, 30, 65]", "8"), "channel.bins.age must be an array of numbers"),
     "rows": (edited(FULL, '"keep"', '"sorted"'), "rows must be one of 'shuffle', 'keep', got 'sorted'"),
+    "workers": (edited(FULL, "workers = 2", "workers = 0"), "workers must be a whole number >= 1, got 0"),
     "ledger": (edited(FULL, '"releases.json"', '""'), "ledger must be text"),
     "date": (edited(FULL, '"releases.json"', "2026-01-01"), "ledger must be text, got a date or time"),
     "notion for the mechanism": (
@@ -441,6 +443,7 @@ def test_a_policy_is_read_from_a_file(tmp_path):
     path.write_text(FULL, encoding="utf-8-sig")
     policy = sz.Policy.read(path)
     assert policy.ledger == tmp_path / "releases.json"
+    assert policy.workers == 2
     assert pickle.loads(pickle.dumps(policy)) == policy
     for content, words in [
         (b"version = = 1", "policy.toml is not TOML: "),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
+from sanitize._files.workers import n_workers
 from sanitize._formatting import percent
 from sanitize._progress import counted, shown
 from sanitize._release.first_pass import RememberedPass
@@ -141,7 +142,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     """
     sanitizer = policy.sanitizer()
     with open_source(source, sanitizer.numbers) as table:
-        first = RememberedPass(table, BATCH_ROWS)
+        first = RememberedPass(table, BATCH_ROWS, workers=n_workers(policy.workers))
         proposals: tuple[Proposal, ...] = ()
         with shown():
             if advise and (n_rows := table.n_rows):

@@ -1,0 +1,74 @@
+"""Work on pieces of a table by threads, whose results come in the order of the pieces.
+
+Arrow and NumPy release the interpreter's lock while they read, look up and count, so threads are enough. What comes out
+does not depend on the number of threads: results are taken in order, and so is the first error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from sanitize._checks import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+    from concurrent.futures import Future
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def n_workers(workers: int | None) -> int:
+    """Threads to use: as many as asked for, or one for each core that this process may run on."""
+    if workers is not None:
+        return whole_number("workers", workers, 1)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
+    """``work`` of every item, in their order.
+
+    At most ``workers`` items are in work or done and not yet taken, so that memory does not grow with their number.
+    """
+    if workers == 1:
+        for item in items:
+            yield work(item)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                # Whoever listens to progress listens to the threads too.
+                waiting.append(pool.submit(copy_context().run, work, item))
+                if len(waiting) == workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
+
+
+def ahead(items: Iterable[Item], workers: int) -> Generator[Item, None, None]:
+    """The same items, each made by another thread while the one before is used; by this one if it is alone."""
+    if workers == 1:
+        yield from items
+        return
+    source = iter(items)
+
+    def following() -> list[Item]:
+        return list(islice(source, 1))
+
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(copy_context().run, following)
+        try:
+            while found := coming.result():
+                coming = pool.submit(copy_context().run, following)
+                yield found[0]
+        finally:
+            coming.cancel()

@@ -1,0 +1,165 @@
+"""Work on row groups by threads: the bytes released for a key, and every figure, are those of one thread."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from contextlib import closing
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from parquet_cases import KEY, LOOSE, merging, table
+
+import sanitize._files.parquet as reading_parquet
+from sanitize import SavedRelease
+from sanitize._files.workers import ahead, in_turn
+from sanitize._progress import told
+from sanitize._release.order_scales import Scales
+from sanitize.errors import InvalidParameter, SourceError
+from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
+from sanitize.transformers import JointRelease, SubsetMerging, TreeRandomResponse
+
+N = 6_000
+
+
+@pytest.fixture
+def raw(tmp_path, monkeypatch):
+    """A file of many row groups of uneven sizes, each of which is read by itself."""
+    monkeypatch.setattr(reading_parquet, "BATCH_ROWS", 1)
+    path = tmp_path / "raw.parquet"
+    rows = table(N)
+    with pq.ParquetWriter(path, rows.schema) as writer:
+        for start, end in zip((0, 1, 70, 900, 901, 2500), (1, 70, 900, 901, 2500, N), strict=True):
+            writer.write_table(rows.slice(start, end - start))
+    return path
+
+
+def _joint() -> JointRelease:
+    parts = [("x", SubsetMerging(1.0, public=["x"])), ("floor", SubsetMerging(1.0, public=["floor"]))]
+    return JointRelease(parts, LOOSE, sensitive="s", keep=["age"])
+
+
+SANITIZERS = {
+    "text": lambda: merging(LOOSE),
+    "bins": lambda: merging(LOOSE, public=["x", "age"], bins={"age": [18, 30, 50, 80]}),
+    "joint": _joint,
+    "tree": lambda: TreeRandomResponse(LOOSE, sensitive="s", public=["x", "floor", "age"]),
+}
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+@pytest.mark.parametrize("name", SANITIZERS)
+def test_any_number_of_workers_writes_the_same_bytes_for_one_key(name, rows, raw, tmp_path):
+    made, reports = [], []
+    for workers, batch_rows in ((1, 1 << 20), (2, 1 << 20), (7, 1 << 20), (3, 50), (None, 333)):
+        out = tmp_path / "out.parquet"
+        settings = {"rows": rows, "key": KEY, "force": True, "workers": workers, "batch_rows": batch_rows}
+        reports.append(privatize_parquet(raw, out, SANITIZERS[name](), **settings).to_json())
+        made.append(out.read_bytes())
+    assert made == made[:1] * 5
+    assert reports == reports[:1] * 5
+
+
+def test_csv_and_new_rows_of_a_saved_release_do_not_depend_on_workers(raw, tmp_path):
+    text = tmp_path / "raw.csv"
+    pyarrow.csv.write_csv(pq.read_table(raw, columns=["s", "x", "floor"]), text)
+    saved = SavedRelease.of(merging(LOOSE).fit(pq.read_table(raw)))
+    for source, sanitizer in ((text, merging(LOOSE)), (raw, saved)):
+        made = []
+        for workers in (1, 2, 7):
+            out = tmp_path / "out.parquet"
+            privatize_parquet(source, out, sanitizer, rows="keep", key=KEY, force=True, workers=workers)
+            made.append(out.read_bytes())
+        assert made == made[:1] * 3
+
+
+def test_plans_and_audits_do_not_depend_on_workers(raw):
+    plans = [plan_parquet(raw, merging(LOOSE), rows="keep", workers=workers).to_json() for workers in (1, 2, 7)]
+    assert plans == plans[:1] * 3
+    audits = [audit_parquet(raw, ["s"], ["x", "floor"], workers=workers).to_json() for workers in (1, 2, 7)]
+    assert audits == audits[:1] * 3
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "2"])
+def test_what_is_no_number_of_workers_is_refused_before_anything_is_read(workers, tmp_path):
+    with pytest.raises(InvalidParameter, match="workers"):
+        privatize_parquet(tmp_path / "absent.parquet", tmp_path / "out.parquet", merging(), workers=workers)
+
+
+@pytest.mark.parametrize("n_symbols", [2, 5, 30, 300])
+def test_runs_of_rows_put_together_are_counted_as_one(n_symbols):
+    """Runs of any length, one row and less than a distance between neighbours among them."""
+    values = np.random.default_rng(n_symbols).integers(0, n_symbols, 3000)
+    values[:500] %= 2
+    whole, joined = Scales(("s",), 3000), Scales(("s",), 3000)
+    whole.count({"s": pa.array(values)}, 3000)
+    edges = [0, 0, 1, 2, 5, 40, 41, 150, 151, 1000, 2999, 3000]
+    for start, end in itertools.pairwise(edges):
+        part = Scales(("s",), 3000, start)
+        part.count({"s": pa.array(values[start:end])}, end - start)
+        joined = joined.merged(part)
+    assert joined.log_chance() == whole.log_chance()
+    found = {name: found.tolist() for name, found, _, _ in joined.tables()}
+    assert found == {name: found.tolist() for name, found, _, _ in whole.tables()}
+
+
+def test_results_come_in_turn_and_no_more_are_waiting_than_workers():
+    lock, begun, most = threading.Lock(), [0], [0]
+
+    def work(item: int) -> int:
+        with lock:
+            begun[0] += 1
+        return item * item
+
+    taken = 0
+    for place, result in enumerate(in_turn(work, range(50), 3)):
+        assert result == place * place
+        with lock:
+            most[0] = max(most[0], begun[0] - taken)
+        taken += 1
+    assert taken == 50
+    assert most[0] <= 3
+
+
+def test_the_first_error_in_turn_is_the_one_that_is_raised():
+    def work(item: int) -> int:
+        if item in (4, 5):
+            raise SourceError(f"item {item}")
+        return item
+
+    for workers in (1, 2, 7):
+        with pytest.raises(SourceError, match="item 4"):
+            list(in_turn(work, range(30), workers))
+        with pytest.raises(SourceError, match="item 4"):
+            list(ahead(map(work, range(30)), workers))
+
+
+def test_items_made_ahead_are_the_same_and_may_be_left():
+    assert list(ahead(range(20), 2)) == list(ahead(range(20), 1)) == list(range(20))
+    with closing(ahead(iter(range(10**9)), 2)) as items:
+        assert next(items) == 0
+    threads = threading.active_count()
+    with closing(in_turn(str, iter(range(10**9)), 2)) as texts:
+        assert next(texts) == "0"
+    assert threading.active_count() == threads
+
+
+def test_progress_hears_of_every_row(raw, tmp_path):
+    for workers in (1, 3):
+        heard: list[int] = []
+        with told(heard.append):
+            privatize_parquet(raw, tmp_path / "out.parquet", merging(LOOSE), force=True, workers=workers)
+        assert sum(heard) == 2 * N
+
+
+def test_a_generator_draws_the_same_whatever_the_workers(raw, tmp_path):
+    made = []
+    for workers in (1, 7):
+        sanitizer = merging(LOOSE, random_state=np.random.default_rng(3))
+        with pytest.warns(Warning, match="seed"):
+            privatize_parquet(raw, tmp_path / "out.parquet", sanitizer, force=True, workers=workers)
+        made.append((tmp_path / "out.parquet").read_bytes())
+    assert made[0] == made[1]
