@@ -80,7 +80,7 @@ class ParquetSource(Source):
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
         """Columns of one file in loads of a row group, or of several where they are small."""
         first, found = 0, self.row_groups_of(file)
-        for groups, n_rows in runs([rows for _, rows in found], BATCH_ROWS):
+        for groups, n_rows in consecutive([rows for _, rows in found], BATCH_ROWS):
             numbers = [found[place][0] for place in groups]
             yield Load(first, n_rows, partial(self._load, file, columns, batch_rows, numbers, n_rows))
             first += n_rows
@@ -123,7 +123,7 @@ class ParquetSource(Source):
         ]
 
 
-def runs(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
     """Consecutive positions whose sizes sum to at most ``most`` (or one position), and the sums."""
     run: list[int] = []
     total = 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._files.parquet import ParquetSource, runs
+from sanitize._files.parquet import ParquetSource, consecutive
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import new_file
 from sanitize._release.first_pass import Counted, count_rows
@@ -73,7 +73,7 @@ def tasks_of(source: ParquetSource, task_rows: int) -> list[Task]:
     before = 0
     for file in source.files:
         first = 0
-        for groups, n_rows in runs([rows for _, rows in source.row_groups_of(file)], task_rows):
+        for groups, n_rows in consecutive([rows for _, rows in source.row_groups_of(file)], task_rows):
             tasks.append(Task(file, groups, first, before, n_rows, len(tasks)))
             first += n_rows
             before += n_rows
@@ -200,7 +200,7 @@ def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, m
     runs = [
         (tuple(sizes[i] for i in run), total)
         for sizes in _sizes_of_files(n_rows, n_files)
-        for run, total in runs(sizes, most)
+        for run, total in consecutive(sizes, most)
     ]
     blocks = shuffled_blocks(released, generator, [size for sizes, _ in runs for size in sizes])
     left = released.astype(np.int64)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from parquet_cases import KEY, LOOSE, merging, table
+from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
 import sanitize._files.parquet as reading_parquet
 from sanitize import SavedRelease
@@ -38,15 +38,15 @@ def raw(tmp_path, monkeypatch):
 
 
 def _joint() -> JointRelease:
-    parts = [("x", SubsetMerging(1.0, public=["x"])), ("floor", SubsetMerging(1.0, public=["floor"]))]
+    parts = [("x", SubsetMerging(0.3, public=["x"])), ("floor", SubsetMerging(1.0, public=["floor"]))]
     return JointRelease(parts, LOOSE, sensitive="s", keep=["age"])
 
 
 SANITIZERS = {
-    "text": lambda: merging(LOOSE),
-    "bins": lambda: merging(LOOSE, public=["x", "age"], bins={"age": [18, 30, 50, 80]}),
+    "text": lambda: merging(),
+    "bins": lambda: merging(public=["x", "age"], bins={"age": [18, 30, 50, 80]}),
     "joint": _joint,
-    "tree": lambda: TreeRandomResponse(LOOSE, sensitive="s", public=["x", "floor", "age"]),
+    "tree": lambda: TreeRandomResponse(BUDGET, sensitive="s", public=["x", "floor", "age"]),
 }
 
 
@@ -66,8 +66,8 @@ def test_any_number_of_workers_writes_the_same_bytes_for_one_key(name, rows, raw
 def test_csv_and_new_rows_of_a_saved_release_do_not_depend_on_workers(raw, tmp_path):
     text = tmp_path / "raw.csv"
     pyarrow.csv.write_csv(pq.read_table(raw, columns=["s", "x", "floor"]), text)
-    saved = SavedRelease.of(merging(LOOSE).fit(pq.read_table(raw)))
-    for source, sanitizer in ((text, merging(LOOSE)), (raw, saved)):
+    saved = SavedRelease.of(merging().fit(pq.read_table(raw)))
+    for source, sanitizer in ((text, merging()), (raw, saved)):
         made = []
         for workers in (1, 2, 7):
             out = tmp_path / "out.parquet"
@@ -158,7 +158,7 @@ def test_progress_hears_of_every_row(raw, tmp_path):
 def test_a_generator_draws_the_same_whatever_the_workers(raw, tmp_path):
     made = []
     for workers in (1, 7):
-        sanitizer = merging(LOOSE, random_state=np.random.default_rng(3))
+        sanitizer = merging(random_state=np.random.default_rng(3))
         with pytest.warns(Warning, match="seed"):
             privatize_parquet(raw, tmp_path / "out.parquet", sanitizer, force=True, workers=workers)
         made.append((tmp_path / "out.parquet").read_bytes())
