@@ -102,7 +102,8 @@ def verify(args: argparse.Namespace) -> None:
         raise InvalidParameter("verify reads files, not standard input; write the release to a file first")
     sanitizer = policy if args.policy is not None else policy.sanitizer()
     with shown():
-        found = verify_parquet(args.input, args.source, sanitizer, rows=policy.rows, against=args.against)
+        settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
+        found = verify_parquet(args.input, args.source, sanitizer, **settings)
     print(found.to_json() if args.json else found.to_text(), end="" if args.json else "\n")
     found.require()
 
@@ -111,6 +112,11 @@ def report(args: argparse.Namespace) -> None:
     """Print a saved report again."""
     from sanitize.report import LeakageReport
 
+    if args.dossier is not None:
+        from sanitize.cli._dossier import write_dossier
+
+        write_dossier(args)
+        return
     check_stdout(is_written=args.output is None)
     if args.output is not None:
         check_output(args.output, args, force=args.force)

@@ -11,7 +11,7 @@ from typing import NoReturn
 from sanitize._version import __version__
 from sanitize.binning import STEPS
 from sanitize.cli import _commands as commands
-from sanitize.cli._settings import MECHANISMS, check_settings
+from sanitize.cli._settings import MECHANISMS, check_papers_of, check_settings
 from sanitize.policy import is_day
 
 _EPILOG = (
@@ -145,6 +145,9 @@ def parser_of() -> OneLineParser:
         default=[],
         help="another release, whose noise must be other noise; may be repeated",
     )
+    verify.add_argument(
+        "--statement", metavar="FILE.intoto.json", type=Path, help="also check the papers that report --dossier wrote"
+    )
     verify.add_argument("--json", action="store_true", help="print the checks as JSON")
     verify.set_defaults(check=check_settings)
 
@@ -155,6 +158,19 @@ def parser_of() -> OneLineParser:
     report.add_argument("-o", "--output", metavar="FILE", type=Path, help="write it: .html, .json or text")
     report.add_argument("--force", action="store_true", help="replace FILE if it exists")
     report.add_argument("--json", action="store_true", help="print it as JSON")
+    report.add_argument(
+        "--dossier",
+        metavar="FILE",
+        type=Path,
+        help="write the dossier of the release, .html or .md, and its metadata and statement beside it",
+    )
+    report.add_argument("--released", metavar="FILE", type=Path, help="of the dossier: what was released")
+    report.add_argument("-p", "--policy", metavar="POLICY.toml", type=Path, help="of the dossier: the policy")
+    report.add_argument("--verified", metavar="FILE.json", type=Path, help="of the dossier: what verify --json printed")
+    report.add_argument(
+        "--channel", metavar="FILE.json", type=Path, help="of the dossier: what release --channel wrote"
+    )
+    report.set_defaults(check=check_papers_of)
     _audience(report)
 
     init = command(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
 
 STREAM = "-"
+_DOSSIERS = (".html", ".md")
 # A grid needs bounds of every column, which a policy has room for.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
 _SETTINGS = {
@@ -54,6 +55,26 @@ def check_settings(args: argparse.Namespace) -> None:
         args.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
     if "eps" in args:
         _check_budget(args, args.mechanism or DEFAULT_MECHANISM)
+
+
+def check_papers_of(args: argparse.Namespace) -> None:
+    """Refuse a command line that asks for half a dossier, or for a dossier and something else."""
+    beside = [name for name in ("released", "verified", "channel", "policy") if getattr(args, name) is not None]
+    options = {"policy": "-p"}
+    if args.dossier is None:
+        if beside:
+            args.parser.error(f"{options.get(beside[0], f'--{beside[0]}')} goes with --dossier; name it too")
+        return
+    absent = [option for option in ("released", "policy") if option not in beside]
+    if absent:
+        wanted = ", ".join(options.get(name, f"--{name}") for name in absent)
+        args.parser.error(f"--dossier needs {wanted} too: it is of a released file, under a policy")
+    if args.json or args.output is not None:
+        args.parser.error("--dossier writes files of its own; print the report in another run")
+    if args.dossier.suffix not in _DOSSIERS:
+        args.parser.error(f"--dossier takes a name ending in {' or '.join(_DOSSIERS)}, got {str(args.dossier)[-40:]!r}")
+    if args.input == STREAM:
+        args.parser.error("--dossier names the report by its digest, so it reads a file, not standard input")
 
 
 def policy_of(args: argparse.Namespace) -> Policy:

@@ -13,6 +13,10 @@ from sanitize.report._axes import draw_lift as draw_lift
 from sanitize.report._badge import badge as badge
 from sanitize.report._by_column import with_columns as with_columns
 from sanitize.report._curve import TradeoffCurve, TradeoffPoint
+from sanitize.report._dossier import Material as Material
+from sanitize.report._dossier import dossier as dossier
+from sanitize.report._dossier_views import to_markdown as to_markdown
+from sanitize.report._dossier_views import to_page as to_page
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import PartLeakage as PartLeakage
 from sanitize.report._facts import ReleaseFacts

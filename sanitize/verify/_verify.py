@@ -8,9 +8,11 @@ import filecmp
 import json
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.csv import CsvSource
+from sanitize._files.digest import digest_of
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._release.first_pass import FirstPass
@@ -25,6 +27,8 @@ from sanitize.verify._observed import Observed
 from sanitize.verify._printed import printed_types, stored_type
 from sanitize.verify._printing import printed_tally
 from sanitize.verify._row_checks import Check, RowChecks
+from sanitize.verify._saved import read_verification
+from sanitize.verify._stated import check_papers
 
 if TYPE_CHECKING:
     import os
@@ -57,6 +61,8 @@ class Verification:
         Largest chance that an honest release fails a statistical check.
     state, headline, sentence : str or None
         What the report of the release, designed again, claims; None where no release could be designed.
+    digest : str or None
+        Of the released file, ``sha256:`` and what ``sha256sum`` prints, so that nobody takes it for another file's.
 
     Examples
     --------
@@ -74,6 +80,7 @@ class Verification:
     state: State | None = None
     headline: str | None = None
     sentence: str | None = None
+    digest: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -110,12 +117,24 @@ class Verification:
             "state": self.state,
             "headline": self.headline,
             "sentence": self.sentence,
+            "digest": self.digest,
             "checks": checks,
         }
 
     def to_json(self) -> str:
         """The same as JSON; whatever is not ASCII is escaped."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, saved: Any) -> Verification:
+        """Verification from what `to_dict` gave; checked for form, not for truth.
+
+        Raises
+        ------
+        SourceError
+            If it is not a verification, or contradicts itself.
+        """
+        return cls(**read_verification(saved, SCHEMA, VERSION))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -128,6 +147,7 @@ def verify_parquet(
     *,
     rows: RowOrder | None = None,
     against: Sequence[tuple[File, File]] = (),
+    statement: File | None = None,
     false_alarm: float = FALSE_ALARM,
 ) -> Verification:
     """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
@@ -154,6 +174,9 @@ def verify_parquet(
         How the rows were released; by default what the policy says, and "shuffle" for a sanitizer.
     against : sequence of (released, source)
         Other releases under the same settings, whose noise must be other noise.
+    statement : path, optional
+        In-toto statement that ``sanitize report --dossier`` wrote: the files it names must be those beside it, and the
+        report and the metadata among them must say of this release what is true.
     false_alarm : float
 
     Returns
@@ -187,7 +210,7 @@ def verify_parquet(
         try:
             again, counts = _design(source, sanitizer, kept_order)
         except (BudgetExceeded, RowOrderLeak) as error:
-            return Verification((Check.failed("design", str(error)),), false_alarm)
+            return Verification((Check.failed("design", str(error)),), false_alarm, digest=digest_of(written.root))
         with open_source(source, again.numbers) as table:
             checks = _contents(table, written, again, kept_order)
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
@@ -201,8 +224,11 @@ def verify_parquet(
                 judged.check_order()
                 judged.check_reuse(_others(against, written, sanitizer, kept_order))
                 checks += judged.checks
+    if statement is not None:
+        checks += check_papers(Path(statement), written.root, again.report_, policy)
     claim = again.report_.to_dict(audience="public")["verdict"]
-    return Verification(tuple(checks), false_alarm, *(claim[name] for name in ("state", "headline", "sentence")))
+    words = {name: claim[name] for name in ("state", "headline", "sentence")}
+    return Verification(tuple(checks), false_alarm, **words, digest=digest_of(written.root))
 
 
 def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tuple[Sanitizer, ContingencyTable]:

@@ -21,7 +21,7 @@ import numpy as np
 from shown_pages import shown_reports
 
 import sanitize as sz
-from sanitize.report import Section
+from sanitize.report import Material, Section, dossier, to_page
 from sanitize.report._facts import ReleaseFacts
 
 AUDIENCES = ("internal", "public")
@@ -87,6 +87,10 @@ def pages() -> dict[str, str]:
     for kind, name in HOSTILE.items():
         made[kind] = _hostile(name, 30, 8).to_html()
         made[f"{kind}-public"] = _hostile(name, 30, 8).to_html(audience="public")
+        material = Material(
+            (("report", name, "0" * 64),), ((name, name),), (name,), ((name, "passed", name),), 0.1, (1, name)
+        )
+        made[f"{kind}-dossier"] = to_page(dossier(_hostile(name, 30, 8).to_dict(), material))
     made["many"] = _hostile("symbol", 10_000, 2).to_html()
     return made
 

@@ -1,0 +1,124 @@
+"""``sanitize report --dossier``: the dossier of a release, its Croissant metadata, and a statement that names them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sanitize._files.digest import digest_of
+from sanitize._files.names import path_of
+from sanitize._files.target import new_file, writing
+from sanitize.budgets import budget_words
+from sanitize.cli._settings import check_output
+from sanitize.errors import InvalidParameter, SourceError, TargetError
+from sanitize.ledger import Ledger
+from sanitize.policy import Policy
+from sanitize.report import LeakageReport, Material, dossier, to_markdown, to_page
+from sanitize.verify import Verification, croissant_of, read_json, statement_of
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def write_dossier(args: argparse.Namespace) -> None:
+    """Write the dossier of a release, and beside it the metadata and the statement; all three, or none."""
+    policy = Policy.read(args.policy)
+    papers = {"policy": args.policy, "report": Path(args.input), "channel": args.channel}
+    released = path_of(args.released, SourceError)
+    inputs = [path for path in (*papers.values(), args.released, args.verified, policy.ledger) if path is not None]
+    targets = [args.dossier, *(args.dossier.with_suffix(f".{kind}.json") for kind in ("croissant", "intoto"))]
+    for target in targets:
+        check_output(target, args, force=args.force, records=inputs)
+        if released.resolve() in target.resolve().parents:
+            raise TargetError(f"{target.name} would lie inside the release and change it; choose another folder")
+    for kind, path in papers.items():
+        if path is not None:
+            _check_place(kind, path, args.dossier)
+    digest = digest_of(released)
+    saved = LeakageReport.from_dict(read_json(Path(args.input), "the report"))
+    _check_same(saved.to_dict()["origin"], digest, "the report")
+    document = saved.to_dict(audience=args.audience)
+    metadata = _metadata(saved.to_dict(audience="public"), released)
+    made: list[Path] = []
+    try:
+        _write(targets[1], _text(metadata), args, made, private=False)
+        there = {kind: path for kind, path in papers.items() if path is not None}
+        statement = statement_of(released, there | {"croissant": targets[1]})
+        _write(targets[2], _text(statement), args, made, private=False)
+        files = (("released file", released.name, digest.removeprefix("sha256:")),)
+        files += tuple((kind, path.name, digest_of(path).removeprefix("sha256:")) for kind, path in there.items())
+        chapters = dossier(document, _material(args, policy, digest, files))
+        page = to_page(chapters) if args.dossier.suffix == ".html" else to_markdown(chapters)
+        _write(targets[0], page, args, made, private=True)
+    except BaseException:
+        for target in made:
+            target.unlink(missing_ok=True)
+        raise
+
+
+def _check_place(kind: str, path: Path, target: Path) -> None:
+    """The statement names its papers as files of its folder, where whoever gets it will look."""
+    if path_of(path, SourceError).resolve().parent != target.resolve().parent:
+        raise InvalidParameter(
+            f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files beside it; "
+            "put them into one folder"
+        )
+
+
+def _check_same(origin: dict[str, Any] | None, digest: str, what: str) -> None:
+    if origin is not None and origin["digest"] not in (None, digest):
+        raise SourceError(f"{what} is of another file than the released one; name the file that it was written with")
+
+
+def _metadata(document: dict[str, Any], released: Path) -> dict[str, Any]:
+    verdict, origin = document["verdict"], document["origin"] or {}
+    about = f"{verdict['headline']}. {verdict['sentence']} Mechanism: {verdict['mechanism']}."
+    return croissant_of(released, origin.get("title") or released.stem, about, origin.get("date"))
+
+
+def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tuple[tuple[str, ...], ...]) -> Material:
+    checks, false_alarm = None, None
+    if args.verified is not None:
+        found = Verification.from_dict(read_json(args.verified, "the verification"))
+        if found.digest != digest:
+            raise SourceError("the verification is of another file than the released one; verify this one")
+        checks = tuple((check.name, "passed" if check.ok else "FAILED", check.detail) for check in found.checks)
+        false_alarm = found.false_alarm
+        files += (("verification", args.verified.name, digest_of(args.verified).removeprefix("sha256:")),)
+    ledger = None
+    if policy.ledger is not None:
+        book = Ledger(policy.ledger)
+        ledger = (len(book), budget_words(book.budget))
+    return Material(files, _settings(policy), policy.drop, checks, false_alarm, ledger)
+
+
+def _settings(policy: Policy) -> tuple[tuple[str, ...], ...]:
+    """What a policy says, line by line."""
+    channels = [
+        (
+            f"channel {channel.name}",
+            f"{channel.mechanism}: {', '.join(channel.public)}"
+            + "".join(f"; {name} = {value}" for name, value in channel.settings.items()),
+        )
+        for channel in policy.channels
+    ]
+    return (
+        ("budget", budget_words(policy.budget.build())),
+        *channels,
+        ("order of rows", policy.rows),
+        ("missing values", policy.missing),
+        ("values absent at fit", policy.handle_unknown),
+        ("ledger", "none" if policy.ledger is None else policy.ledger.name),
+    )
+
+
+def _text(values: dict[str, Any]) -> str:
+    return json.dumps(values, indent=2, allow_nan=False) + "\n"
+
+
+def _write(path: Path, text: str, args: argparse.Namespace, made: list[Path], *, private: bool) -> None:
+    """A whole file under a free name; only with --force in the place of another."""
+    with new_file(path, private=private, replaces=args.force) as stream, writing(path):
+        stream.write(text.encode("utf-8"))
+    made.append(path)

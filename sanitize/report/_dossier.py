@@ -1,0 +1,228 @@
+"""The dossier of a release for whoever signs it: what was measured, in the order of ISO/IEC 27559, and blanks.
+
+It says nothing that does not stand in the report, the policy, the verification or the ledger. What they do not know
+(purpose, recipients, agreements, responsibility) is a blank to be filled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sanitize._formatting import number, percent
+from sanitize.report._text import allowed, is_words, margin_words, plain_words, utility_words
+from sanitize.report._three_tests import three_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Cells = tuple[str, ...]
+
+
+_READERS = {"internal": "the house, for it holds counts", "public": "anybody"}
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table, with its heads."""
+
+    heads: Cells
+    rows: tuple[Cells, ...]
+
+
+@dataclass(frozen=True)
+class Blank:
+    """A question that only people can answer."""
+
+    question: str
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A heading and what stands below it, in order."""
+
+    title: str
+    parts: tuple[Words | Rows | Blank, ...]
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a dossier is made from, beside the report, as plain values.
+
+    Attributes
+    ----------
+    files : tuple of (what, name, SHA-256)
+    policy : tuple of (setting, value), or None
+        What the policy says, where there is one.
+    dropped : tuple of str
+        Columns that it leaves out.
+    checks : tuple of (name, passed or failed, detail), or None
+        Of the verification, where there is one.
+    false_alarm : float or None
+        Chance that an honest release fails the verification.
+    ledger : (releases, budget in words) or None
+    """
+
+    files: tuple[Cells, ...]
+    policy: tuple[Cells, ...] | None = None
+    dropped: tuple[str, ...] = ()
+    checks: tuple[Cells, ...] | None = None
+    false_alarm: float | None = None
+    ledger: tuple[int, str] | None = None
+
+
+def dossier(document: dict[str, Any], material: Material) -> list[Chapter]:
+    """Chapters of the dossier of a release, from the document of its report.
+
+    For the public it leaves out what checks counted, and which columns are in the source beside those of the report.
+    """
+    if document["audience"] == "public":
+        bare = None if material.checks is None else tuple((name, result, "") for name, result, _ in material.checks)
+        material = replace(material, checks=bare, dropped=())
+    return [
+        _front(document, material),
+        _context(document, material),
+        _data(document, material),
+        _identifiability(document, material),
+        _mitigation(document, material),
+        _governance(document, material),
+    ]
+
+
+def _front(document: dict[str, Any], material: Material) -> Chapter:
+    verdict, origin = document["verdict"], document["origin"] or {}
+    title = origin.get("title") or "Release dossier"
+    parts: list[Words | Rows | Blank] = [
+        Words(f"{verdict['headline']}. {verdict['sentence']}"),
+        Words(
+            "In the order of ISO/IEC 27559 (context, data, identifiability, mitigation, governance); conformity is not "
+            "claimed. Every figure is of the files below. Lines to be filled are left to whoever signs."
+        ),
+        Rows(("File", "Name", "SHA-256"), material.files),
+    ]
+    if origin.get("date"):
+        parts.insert(1, Words(f"Date: {origin['date']}."))
+    return Chapter(title, tuple(parts))
+
+
+def _context(document: dict[str, Any], material: Material) -> Chapter:
+    earlier = "No ledger was given: whether these rows were released before is not known here."
+    if material.ledger is not None:
+        count, budget = material.ledger
+        earlier = f"The ledger of this table holds {count} release(s). For all of them together: {budget}."
+    return Chapter(
+        "1 Context",
+        (
+            Blank("Purpose of the release"),
+            Blank("Recipients, and how they get the file (public, under agreement, in a secure environment)"),
+            Blank("What recipients may do, and what they agree to"),
+            Blank("Other data that recipients have or can get about the same people"),
+            Blank("Who would gain from an attack, and how likely one is"),
+            Words(f"Who may read this dossier: {_READERS[document['audience']]}. {earlier}"),
+        ),
+    )
+
+
+def _data(document: dict[str, Any], material: Material) -> Chapter:
+    columns, origin = document["columns"], document["origin"] or {}
+    roles = (("sensitive", "sensitive, not released"), ("released", "released"), ("kept", "kept as it is"))
+    rows = [(name, words) for role, words in roles for name in columns[role]]
+    rows += [(name, "left out") for name in material.dropped]
+    count = "not told here" if document.get("n_rows") is None else str(document["n_rows"])
+    return Chapter(
+        "2 Data",
+        (
+            Words(f"Source: {origin.get('table') or 'not named'}. Rows: {count}."),
+            Rows(("Column", "Role"), tuple(rows)),
+            Blank("Whose data it is (data subjects, population, how the rows were chosen)"),
+            Blank("Where it comes from, when, and on which legal basis"),
+            Blank("Why these columns are the sensitive ones, and no others"),
+        ),
+    )
+
+
+def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
+    parts: list[Words | Rows | Blank] = [
+        Words(f"Threshold: {document['verdict']['allowed']}{margin_words(document)}."),
+        Blank("Why this threshold"),
+        Words(f"{plain_words(document).capitalize()}."),
+        Rows(("Test", "Measured", "Raw", "Released"), tuple(_tests(document))),
+    ]
+    parts += [Words(f"{test['name']}, not said: {test['unsaid']}") for test in three_tests(document)]
+    attacks = [part for part in document["sections"] if part["name"].startswith("finding ")]
+    parts += [Words(f"{part['title']}: {part['words']}") for part in attacks]
+    if not attacks:
+        parts.append(Words("Adversarial tests: the report holds no attack on the released rows."))
+    if material.checks is None:
+        parts.append(Words("Verification: none was given. `sanitize verify --json` makes one."))
+    else:
+        parts.append(Words(f"Verification; an honest release fails with a chance of {material.false_alarm:g} at most."))
+        parts.append(Rows(("Check", "Result", "Detail"), material.checks))
+    parts.append(Blank("Other adversarial tests, by whom and with which result"))
+    return Chapter("3 Identifiability", tuple(parts))
+
+
+def _tests(document: dict[str, Any]) -> list[Cells]:
+    rows: list[Cells] = []
+    for test in three_tests(document):
+        rows += [(test["name"], row["label"], row["before"] or "not measured", row["after"]) for row in test["figures"]]
+        if test["gap"]:
+            rows.append((test["name"], test["gap"], "", ""))
+    return rows
+
+
+def _mitigation(document: dict[str, Any], material: Material) -> Chapter:
+    verdict = document["verdict"]
+    standing = f", {verdict['standing']['words']}" if verdict["standing"] else ""
+    parts: list[Words | Rows | Blank] = [
+        Words(f"Mechanism: {verdict['mechanism']}{standing}. Printed as: {verdict['release']}."),
+        Words(f"{utility_words(document)}."),
+        Rows(("Column", "Kept"), tuple((kept["column"], percent(float(kept["share"]))) for kept in document["kept"])),
+        Rows(
+            ("Measure", "Unit", "Kind", "Before", "After", "Allowed"),
+            tuple(_measure(measure) for measure in document["measures"]),
+        ),
+    ]
+    parts += [Words(f"Warning: {warning}.") for warning in document["warnings"]]
+    for section in document["sections"]:
+        if not section["name"].startswith("finding ") and section["rows"] and section["name"] != "kept by column":
+            rows = tuple(tuple(cell if is_words(cell) else number(cell) for cell in row) for row in section["rows"])
+            parts += [Words(f"{section['title']}. {section['words']}"), Rows(tuple(section["columns"]), rows)]
+    parts.append(Blank("Measures beyond the file (access control, agreements, training, deletion)"))
+    return Chapter("4 Mitigation", tuple(parts))
+
+
+def _measure(measure: dict[str, Any]) -> Cells:
+    figures = (number(measure["before"]), number(measure["after"]), allowed(measure))
+    return (measure["label"], measure["unit"].replace("1", ""), measure["kind"], *figures)
+
+
+def _governance(document: dict[str, Any], material: Material) -> Chapter:
+    parts: list[Words | Rows | Blank] = []
+    if material.policy is None:
+        parts.append(Words("No policy was given: what was agreed before the release is not known here."))
+    else:
+        parts.append(Rows(("Policy", "Value"), material.policy))
+    told = (
+        "Releasing the same rows again with fresh noise tells more; a ledger keeps the sum.",
+        "The figures count this release. It is not differential privacy of the table's records.",
+        f"Made with sanitize {document['library_version']}.",
+    )
+    parts += [Words(words) for words in told]
+    return Chapter("5 Governance", (*parts, *map(Blank, _SIGNED)))
+
+
+_SIGNED: Sequence[str] = (
+    "Responsible for the release (name, role)",
+    "Reviewed by, on",
+    "Approved by (name, signature, date)",
+    "When this is looked at again, and what would call it back",
+    "Whom to tell of a suspected disclosure",
+)

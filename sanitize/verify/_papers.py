@@ -1,0 +1,193 @@
+"""Machine-readable papers of a release: Croissant 1.1 metadata of the released file, and an in-toto statement.
+
+The statement names the released files, and the policy, report and channel that belong to them, each by its SHA-256, and
+the metadata by their name alone: licence and authors are still to be added there. All but the released files lie in one
+folder with it, so that whoever gets the folder can check it offline.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sanitize._files.csv import CsvSource
+from sanitize._files.digest import digest_of
+from sanitize._files.open import open_source
+from sanitize._version import __version__
+from sanitize.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sanitize._files.source import Source
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "urn:x-sanitize:release:1"
+CROISSANT = "http://mlcommons.org/croissant/1.1"
+# What a statement may name beside the released files.
+PAPERS = ("policy", "report", "channel", "croissant")
+GROWING = "croissant"
+_MOST_BYTES = 1 << 26
+
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "arrayShape": "cr:arrayShape",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "containedIn": "cr:containedIn",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "description": {"@container": "@language"},
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isArray": "cr:isArray",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "name": {"@container": "@language"},
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_TYPES: tuple[tuple[Any, str], ...] = (
+    (pa.types.is_boolean, "sc:Boolean"),
+    (pa.types.is_integer, "sc:Integer"),
+    (pa.types.is_floating, "sc:Float"),
+    (pa.types.is_decimal, "sc:Number"),
+    (pa.types.is_date, "sc:Date"),
+    (pa.types.is_timestamp, "sc:DateTime"),
+    (pa.types.is_time, "sc:Time"),
+)
+
+
+def croissant_of(released: Path, name: str, description: str, date: str | None = None) -> dict[str, Any]:
+    """Croissant 1.1 metadata of a released file or folder: its files with their digests, its columns with types.
+
+    Licence, address, author and citation are not known here, and are left to whoever publishes the file.
+    """
+    with open_source(released) as table:
+        about = {"name": name, "description": description} | ({} if date is None else {"datePublished": date})
+        return {
+            "@context": _CONTEXT,
+            "@type": "sc:Dataset",
+            "conformsTo": CROISSANT,
+            **about,
+            "distribution": _distribution(released, table),
+            "recordSet": [_records(released, table)],
+        }
+
+
+def _distribution(released: Path, table: Source) -> list[dict[str, Any]]:
+    kind = "text/csv" if isinstance(table, CsvSource) else "application/x-parquet"
+    files = [
+        {
+            "@type": "cr:FileObject",
+            "@id": name,
+            "name": name,
+            "contentUrl": name,
+            "encodingFormat": kind,
+            "sha256": digest,
+        }
+        for name, digest in digests(released).items()
+    ]
+    if not released.is_dir():
+        return files
+    ending = "csv" if isinstance(table, CsvSource) else "parquet"
+    parts = {"@type": "cr:FileSet", "@id": "parts", "name": "parts", "encodingFormat": kind}
+    return [*files, parts | {"includes": f"{released.name}/*.{ending}"}]
+
+
+def _records(released: Path, table: Source) -> dict[str, Any]:
+    origin = {"fileSet": {"@id": "parts"}} if released.is_dir() else {"fileObject": {"@id": released.name}}
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": f"rows/{field.name}",
+            "name": field.name,
+            "dataType": "sc:Text" if isinstance(table, CsvSource) else _type_of(field.type),
+            "source": {**origin, "extract": {"column": field.name}},
+        }
+        for field in table.schema
+    ]
+    return {"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}
+
+
+def _type_of(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return next((name for holds, name in _TYPES if holds(kind)), "sc:Text")
+
+
+def digests(released: Path) -> dict[str, str]:
+    """SHA-256 of each file of a release, by its name; of a folder's by the folder's name and theirs."""
+    with open_source(released) as table:
+        files = {
+            released.name if file == released else f"{released.name}/{file.relative_to(released).as_posix()}": file
+            for file in table.files
+        }
+    return {name: _hexadecimal(file) for name, file in files.items()}
+
+
+def statement_of(released: Path, papers: Mapping[str, Path]) -> dict[str, Any]:
+    """In-toto statement of a release and of the papers that belong to it, which lie in one folder."""
+    found: dict[str, Any] = {kind: {"name": path.name} for kind, path in papers.items()}
+    for kind, path in papers.items():
+        if kind != GROWING:
+            found[kind]["digest"] = {"sha256": _hexadecimal(path)}
+    return {
+        "_type": STATEMENT,
+        "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests(released).items()],
+        "predicateType": PREDICATE,
+        "predicate": {"libraryVersion": __version__, **found},
+    }
+
+
+def _hexadecimal(file: Path) -> str:
+    return digest_of(file).removeprefix("sha256:")
+
+
+def read_json(path: Path, what: str) -> Any:
+    """What a JSON file of these papers holds.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
+    """
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise SourceError(f"{what} {path.name} cannot be read ({error.strerror}); check its name") from None
+    if len(content) > _MOST_BYTES:
+        raise SourceError(f"{what} {path.name} is longer than {_MOST_BYTES >> 20} MiB; it was not read")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise SourceError(f"{what} {path.name} is not valid JSON, or not in UTF-8") from None
