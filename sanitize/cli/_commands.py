@@ -213,7 +213,8 @@ def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = Non
         "date": args.date or policy.date,
         "table": None if args.input == STREAM else Path(args.input).name,
         "policy": None if args.policy is None else Path(args.policy).name,
-        "digest": None if written is None else digest_of(written),
+        # The text has no room for it, and a large file takes a while to read again.
+        "digest": None if written is None or not (args.json or args.report) else digest_of(written),
     }
 
 
