@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from sanitize._checks import double
 from sanitize.errors import SourceError
 from sanitize.report._headline import WORDS
 from sanitize.report._standing import STATUSES
@@ -59,7 +60,9 @@ def _or_none(form: Form) -> Callable[[Any, str], None]:
 def _is_number(value: Any) -> bool:
     if isinstance(value, str):
         return value in ("inf", "-inf")
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    # A whole number may be beyond every double.
+    given = double(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return given is not None and math.isfinite(given)
 
 
 def _is_share(value: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._checks import double
 from sanitize._tables.columns import check_type
 from sanitize.binning import Bins, bins_from_dict
 from sanitize.budgets import BUDGETS, budget_from_dict, budget_to_dict
@@ -93,9 +94,10 @@ def number_of(state: Any, where: str) -> float:
     """A finite number, or an infinity spelt out."""
     if state in ("inf", "-inf"):
         return float(state)
-    if isinstance(state, bool) or not isinstance(state, (int, float)):
+    given = None if isinstance(state, bool) or not isinstance(state, (int, float)) else double(state)
+    if given is None:
         raise Damaged(f"{where} must be a number, 'inf' or '-inf'")
-    return float(state)
+    return given
 
 
 def from_number(value: float | None) -> float | str | None:

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import crash_cases
+import crash_moments
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -194,3 +195,20 @@ def test_control_c_leaves_nothing(moment, sources, tmp_path):
     said = heard(here)
     process.join()
     assert os.listdir(tmp_path) == (["out.parquet"] if said == "released" else [])
+
+
+# ---------------------------------------------- the command; a hundred moments by hand: tests/support/crash_moments.py
+
+
+@pytest.mark.parametrize("way", crash_moments.WAYS)
+def test_a_command_that_is_stopped_loses_nothing_and_leaves_no_part(way, tmp_path):
+    """Two moments of each signal: what was there stays until the new one is whole, and the ledger knows of all."""
+    crash_moments.lay_out(tmp_path)
+    for number, name in enumerate(crash_moments.SIGNALS):
+        assert crash_moments.at_random(way, name, 2, number, tmp_path).total() == 2
+
+
+@pytest.mark.parametrize("way", crash_moments.WAYS)
+def test_of_eight_releases_to_one_name_one_is_written_and_a_ledger_counts_them_all(way, tmp_path):
+    crash_moments.lay_out(tmp_path)
+    crash_moments.race(way, tmp_path)

@@ -95,6 +95,12 @@ def paths(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [place, *(found for key, entry in inner for found in paths(entry, (*place, key)))]
 
 
+def _at(document: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        document = document[key]
+    return document
+
+
 def changed(document: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[str, Any]:
     made = copy.deepcopy(document)
     inner: Any = made
@@ -107,8 +113,17 @@ def changed(document: dict[str, Any], place: tuple[Any, ...], value: Any) -> dic
 DOCUMENT = report().to_dict()
 
 
+def test_a_whole_number_beyond_every_double_is_refused_wherever_a_number_stands():
+    places = [place for place in paths(DOCUMENT)[1:] if isinstance(_at(DOCUMENT, place), float)]
+    assert len(places) > 20
+    for place in places:
+        with pytest.raises(SourceError):
+            LeakageReport.from_dict(changed(DOCUMENT, place, 10**400))
+
+
 @given(
-    st.sampled_from(paths(DOCUMENT)[1:]), st.sampled_from([None, True, "x", -1, 1e400, float("nan"), [], {}, [[[]]]])
+    st.sampled_from(paths(DOCUMENT)[1:]),
+    st.sampled_from([None, True, "x", -1, 1e400, 10**400, float("nan"), [], {}, [[[]]]]),
 )
 def test_whatever_stands_in_the_wrong_place_is_refused_or_printed_but_never_breaks(place: Any, value: Any) -> None:
     try:

@@ -239,7 +239,7 @@ def changed(state, path, value):
 
 
 DROP = object()
-OTHERS = [None, True, -1, 7, 0.5, "inf", "odd", [], [[1]], {}, {"a": 1}, DROP]
+OTHERS = [None, True, -1, 7, 0.5, 10**400, "inf", "odd", [], [[1]], {}, {"a": 1}, DROP]
 
 
 def joint() -> JointRelease:
