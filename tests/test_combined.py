@@ -83,3 +83,12 @@ def test_places_and_neighbours_are_counted_as_one_by_one(n_codes, first, n_befor
         for i in range(max(n_before - 1, 1), len(codes) - 1):
             counts[codes[i - 1], codes[i + 1], rows[i] % 60, codes[i]] += 1
         assert_array_equal(between(codes, n_codes, first, n_before - 1, 60), counts)
+
+
+@pytest.mark.parametrize("n_values", [254, 255, 256, 2000])
+def test_a_column_that_holds_nothing_beside_one_that_fills_a_narrow_number(n_values):
+    values = np.arange(N) % n_values
+    table = {"nothing": pa.nulls(N, pa.string()), "values": pa.array(values)}
+    found = combined.Combined.of(table)
+    assert_array_equal(found.numbers, values)
+    assert_array_equal(found.counts()[:n_values], np.bincount(values))

@@ -104,7 +104,7 @@ def distinct_table(columns: Mapping[str, ArrowColumn]) -> Mapping[str, ArrowColu
 
 def _numbered(places: list[NDArray[Any]], sizes: tuple[int, ...]) -> NDArray[Any]:
     n_cells = math.prod(sizes)
-    dtype = np.dtype(np.uint8 if n_cells <= 1 << 8 else np.uint16 if n_cells <= 1 << 16 else np.int32)
+    dtype = np.dtype(np.uint8 if n_cells < 1 << 8 else np.uint16 if n_cells < 1 << 16 else np.int32)
     numbers = np.empty(len(places[0]), dtype)
     for start in range(0, len(numbers), _BLOCK_ROWS):
         block = numbers[start : start + _BLOCK_ROWS]
