@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import pickle
 
 import numpy as np
@@ -169,3 +170,31 @@ def test_budgets_are_frozen_values(case):
     assert eval(repr(budget), {**globals(), "inf": np.inf, "np": np}) == budget
     with pytest.raises(AttributeError):
         setattr(budget, next(iter(bounds)), 3.0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "high", "low"),
+    [
+        (L1LiftBudget(lower=1.0, upper=0.5), 0.6487, 1.7183),
+        (Chi2LiftBudget(lower=1.0, upper=0.5), 0.4208, 2.9525),
+        (AlphaLiftBudget(2, lower=1.0, upper=0.5), 1.6487, 2.7183),
+        (AlphaLiftBudget(math.inf, lower=1.0, upper=0.5), 1.6487, 2.7183),
+    ],
+)
+def test_zds_section_6b_budgets_as_the_table_has_them(budget, high, low):
+    """Two letters, 0.3 and 0.7: the lift of the first grows until the measure, then its inverse, passes the table."""
+    p = np.array([0.3, 0.7])
+    measures = {
+        "L1LiftBudget": lambda x: float(p @ np.abs(x - 1)),
+        "Chi2LiftBudget": lambda x: float(p @ (x - 1) ** 2),
+        "AlphaLiftBudget": lambda x: float(x.max() if math.isinf(budget.alpha) else (p @ x**2) ** 0.5),
+    }
+    measure = measures[type(budget).__name__]
+    crossed = {True: 0, False: 0}
+    for first in np.linspace(0.05, 1 / 0.3 - 0.05, 400):
+        lifts = np.array([first, (1 - 0.3 * first) / 0.7])
+        over = max(measure(lifts) - high, measure(1 / lifts) - low)
+        if abs(over) > 1e-4:  # the table has four decimals
+            assert (budget.excess_of(lifts[:, None], p)[0] > 0) == (over > 0)
+            crossed[over > 0] += 1
+    assert min(crossed.values()) > 20

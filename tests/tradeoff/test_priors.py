@@ -183,21 +183,23 @@ def test_zb_lemma_5_adding_mixtures_of_the_priors_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("prior", [PRIORS[2], PRIORS[3], PRIORS[7]])
-def test_zb_colouring_lemmas_describe_the_optimal_local_channels(prior) -> None:
-    """[ZB Lemmas 11, 26, 27, 34, Prop. 28-32]: black = top of a critical pair, red = its bottom.
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_zb_colouring_lemmas_describe_the_optimal_local_channels(prior, delta: float) -> None:
+    """[ZB Lemmas 11, 26, 27, 34, Prop. 28-32]: black = top of a critical pair, e**ε times its bottom, red, and δ more.
 
     Every diagonal is black. Rows of released letters are red off the diagonal and come first by probability; the
     other rows are white, within the ratio. No row is all black or all red.
     """
     order = np.argsort(-prior, kind="stable")
     for share in (0.2, 0.6, 0.9):
-        distortion = share * (1 - prior.max())
-        channel = td.prior_dp_mechanism(distortion, prior)[np.ix_(order, order)]
-        epsilon, bottom = td.prior_dp(distortion, prior), channel.min(axis=0)
-        assert np.diag(channel) == pytest.approx(math.exp(epsilon) * bottom)
+        distortion = share * (1 - prior.max()) * (1 - delta)
+        channel = td.prior_dp_mechanism(distortion, prior, delta)[np.ix_(order, order)]
+        epsilon, bottom = td.prior_dp(distortion, prior, delta), channel.min(axis=0)
+        assert float((prior[order] * (1 - np.diag(channel))).sum()) == pytest.approx(distortion)
+        assert np.diag(channel) == pytest.approx(math.exp(epsilon) * bottom + delta)
         red = [bool(np.allclose(np.delete(row - bottom, i), 0)) for i, row in enumerate(channel)]
         assert red == sorted(red, reverse=True)
-        assert (channel <= math.exp(epsilon) * bottom + 1e-12).all()
+        assert (channel <= math.exp(epsilon) * bottom + delta + 1e-12).all()
         shown = bottom > 0
         assert not (channel[:, shown] == bottom[shown]).all(axis=1).any()
         leaky = td.prior_maximal_leakage_mechanism(distortion, prior)
