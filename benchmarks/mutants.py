@@ -53,13 +53,13 @@ class Fault:
 
 
 def rows(page: str) -> dict[str, set[str]]:
-    """Tests by the function that their rows name."""
+    """Tests by the function that their rows name; a figure's notebook is no test of a function."""
     tests: dict[str, set[str]] = {}
     for line in page.splitlines():
         if line.startswith("|") and "::" in line:
             for name in NAME.findall(line):
-                tests.setdefault(name, set()).update(NODE.findall(line))
-    return tests
+                tests.setdefault(name, set()).update(node for node in NODE.findall(line) if "tests/house/" not in node)
+    return {name: nodes for name, nodes in tests.items() if nodes}
 
 
 def functions(name: str) -> list[FunctionType]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -14,7 +15,13 @@ COLUMNS = ["Statement", "Function", "Test", "Status", "Note"]
 
 # Numbered statements of each paper. [CY] numbers none.
 NUMBERED = {
-    "ZDS": {"Definition": range(1, 7), "Proposition": range(1, 8), "Theorem": [1], "Algorithm": [1]},
+    "ZDS": {
+        "Definition": range(1, 7),
+        "Proposition": range(1, 8),
+        "Theorem": [1],
+        "Algorithm": [1],
+        "Figure": range(1, 9),
+    },
     "WXH": {
         "Definition": range(1, 25),
         "Proposition": range(1, 9),
@@ -22,14 +29,16 @@ NUMBERED = {
         "Corollary": range(1, 7),
         "Theorem": ["2.1", "3.1", "5.1", "6.1", "7.1", "7.2"],
         "Example": [1],
+        "Figure": [1, 2],
     },
-    "WYZ": {"Definition": range(1, 5), "Theorem": [1, 2], "Lemma": range(1, 6)},
+    "WYZ": {"Definition": range(1, 5), "Theorem": [1, 2], "Lemma": range(1, 6), "Figure": [1, 2, 3]},
     "ZB": {
         "Definition": [1, 2, 3, 4, 19],
         "Lemma": [5, 10, 11, 16, *range(20, 28), 33, 34],
         "Theorem": [6, 7, 9, 13, 14, 17, 18],
         "Proposition": [8, 12, *range(28, 33)],
         "Corollary": [15],
+        "Figure": [1, 3, 4],
     },
     "CY": {},
 }
@@ -92,6 +101,17 @@ def test_a_row_names_functions_that_import_and_tests_that_exist(row):
         file, name = node.split("::")
         source = (ROOT / file).read_text(encoding="utf-8")
         assert re.search(rf"^def {re.escape(name)}\(", source, re.MULTILINE), node
+
+
+def test_a_figure_names_a_heading_of_its_notebook():
+    named = [(statement, note) for _, statement, *_, note in ROWS if "notebooks/" in note]
+    assert len(named) >= 11
+    for statement, note in named:
+        (path,) = quoted(note)
+        cells = json.loads((ROOT / path).read_text(encoding="utf-8"))["cells"]
+        text = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "markdown")
+        heading = re.search(r"\*(.+?)\*", note).group(1).replace("\\|", "|")
+        assert f"## {heading}\n" in text, statement
 
 
 def test_what_is_false_or_corrected_says_why():
