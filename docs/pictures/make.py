@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ASKED = ["-s", "heart_disease", "-x", "cholesterol", "-x", "blood_pressure", "--lower", "1", "--upper", "0.5"]
 # Width and height of the window in CSS pixels: what is seen first.
-WINDOWS = {"report": (1000, 860), "plan": (1000, 1000)}
-COLOURS = 48
+WINDOWS = {"report": (1000, 1000), "plan": (1000, 1000)}
+COLOURS = 32
 
 
 def pages(folder: Path) -> dict[str, Path]:
