@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
 from sanitize._tables.columns import check_type, comparable, factorize
-from sanitize.binning import is_numeric
+from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import FEW_ROWS
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 # Different values are counted up to here.
 _MOST_VALUES = 10_000
-# Numbers with more values than this are asked for bins.
+# Numbers and dates with more values than this are asked for bins.
 _MANY = 20
+_YEAR = '"year"'
 # Bins that such numbers would have.
 _BINS = 5
 _SENSITIVE = re.compile(
@@ -72,6 +73,7 @@ class _Survey:
     name: str
     kind: str
     numeric: bool
+    dated: bool
     nested: bool
     values: set[Any] = field(default_factory=set)
     missing: bool = False
@@ -113,10 +115,11 @@ def skeleton(source: Path | BinaryIO) -> str:
     lines += [_TAIL, _TREE if is_whole else _TUPLES]
     if wide:
         lines.append(
-            "\n# Numbers with many values are released as intervals. Choose edges from knowledge, not from rows.\n"
+            "\n# Numbers with many values are released as intervals, dates also as calendar units. Choose edges from "
+            "knowledge, not from\n# rows; `sanitize plan` proposes some.\n"
         )
         lines.append("[channel.bins]\n")
-        lines += [f"# {_quoted(survey.name)} = [low, ..., high]\n" for survey in wide]
+        lines += [f"# {_quoted(s.name)} = {_YEAR if s.dated else '[low, ..., high]'}\n" for s in wide]
     return "".join(lines)
 
 
@@ -130,10 +133,12 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
         try:
             check_type(column.type, column.name)
         except ColumnError:
-            surveys.append(_Survey(column.name, str(column.type).partition("<")[0], numeric=False, nested=True))
+            kind = str(column.type).partition("<")[0]
+            surveys.append(_Survey(column.name, kind, numeric=False, dated=False, nested=True))
             continue
         plain = getattr(column.type, "value_type", column.type)
-        surveys.append(_Survey(column.name, str(plain), numeric=is_numeric(column.type), nested=False))
+        kinds = {"numeric": is_numeric(column.type), "dated": holds_dates(column.type)}
+        surveys.append(_Survey(column.name, str(plain), **kinds, nested=False))
     plain_names = [survey.name for survey in surveys if not survey.nested]
     n_rows = 0
     for file in table.files if plain_names else ():
@@ -151,7 +156,7 @@ def _role(survey: _Survey, n_rows: int) -> str:
         return "drop"
     if _SENSITIVE.search(survey.name):
         return "sensitive"
-    return "public" if survey.numeric or not _distinct(survey, n_rows) else "drop"
+    return "public" if survey.numeric or survey.dated or not _distinct(survey, n_rows) else "drop"
 
 
 def _distinct(survey: _Survey, n_rows: int) -> bool:
@@ -165,7 +170,7 @@ def _too_many(public: list[_Survey], n_rows: int) -> bool:
 
 
 def _needs_bins(survey: _Survey) -> bool:
-    return survey.numeric and len(survey.values) > _MANY
+    return (survey.numeric or survey.dated) and len(survey.values) > _MANY
 
 
 def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:

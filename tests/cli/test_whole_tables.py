@@ -101,6 +101,14 @@ def test_init_keeps_tuples_where_they_are_few(tmp_path, run):
     assert '# "age" = [low, ..., high]' in text
 
 
+def test_init_asks_for_the_unit_of_dates(tmp_path, run):
+    pq.write_table(people().select(["illness", "seen"]), tmp_path / "raw.parquet")
+    text = run("init", tmp_path / "raw.parquet")[1]
+    assert tomllib.loads(text)["columns"]["public"] == ["seen"]
+    assert '# "seen" = "year"' in text
+    assert tomllib.loads(text.replace('# "seen"', '"seen"'))["channel"]["bins"] == {"seen": "year"}
+
+
 def test_a_whole_table_keeps_bins_for_its_secrets(tmp_path, run):
     rows = people().append_column("salary", pa.array(np.random.default_rng(0).integers(0, 9999, 3000)))
     pq.write_table(rows, tmp_path / "raw.parquet")
