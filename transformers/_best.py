@@ -40,8 +40,9 @@ class BestSanitizer(Sanitizer):
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
         are released as one tuple, so that the budget holds for them together.
-    bins : dict of column to edges or number, or int, optional
-        Intervals for numeric columns: declared edges, or a number of quantile bins.
+    bins : dict of column to edges, number or calendar unit, or int, optional
+        Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
+        "quarter", "year" or "decade", which are printed by name.
     release : {"resample", "label"}
         Print a released symbol as a public one drawn from P(x|y), or as a readable label.
     handle_unknown : {"high_risk", "error"}

@@ -26,8 +26,9 @@ class RandomizedResponse(Sanitizer):
         Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
     public : str, list of str or of positions, or callable, optional
         Columns by name or position; None means all but the sensitive ones. Several are released as one tuple.
-    bins : dict of column to edges or number, or int, optional
-        Intervals for numeric columns: declared edges, or a number of quantile bins.
+    bins : dict of column to edges, number or calendar unit, or int, optional
+        Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
+        "quarter", "year" or "decade", which are printed by name.
     release : {"resample", "label"}
         Symbols are printed as they are; of pooled ones, one of them drawn anew, or a readable label.
     handle_unknown : {"high_risk", "error"}
