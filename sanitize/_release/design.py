@@ -123,7 +123,9 @@ def design(
     made, printing = channels_of(table, joint, recipe, laws=laws)
     channel = _composed(made, printing).with_standing(made.standing)
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(table, recipe, channel))
-    facts = replace(facts, mechanism=recipe.name, release=recipe.release, warnings=warnings)
+    facts = replace(
+        facts, mechanism=recipe.name, release=recipe.release, warnings=warnings, binned=layout.binned_public
+    )
     report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
     risk = recipe.budget.risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))

@@ -88,6 +88,11 @@ class Layout:
         """Columns that can be read as numbers alone."""
         return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, DateBins))
 
+    @property
+    def binned_public(self) -> tuple[str, ...]:
+        """Public columns whose values are counted by interval."""
+        return tuple(name for name in self.public if name in self.bins)
+
     def __post_init__(self) -> None:
         if self.missing not in ("category", "error"):
             raise InvalidParameter(f"missing must be 'category' or 'error', got {self.missing!r}")
@@ -144,7 +149,7 @@ class Layout:
         self.check_distinct(table)
         joint = table.to_joint()
         channel = Channel.identity(len(joint.public), joint.public)
-        return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit"))
+        return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit", binned=self.binned_public))
 
     def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
         """What the report says about binning."""

@@ -86,6 +86,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "released": [name for name in report.public if not facts.parts or name not in facts.kept],
             "kept": list(facts.kept),
             "constant": list(report._constant),
+            "binned": list(facts.binned),
         },
         "measures": [
             {

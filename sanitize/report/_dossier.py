@@ -155,6 +155,9 @@ def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
         Words(f"{plain_words(document).capitalize()}."),
         Rows(("Test", "Measured", "Raw", "Released"), tuple(_tests(document))),
     ]
+    if document["columns"]["binned"]:
+        names = ", ".join(document["columns"]["binned"])
+        parts.append(Words(f"Raw figures are of the table in bins ({names}); the values as they were tell more."))
     parts += [Words(f"{test['name']}, not said: {test['unsaid']}") for test in three_tests(document)]
     attacks = [part for part in document["sections"] if part["name"].startswith("finding ")]
     parts += [Words(f"{part['title']}: {part['words']}") for part in attacks]

@@ -55,6 +55,8 @@ class ReleaseFacts:
         Columns released without a channel.
     parts : tuple of PartLeakage
         Of a joint release: what each part and each kept column tells by itself.
+    binned : tuple of str
+        Public columns that were put in bins before anything was counted: raw figures are of the bins.
     standing : Standing or None
         What is proved of the utility of the design; by default what the channel brings along.
     """
@@ -66,6 +68,7 @@ class ReleaseFacts:
     warnings: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     parts: tuple[PartLeakage, ...] = ()
+    binned: tuple[str, ...] = ()
     standing: Standing | None = None
 
 

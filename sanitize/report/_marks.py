@@ -50,7 +50,9 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
     """
     found = {measure["name"]: measure for measure in document["measures"]}
     top = found["max_log_lift"]
-    raw = "cells of the table" if document["of_cells"] else "raw table"
+    raw = "raw table, in bins" if document["columns"]["binned"] else "raw table"
+    if document["of_cells"]:
+        raw = "cells of the table"
     rows = [(raw, top["before"], "raw"), ("release", top["after"], "bar")]
     if "worst_max_log_lift" in found:
         worst = found["worst_max_log_lift"]

@@ -131,7 +131,7 @@ PUBLIC: dict[str, Any] = {
         "confidence": _or_none(share),
     },
     "origin": _or_none(dict.fromkeys(("title", "date", "table", "policy", "digest"), _or_none(text))),
-    "columns": {"sensitive": [text], "released": [text], "kept": [text], "constant": [text]},
+    "columns": {"sensitive": [text], "released": [text], "kept": [text], "constant": [text], "binned": [text]},
     "kept": [{"column": text, "share": share, "before": figure, "after": figure}],
     "crowds": _or_none({"before": _CROWDS, "after": _CROWDS}),
     "of_cells": flag,

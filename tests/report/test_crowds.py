@@ -154,3 +154,16 @@ def test_columns_alone_tell_what_their_own_law_tells():
         assert column.after <= min(column.before, 0.5) + 1e-9
     labels = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], release="label").fit(df)
     assert all(column.after is None for column in labels.report_.kept)
+
+
+@pytest.mark.parametrize("release", ["label", "resample"])
+def test_raw_figures_of_bins_are_called_so(release):
+    df = sz.datasets.load_titanic().assign(fare=np.arange(2201))
+    settings = {"sensitive": "survived", "public": ["class", "fare"], "bins": {"fare": [0, 1000, 2201]}}
+    report = sz.SubsetMerging(0.5, **settings, release=release).fit(df).report_
+    assert report.to_dict(audience="public")["columns"]["binned"] == ["fare"]
+    words = " ".join(" ".join(Page(report.to_html(audience="public")).words).split())
+    assert "raw table, in bins" in words
+    assert "Raw figures are of the table with fare in bins" in words
+    plain = sz.SubsetMerging(0.5, sensitive="survived", public="class").fit(df).report_
+    assert "in bins" not in plain.to_html()
