@@ -45,6 +45,8 @@ class CsvSource(Source):
     ----------
     spool : Spool or None
         Copy of a stream, in place of files.
+    delimiter : str or None
+        What stands between fields; None where the header tells.
     """
 
     root: Path
@@ -53,9 +55,12 @@ class CsvSource(Source):
     _stamps: tuple[tuple[int, int, int], ...]
     partitions: tuple[str, ...] = ()
     spool: Spool | None = None
+    delimiter: str | None = None
 
     @classmethod
-    def open(cls, root: str | os.PathLike[str] | Spool, numbers: Numbers = AS_STORED) -> CsvSource:
+    def open(
+        cls, root: str | os.PathLike[str] | Spool, numbers: Numbers = AS_STORED, delimiter: str | None = None
+    ) -> CsvSource:
         """Read the headers of a file or folder, and the columns that are to be numbers.
 
         Parameters
@@ -63,6 +68,8 @@ class CsvSource(Source):
         root : path or Spool
         numbers : Numbers
             Columns that are numbers: whole ones where every value is one, doubles otherwise. They are read once.
+        delimiter : str, optional
+            What stands between fields; told by the header otherwise.
 
         Raises
         ------
@@ -74,21 +81,21 @@ class CsvSource(Source):
         if isinstance(root, Spool):
             path = Path(root.name)
             files: tuple[Path, ...] = (path,)
-            made = cls(path, files, pa.schema([]), (), (), root)
+            made = cls(path, files, pa.schema([]), (), (), root, delimiter)
         else:
             path = Path(root)
             files = files_under(path, CSV_SUFFIXES)
             for file in files:
                 with reading(file.name):
                     check_regular(file)
-            made = cls(path, files, pa.schema([]), tuple(stamp_of(file) for file in files))
+            made = cls(path, files, pa.schema([]), tuple(stamp_of(file) for file in files), delimiter=delimiter)
         header = made._header(files[0])
         for file in files[1:]:
             if made._header(file) != header:
                 raise SourceError(f"{file.name} has other columns than {files[0].name}; convert them first")
         named = partition_schema(path, files)
         fields = [pa.field(name, pa.string()) for name in header]
-        made = cls(path, files, pa.schema([*fields, *named]), made._stamps, tuple(named.names), made.spool)
+        made = replace(made, schema=pa.schema([*fields, *named]), partitions=tuple(named.names))
         return made.with_numbers(numbers)
 
     def with_numbers(self, numbers: Numbers) -> CsvSource:
@@ -214,7 +221,7 @@ class CsvSource(Source):
             plain.seek(0)
             if head == _GZIP:
                 plain = stack.enter_context(gzip.GzipFile(fileobj=plain, mode="rb"))  # type: ignore[assignment]
-            yield stack.enter_context(CheckedBytes(plain, file.name))
+            yield stack.enter_context(CheckedBytes(plain, file.name, self.delimiter))
 
 
 def _reading_type(dtype: pa.DataType) -> pa.DataType:

@@ -40,18 +40,20 @@ class CheckedBytes:
     Attributes
     ----------
     delimiter : str
-        What stands between fields, told by the header: a comma where it has one, else a semicolon or a tab.
+        What stands between fields: what was named, or else told by the header, a comma where it has one, else a
+        semicolon or a tab.
     header : list of str
         Names of the columns.
     """
 
-    def __init__(self, plain: BinaryIO, name: str) -> None:
+    def __init__(self, plain: BinaryIO, name: str, delimiter: str | None = None) -> None:
         self._plain = plain
         self._name = name
         self._quotes = 0
         self._lent: list[weakref.ref[object]] = []
         self._problem: Exception | None = None
-        self.delimiter = ","
+        self.delimiter = delimiter or ","
+        self._is_named = delimiter is not None
         self.header, self._pending = self._read_header()
 
     def __enter__(self) -> Self:
@@ -128,7 +130,7 @@ class CheckedBytes:
     def _names(self, line: bytes) -> list[str]:
         try:
             text = line.decode("utf-8")
-            self.delimiter = delimiter_of(text)
+            self.delimiter = self.delimiter if self._is_named else delimiter_of(text)
             rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True))
         except UnicodeDecodeError:
             raise SourceError(f"{self._name} has a header that is not valid UTF-8; convert it first") from None
@@ -149,6 +151,11 @@ class Lent:
 
     def __init__(self, read: Callable[[int], npt.NDArray[np.uint8]]) -> None:
         self.read = read
+
+
+def is_delimiter(text: str) -> bool:
+    """Whether it may stand between fields: one sign of ASCII or a tab, but no quote and no end of a line."""
+    return len(text) == 1 and text.isascii() and not text.isalnum() and text not in '"\r\n\0'
 
 
 def delimiter_of(header: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
@@ -19,8 +20,22 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source"
+    SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
     TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO"
+
+
+@dataclass(frozen=True)
+class Delimited:
+    """A CSV file, folder or stream with the name of what stands between its fields.
+
+    Attributes
+    ----------
+    source : path or binary stream
+    delimiter : str
+    """
+
+    source: str | os.PathLike[str] | BinaryIO
+    delimiter: str
 
 
 @contextlib.contextmanager
@@ -37,14 +52,17 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
     if isinstance(source, Source):
         yield source.with_numbers(numbers)
         return
+    source, delimiter = (source.source, source.delimiter) if isinstance(source, Delimited) else (source, None)
     if hasattr(source, "read"):
         if isinstance(source.read(0), str):
             raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
         with Spool(cast(BinaryIO, source)) as spool:
-            yield CsvSource.open(spool, numbers)
+            yield CsvSource.open(spool, numbers, delimiter)
         return
     path = path_of(source, SourceError)
-    yield CsvSource.open(path, numbers) if _is_csv(path) else ParquetSource.open(path)
+    if delimiter is not None and path.exists() and not _is_csv(path):
+        raise SourceError(f"{path.name} is no CSV file, so it has no delimiter; leave it out")
+    yield CsvSource.open(path, numbers, delimiter) if _is_csv(path) else ParquetSource.open(path)
 
 
 def _is_csv(path: Path) -> bool:
@@ -63,6 +81,7 @@ def open_target(target: TargetLike, source: SourceLike, *, force: bool) -> Targe
 
 def _root(source: SourceLike) -> Path | None:
     """File or folder of a source; None for a stream."""
+    source = source.source if isinstance(source, Delimited) else source
     if isinstance(source, Source):
         return None if isinstance(source, CsvSource) and source.spool is not None else source.root
     return None if hasattr(source, "read") else path_of(source, SourceError)

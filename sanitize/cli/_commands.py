@@ -13,7 +13,7 @@ from sanitize._files.second_name import put_back, second_name
 from sanitize._files.target import Target
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
-from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
+from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, delimited, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.policy import make_plan
 
@@ -103,7 +103,7 @@ def verify(args: argparse.Namespace) -> None:
     sanitizer = policy if args.policy is not None else policy.sanitizer()
     with shown():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
-        found = verify_parquet(args.input, args.source, sanitizer, **settings)
+        found = verify_parquet(args.input, args.source, sanitizer, **settings, delimiter=policy.delimiter)
     print(found.to_json() if args.json else found.to_text(), end="" if args.json else "\n")
     found.require()
 
@@ -137,7 +137,7 @@ def init(args: argparse.Namespace) -> None:
     check_stdout(is_written=args.output is None)
     if args.output is not None:
         check_output(args.output, args, force=args.force)
-    source = sys.stdin.buffer if args.input == STREAM else Path(args.input)
+    source = delimited(sys.stdin.buffer if args.input == STREAM else Path(args.input), args.delimiter)
     with shown():
         content = _skeleton.skeleton(source)
     if args.output is None:
@@ -165,7 +165,8 @@ def _old_one(target: Path | None, args: argparse.Namespace) -> Iterator[Path | N
     if target is None or not args.force or not target.exists():
         yield None
         return
-    Target.check(target, None if args.input == STREAM else path_of(args.input, SourceError), force=True)
+    place = Target.check(target, None if args.input == STREAM else path_of(args.input, SourceError), force=True)
+    place.clear_stale()  # before another name of the same file is locked
     with second_name(target) as old:
         yield old
 

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import NoReturn
 
+from sanitize._files.csv_stream import is_delimiter
 from sanitize._version import __version__
 from sanitize.binning import STEPS
 from sanitize.cli import _commands as commands
@@ -69,6 +70,14 @@ def day(text: str) -> str:
     if not is_day(text):
         raise argparse.ArgumentTypeError(f"takes a date as 2026-01-31, got {text!r}")
     return text
+
+
+def sign(text: str) -> str:
+    """What stands between fields; a tab may be written as in TOML."""
+    given = "\t" if text in ("\\t", "tab") else text
+    if not is_delimiter(given):
+        raise argparse.ArgumentTypeError('takes one sign, as in --delimiter ";", or tab')
+    return given
 
 
 def parser_of() -> OneLineParser:
@@ -148,6 +157,7 @@ def parser_of() -> OneLineParser:
     verify.add_argument(
         "--statement", metavar="FILE.intoto.json", type=Path, help="also check the papers that report --dossier wrote"
     )
+    _delimiter(verify)
     verify.add_argument("--json", action="store_true", help="print the checks as JSON")
     verify.set_defaults(check=check_settings)
 
@@ -193,7 +203,14 @@ def _always() -> OneLineParser:
 def _input() -> OneLineParser:
     group = OneLineParser(add_help=False)
     group.add_argument("input", metavar="INPUT", help=_INPUT)
+    _delimiter(group)
     return group
+
+
+def _delimiter(parser: OneLineParser) -> None:
+    parser.add_argument(
+        "--delimiter", metavar="SIGN", type=sign, help="between the fields of CSV; default: , ; or tab, by the header"
+    )
 
 
 def _columns() -> OneLineParser:

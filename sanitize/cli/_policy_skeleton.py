@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
@@ -17,8 +17,7 @@ from sanitize.errors import ColumnError
 from sanitize.policy import FEW_ROWS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
 
 # Different values are counted up to here.
@@ -93,7 +92,7 @@ class _Survey:
         self.values.update(comparable(values))
 
 
-def skeleton(source: Path | BinaryIO) -> str:
+def skeleton(source: SourceLike) -> str:
     """Text of a policy that lists every column of a table."""
     with open_source(source, Numbers(found=lambda _: True)) as table:
         surveys, n_rows = _survey(table)
@@ -137,8 +136,8 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
             surveys.append(_Survey(column.name, kind, numeric=False, dated=False, nested=True))
             continue
         plain = getattr(column.type, "value_type", column.type)
-        kinds = {"numeric": is_numeric(column.type), "dated": holds_dates(column.type)}
-        surveys.append(_Survey(column.name, str(plain), **kinds, nested=False))
+        numeric, dated = is_numeric(column.type), holds_dates(column.type)
+        surveys.append(_Survey(column.name, str(plain), numeric=numeric, dated=dated, nested=False))
     plain_names = [survey.name for survey in surveys if not survey.nested]
     n_rows = 0
     for file in table.files if plain_names else ():

@@ -7,10 +7,11 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from sanitize._files.names import path_of
 from sanitize._files.numbers import AS_STORED, Numbers
+from sanitize._files.open import Delimited, open_source
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, SETTINGS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
@@ -37,6 +38,7 @@ _SETTINGS = {
     "min_count": "--min-count",
     "smoothing": "--smoothing",
     "rows": "--rows",
+    "delimiter": "--delimiter",
 }
 
 
@@ -106,6 +108,7 @@ def _policy_of_settings(args: argparse.Namespace) -> Policy:
         _budget(args, mechanism) if "eps" in args else PolicyBudget("lift", {}),
         keep,
         rows=getattr(args, "rows", None) or "shuffle",
+        delimiter=getattr(args, "delimiter", None),
     )
 
 
@@ -131,15 +134,18 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
 @contextlib.contextmanager
 def table_of(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
     """The input; under a policy that was named it is open already, because all of its columns must be listed."""
-    from sanitize._files.open import open_source
-
-    source = sys.stdin.buffer if args.input == STREAM else Path(args.input)
+    source = delimited(sys.stdin.buffer if args.input == STREAM else Path(args.input), policy.delimiter)
     if args.policy is None:
         yield source
         return
     with open_source(source, numbers) as table:
         policy.check(table.schema.names)
         yield table
+
+
+def delimited(source: Path | BinaryIO, delimiter: str | None) -> Path | BinaryIO | Delimited:
+    """A source, and what stands between its fields where that was named."""
+    return source if delimiter is None else Delimited(source, delimiter)
 
 
 def check_output(path: Path, args: argparse.Namespace, *, force: bool, records: Sequence[Path] = ()) -> None:

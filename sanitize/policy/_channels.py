@@ -25,6 +25,7 @@ CHOICES = {
     "handle_unknown": keys.choice("high_risk", "error").said("Symbols that were not there at fit."),
 }
 WORKERS = keys.whole(1).said("Threads that read, count and draw; all cores by default. The output is the same for any.")
+DELIMITER = keys.delimiter.said("What stands between the fields of a CSV source; told by its header otherwise.")
 LEDGER = keys.text.said("File that records releases of the same rows; relative to this file.")
 TITLE = keys.text.said("Heading of the report.")
 DATE = keys.day.said("Date that the report shows, as 2026-01-31; no clock is read.")

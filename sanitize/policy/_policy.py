@@ -51,6 +51,8 @@ class Policy:
     handle_unknown : {"high_risk", "error"}
     workers : int or None
         Threads that read, count and draw; None for all cores.
+    delimiter : str or None
+        What stands between the fields of a source in CSV; None where its header tells.
     ledger : Path or None
         File that records releases of the same rows; relative to the policy's folder.
     title, date : str or None
@@ -88,6 +90,7 @@ class Policy:
     ledger: Path | None = None
     title: str | None = None
     date: str | None = None
+    delimiter: str | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -167,6 +170,7 @@ class Policy:
             key: top.take(key, form, form.schema["enum"][0]) for key, form in tables.CHOICES.items()
         }
         workers = top.take("workers", tables.WORKERS)
+        chosen["delimiter"] = top.take("delimiter", tables.DELIMITER)
         ledger = top.take("ledger", tables.LEDGER)
         chosen |= {"title": top.take("title", tables.TITLE), "date": top.take("date", tables.DATE)}
         top.done()

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sanitize._checks import double, is_number, shown
+from sanitize._files.csv_stream import is_delimiter
 from sanitize.binning import STEPS, date_edges
 from sanitize.errors import InvalidParameter, PolicyError
 
@@ -131,6 +132,12 @@ def is_day(text: str) -> bool:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
+
+
+def _delimiter(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not is_delimiter(value):
+        raise refuse(where, 'one sign such as ";", "|" or "\\t"', value)
+    return value
 
 
 def choice(*allowed: str) -> Form[str]:
@@ -263,6 +270,7 @@ _NAMES = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
 _NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "uniqueItems": True}
 
 # Text that is not empty; names of columns, each once; at least one of them.
+delimiter = Form(_delimiter, {"type": "string", "pattern": "^[\\t -!#-/:-@\\[-`{-~]$"})
 text = Form(_text, {"type": "string", "minLength": 1})
 # A date of TOML, or the same as text.
 day = Form(_day, {"type": "string", "format": "date", "pattern": r"^\d{4}-\d{2}-\d{2}$"})

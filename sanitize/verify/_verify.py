@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
-from sanitize._files.open import open_source
+from sanitize._files.open import Delimited, open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.prepared import footer_of
@@ -32,7 +32,7 @@ from sanitize.verify._stated import check_papers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
@@ -149,6 +149,7 @@ def verify_parquet(
     against: Sequence[tuple[File, File]] = (),
     statement: File | None = None,
     false_alarm: float = FALSE_ALARM,
+    delimiter: str | None = None,
 ) -> Verification:
     """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
 
@@ -178,6 +179,8 @@ def verify_parquet(
         In-toto statement that ``sanitize report --dossier`` wrote: the files it names must be those beside it, and the
         report and the metadata among them must say of this release what is true.
     false_alarm : float
+    delimiter : str, optional
+        What stands between the fields of sources in CSV; by default what the policy says, or their headers.
 
     Returns
     -------
@@ -204,14 +207,17 @@ def verify_parquet(
     if not 0 < false_alarm < 1:
         raise InvalidParameter(f"false_alarm must lie between 0 and 1, got {false_alarm}")
     policy = sanitizer if isinstance(sanitizer, Policy) else None
+    given = (policy.delimiter if policy else None) if delimiter is None else delimiter
+    table_of = _delimited(given)
+    named = table_of(source)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
     with open_source(released) as written:
         try:
-            again, counts = _design(source, sanitizer, kept_order)
+            again, counts = _design(named, sanitizer, kept_order)
         except (BudgetExceeded, RowOrderLeak) as error:
             return Verification((Check.failed("design", str(error)),), false_alarm, digest=digest_of(written.root))
-        with open_source(source, again.numbers) as table:
+        with open_source(named, again.numbers) as table:
             checks = _contents(table, written, again, kept_order)
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
                 seen = Observed.read(table, written, again._release, counts, kept_order)
@@ -222,7 +228,8 @@ def verify_parquet(
                 judged.check_leakage()
                 judged.check_noise(getattr(again._release.layout, "groups", ()))
                 judged.check_order()
-                judged.check_reuse(_others(against, written, sanitizer, kept_order))
+                others = [(other, table_of(raw)) for other, raw in against]
+                judged.check_reuse(_others(others, written, sanitizer, kept_order))
                 checks += judged.checks
     if statement is not None:
         checks += check_papers(Path(statement), written.root, again.report_, policy)
@@ -231,7 +238,14 @@ def verify_parquet(
     return Verification(tuple(checks), false_alarm, **words, digest=digest_of(written.root))
 
 
-def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tuple[Sanitizer, ContingencyTable]:
+def _delimited(delimiter: str | None) -> Callable[[File], File | Delimited]:
+    """Sources with what stands between their fields, where that was named."""
+    return lambda source: source if delimiter is None else Delimited(source, delimiter)
+
+
+def _design(
+    source: File | Delimited, sanitizer: Sanitizer | Policy, rows: RowOrder
+) -> tuple[Sanitizer, ContingencyTable]:
     """Design the release again, from the counts of its source."""
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
@@ -245,7 +259,7 @@ def _design(source: File, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tupl
 
 
 def _others(
-    pairs: Sequence[tuple[File, File]], written: Source, sanitizer: Sanitizer | Policy, rows: RowOrder
+    pairs: Sequence[tuple[File, File | Delimited]], written: Source, sanitizer: Sanitizer | Policy, rows: RowOrder
 ) -> Iterator[tuple[Observed, bool]]:
     """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
     for released, source in pairs:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import os
 import time
+import tomllib
 import weakref
 from pathlib import Path
 
@@ -19,10 +21,12 @@ from sanitize._files.csv import CsvSource
 from sanitize._files.csv_stream import CheckedBytes
 from sanitize._files.numbers import Numbers
 from sanitize.alphabet import Alphabet
-from sanitize.errors import ColumnError, SourceChanged, SourceError, TargetError
+from sanitize.cli import main
+from sanitize.errors import ColumnError, PolicyError, SourceChanged, SourceError, TargetError
 from sanitize.parquet import _csv_writer as _csv_target
 from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
 from sanitize.parquet._csv_writer import CsvWriter, formula_note, quoted
+from sanitize.policy import Policy
 from sanitize.transformers import Sanitizer
 
 
@@ -366,3 +370,57 @@ def test_one_released_column_with_a_mark_in_its_name_reads_back_as_one(name, tmp
 def test_tabs_are_not_written(tmp_path):
     with pytest.raises(TargetError, match=r"name a \.csv or a \.parquet"):
         privatize_parquet(write(tmp_path / "in.tsv", "s\tx\np\ta\nn\tb\n"), tmp_path / "out.tsv", merging())
+
+
+PIPES = "s|town, region|age\n" + "p|Aa, north|20\nn|Bb, south|30\n" * 100
+DELIMITED = """version = 1
+delimiter = "|"
+[columns]
+sensitive = ["s"]
+public = ["town, region", "age"]
+[budget]
+lower = 20.0
+upper = 2.0
+[channel.bins]
+age = [18, 25, 40]
+"""
+
+
+@pytest.mark.parametrize("way", ["policy", "option", "stream"])
+def test_a_delimiter_may_be_named_where_the_header_would_mislead(way, tmp_path, capsys, monkeypatch):
+    raw, out = write(tmp_path / "raw.csv", PIPES), tmp_path / "out.csv"
+    policy = write(tmp_path / "policy.toml", DELIMITED)
+    asked = ["-p", str(policy)]
+    if way == "option":
+        asked = ["-s", "s", "-x", "town, region", "-x", "age", "-e", "2", "--bins", "age=18,25,40", "--delimiter", "|"]
+    given = str(raw)
+    if way == "stream":
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw.read_bytes())))
+        given = "-"
+    assert main(["release", given, "-o", str(out), *asked]) == 0
+    assert CsvSource.open(out).schema.names == ["town, region", "age"]
+    assert main(["verify", str(out), "--source", str(raw), *asked]) == 0
+    capsys.readouterr()
+    assert main(["init", str(raw), "--delimiter", "|"]) == 0
+    assert '"town, region"' in capsys.readouterr().out
+    assert main(["init", str(raw)]) == 0  # by its header there are two columns
+    assert '"s|town"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mark", ["", "ab", "a", "1", '"', "\n", "\0", "é"])
+def test_what_cannot_stand_between_fields_is_refused(mark, tmp_path, capsys):
+    raw = write(tmp_path / "raw.csv", PIPES)
+    assert main(["init", str(raw), "--delimiter", mark]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    with pytest.raises(PolicyError, match="delimiter must be one sign"):
+        Policy.from_dict({**tomllib.loads(DELIMITED), "delimiter": mark})
+
+
+def test_a_tab_may_be_spelt_out_and_parquet_has_no_delimiter(tmp_path, capsys):
+    raw = write(tmp_path / "raw.csv", "a,b\tc\n" + "1\t2\n" * 10)
+    for spelt in ("tab", "\\t", "\t"):
+        assert main(["init", str(raw), "--delimiter", spelt]) == 0
+        assert '"a,b"' in capsys.readouterr().out
+    pq.write_table(pa.table({"s": [1]}), tmp_path / "raw.parquet")
+    assert main(["init", str(tmp_path / "raw.parquet"), "--delimiter", ";"]) == 3
+    assert "has no delimiter" in capsys.readouterr().err

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +153,8 @@ def stopped(way: str, name: str, moment: float, folder: Path) -> str:
     return "new" if is_new else "none" if after is None else "old"
 
 
-def at_random(way: str, name: str, n: int, seed: int, folder: Path) -> Counter[str]:
-    """What releases stopped at random moments left; then one runs through and clears up."""
+def at_random(way: str, names: Sequence[str], seed: int, folder: Path) -> Counter[str]:
+    """What releases stopped by some signals at random moments left; then one runs through and clears up."""
     running = started(argv_of(way, folder, "first" + WAYS[way][1]))
     begin = time.monotonic()
     if ended(*running) != 0:
@@ -166,8 +167,8 @@ def at_random(way: str, name: str, n: int, seed: int, folder: Path) -> Counter[s
         first.rmdir()
     else:
         first.unlink()
-    moments = np.random.default_rng(seed).random(n) * took
-    counts = Counter(stopped(way, name, moment, folder) for moment in moments)
+    moments = np.random.default_rng(seed).random(len(names)) * took
+    counts = Counter(stopped(way, name, moment, folder) for name, moment in zip(names, moments, strict=True))
     if ended(*started(argv_of(way, folder))) != 0:
         raise Fault("it does not run through after others were stopped")
     if any(path.name.endswith((".tmp", ".old")) for path in folder.iterdir()):
@@ -208,12 +209,13 @@ def main() -> None:
     parser.add_argument("--races", type=int, default=30, help="of each way")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    CONTEXT.set_forkserver_preload(PRELOADED)
     for name in SIGNALS:
         for number, way in enumerate(WAYS):
             n = given.moments // len(WAYS) + (number < given.moments % len(WAYS))
             with tempfile.TemporaryDirectory() as folder:
                 lay_out(Path(folder))
-                print(name, way, dict(at_random(way, name, n, given.seed + number, Path(folder))), flush=True)
+                print(name, way, dict(at_random(way, [name] * n, given.seed + number, Path(folder))), flush=True)
     for way in WAYS:
         counts: Counter[Any] = Counter()
         for _ in range(given.races):
@@ -223,9 +225,7 @@ def main() -> None:
         print("race", way, given.races, dict(counts), flush=True)
 
 
-CONTEXT.set_forkserver_preload(
-    ["sanitize.parquet", "sanitize.transformers", "sanitize.report", "sanitize.ledger", "sanitize.cli"]
-)
+PRELOADED = ["sanitize.parquet", "sanitize.transformers", "sanitize.report", "sanitize.ledger", "sanitize.cli"]
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent))
