@@ -167,8 +167,11 @@ class Scales:
                 yield name, *_dense(class_of(codes >> _BITS, known), codes, counts, known), True
             elif kind == "position":
                 cycle = int(scale)
+                cells = (codes >> _BITS) * len(known) + class_of(codes & (1 << _BITS) - 1, known)
+                whole = np.bincount(cells, weights=counts, minlength=cycle * len(known)).astype(np.int64)
                 for period in [k for k in range(2, cycle + 1) if cycle % k == 0 and k * 2 * len(known) <= self.n_rows]:
-                    yield f"period {period}", *_dense((codes >> _BITS) % period, codes, counts, known), False
+                    table = whole.reshape(-1, period, len(known)).sum(axis=0)
+                    yield f"period {period}", table[table.any(axis=1)], known, False
             elif kind == "blocks":
                 yield name, *_dense(codes >> _BITS, codes, counts, known), False
             elif len(known) <= _FEW_SYMBOLS:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -76,13 +75,12 @@ class OrderAudit:
 
     def count(self, columns: Mapping[str, ArrowColumn], n: int) -> None:
         """Add the next ``n`` rows, given their columns."""
-        sensitive, first = {name: columns[name] for name in self.scales.columns}, self.scales.seen
-        for block, (begin, end) in enumerate(pairwise(edges_of_blocks(self.n_rows))):
-            start, size = max(begin - first, 0), min(end - first, n) - max(begin - first, 0)
-            if size > 0:
-                position = pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([block]))
-                rows = {name: column.slice(start, size) for name, column in sensitive.items()}
-                self.table.count({**rows, POSITION: position})
+        edges = np.clip(np.array(edges_of_blocks(self.n_rows)) - self.scales.seen, 0, n)
+        blocks = np.arange(len(edges) - 1, dtype=np.int32)
+        position = pa.DictionaryArray.from_arrays(
+            pa.array(np.repeat(blocks, np.diff(edges))), pa.array(blocks.astype(np.int64))
+        )
+        self.table.count({**{name: columns[name] for name in self.scales.columns}, POSITION: position})
         for scales in (self.scales, *self.released):
             scales.count(columns, n)
 
