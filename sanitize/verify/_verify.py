@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 FALSE_ALARM = 1e-6
 # Values of columns that are held while their spellings are gathered.
 _VALUES_HELD = 1 << 22
+# Rows whose values are spelt at a time: not many more than are wanted of a column.
+_SPELT_ROWS = 1 << 18
 SCHEMA, VERSION = "sanitize/verification", 1
 
 
@@ -318,7 +320,7 @@ def _spelt(table: Source, columns: Sequence[str]) -> Iterator[tuple[str, Spellin
     for group in (columns[start : start + size] for start in range(0, len(columns), size)):
         values: dict[str, set[bytes]] = {name: set() for name in group}
         for file in table.files:
-            with contextlib.closing(table.batches(file, group)) as batches:
+            with contextlib.closing(table.batches(file, group, _SPELT_ROWS)) as batches:
                 while wanted := [name for name in group if len(values[name]) < MOST_VALUES]:
                     batch = next(batches, None)
                     if batch is None:
