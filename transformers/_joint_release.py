@@ -47,7 +47,8 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
     all others release and the kept columns**, so that the joint budget is met: it can be whenever the kept columns and
     the parts with budgets of their own meet it. They are designed in turns, for the largest weighted mean of the
     shares of information that they keep: the budget rises in steps, and at each the part that keeps least for its
-    weight goes first. The order in which parts are given decides nothing. A part that keeps nothing is a warning.
+    weight goes first. Where a part would keep nothing, other orders are tried for a larger mean with no fewer parts
+    that keep something. The order in which parts are given decides nothing. A part that keeps nothing is a warning.
 
     The output holds the columns of the parts in order, then the kept ones.
 

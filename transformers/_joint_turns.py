@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from sanitize.budgets import TOLERANCE, conditional_budget, scaled_budget
 from sanitize.transformers._given_law import labels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 # Steps in which the budget rises: with more of them no part can take all at once, with fewer each is used better.
 _LADDERS = (4, 2, 1)
+# Where a part keeps nothing, because its first two symbols no longer fit when its turn comes: ladders with random
+# weights, by their steps.
+_BLURRED_LADDERS = (4, 3, 6, 2, 4, 3, 6, 2)
+_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _LAST_TURNS = 2  # at the whole budget, from the best of the ladders
 _TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # sets of symbols that a turn judges, where its part does not say
 _HALVINGS = 20
@@ -59,6 +63,11 @@ class _State:
     def with_part(self, part: int, channels: tuple[Channel, Channel | None], share: float) -> _State:
         return _State({**self.channels, part: channels}, {**self.shares, part: share})
 
+    @property
+    def n_useful(self) -> int:
+        """Parts that keep something."""
+        return sum(share > TOLERANCE for share in self.shares.values())
+
     def mean(self, parts: Mapping[int, OpenPart]) -> float:
         """Weighted mean of the shares."""
         weights = np.array([part.weight for part in parts.values()])
@@ -73,8 +82,9 @@ def design_in_turns(
     All parts begin merged, which tells nothing. The budget rises in steps; at each, the part that keeps the least of
     its columns for its weight is designed first, given what the others release, and a design that keeps more takes
     the place of the one before. Any design is within a looser budget, so every state is within the joint budget. Of
-    several ladders the one with the largest weighted mean share is taken. Ties go by the numbers of the parts, which
-    must not depend on the order they were given in.
+    several ladders the one with the largest weighted mean share is taken. Where a part keeps nothing, ladders with
+    random weights follow, and one is taken instead if its mean is larger and no fewer parts keep something. Ties and
+    random weights go by the numbers of the parts, which must not depend on the order they were given in.
 
     Parameters
     ----------
@@ -90,11 +100,24 @@ def design_in_turns(
     with progress("joint release") as show:
         found = [_climb(given, parts, budget, start, steps, show) for steps in _LADDERS]
         state = max(found, key=lambda state: round(state.mean(parts), 9))
+        if state.n_useful < len(parts):
+            blurred = zip(_BLURRED_LADDERS, _blurred(parts), strict=False)
+            found = [_climb(given, weighed, budget, start, steps, show) for steps, weighed in blurred]
+            found = [state, *(other for other in found if other.n_useful >= state.n_useful)]
+            state = max(found, key=lambda state: round(state.mean(parts), 9))
         for _ in range(_LAST_TURNS):
             state, moved = _turns(given, parts, budget, state, _LAST_EFFORT)
             if not moved:
                 break
     return state.channels
+
+
+def _blurred(parts: Mapping[int, OpenPart]) -> Iterator[dict[int, OpenPart]]:
+    """The parts with random weights, by number: these decide who goes first."""
+    rng = np.random.default_rng(0)
+    while True:
+        factors = dict(zip(sorted(parts), rng.choice(_FACTORS, len(parts)).tolist(), strict=True))
+        yield {number: replace(part, weight=part.weight * factors[number]) for number, part in parts.items()}
 
 
 def _used(given: GivenLaw, budget: Budget) -> float:
