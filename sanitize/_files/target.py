@@ -92,8 +92,12 @@ class Target:
                 if self.path.exists():
                     self._require_free()
                     old = hidden_name(self.path, "old")
-                    os.replace(self.path, old)
-                    os.replace(hidden, self.path)
+                    try:
+                        os.replace(self.path, old)
+                        os.replace(hidden, self.path)
+                    finally:
+                        if not self.path.exists():  # interrupted between the two
+                            os.replace(old, self.path)
                     shutil.rmtree(old)
                 else:
                     os.replace(hidden, self.path)

@@ -159,16 +159,32 @@ def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
     return [Path(record) for record in (args.policy, policy.ledger) if record is not None]
 
 
+def _stamp(path: Path | None) -> tuple[int, int] | None:
+    """What tells one file or folder from another that takes its name."""
+    if path is None or not path.exists():
+        return None
+    state = path.stat()
+    return state.st_ino, state.st_mtime_ns
+
+
 @contextlib.contextmanager
 def _old_one(target: Path | None, args: argparse.Namespace) -> Iterator[Path | None]:
     """Another name of what the release replaces, while it may have to come back; None where it replaces nothing."""
-    if target is None or not args.force or not target.exists():
-        yield None
-        return
-    place = Target.check(target, None if args.input == STREAM else path_of(args.input, SourceError), force=True)
-    place.clear_stale()  # before another name of the same file is locked
-    with second_name(target) as old:
-        yield old
+    known = [_stamp(target)]
+    try:
+        if target is None or not args.force or not target.exists():
+            yield None
+            return
+        place = Target.check(target, None if args.input == STREAM else path_of(args.input, SourceError), force=True)
+        place.clear_stale()  # before another name of the same file is locked
+        with second_name(target) as old:
+            known.append(_stamp(old))
+            yield old
+    except KeyboardInterrupt:
+        # It may come when the release has its name already.
+        if target is None or _stamp(target) in known:
+            raise
+        raise KeyboardInterrupt(f"{target.name} had been written by then and is whole") from None
 
 
 @contextlib.contextmanager

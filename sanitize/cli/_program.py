@@ -64,8 +64,8 @@ def _run(args: argparse.Namespace) -> int:
     except BrokenPipeError:  # the reader of our output went away; keep Python from complaining at exit
         _drop_output()
         return DONE
-    except KeyboardInterrupt:
-        return _fail("interrupted; nothing was written", INTERRUPTED, args)
+    except KeyboardInterrupt as stop:
+        return _fail(f"interrupted; {str(stop) or 'nothing was written'}", INTERRUPTED, args)
     except SanitizeError as error:
         return _fail(str(error), _code(error), args)
     except OSError as error:

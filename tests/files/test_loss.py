@@ -186,3 +186,20 @@ def test_a_link_is_no_target(raw, tmp_path, capsys):
     assert "name what it leads to" in capsys.readouterr().err
     assert (tmp_path / "link.parquet").is_symlink()
     assert (tmp_path / "kept.parquet").read_text() == "kept"
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_an_interruption_says_whether_the_release_is_there(moment, raw, tmp_path, monkeypatch, capsys):
+    whole = sz.parquet.privatize_parquet
+
+    def interrupted(*args, **kwargs):
+        if moment == "after":
+            whole(*args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sanitize.parquet.privatize_parquet", interrupted)
+    assert release(raw, "-o", tmp_path / "out.parquet") == 130
+    there = (tmp_path / "out.parquet").exists()
+    assert there == (moment == "after")
+    words = "out.parquet had been written by then and is whole" if there else "nothing was written"
+    assert capsys.readouterr().err == f"sanitize: interrupted; {words}\n"
