@@ -98,7 +98,11 @@ class Target:
                     finally:
                         if not self.path.exists():  # interrupted between the two
                             os.replace(old, self.path)
-                    shutil.rmtree(old)
+                    try:
+                        shutil.rmtree(old)
+                    except BaseException:  # interrupted, and the rest of it goes all the same
+                        shutil.rmtree(old, ignore_errors=True)
+                        raise
                 else:
                     os.replace(hidden, self.path)
                 _sync_folder(self.path.parent)
