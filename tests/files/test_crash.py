@@ -197,14 +197,14 @@ def test_control_c_leaves_nothing(moment, sources, tmp_path):
     assert os.listdir(tmp_path) == (["out.parquet"] if said == "released" else [])
 
 
-# ---------------------------------------------- the command; a hundred moments by hand: tests/support/crash_moments.py
+# ---------------------------- the command; more moments, ways and signals by hand: tests/support/crash_moments.py
 
 
-@pytest.mark.parametrize("way", crash_moments.WAYS)
-def test_a_command_that_is_stopped_loses_nothing_and_leaves_no_part(way, tmp_path):
-    """A moment of each signal: what was there stays until the new one is whole, and the ledger knows of all."""
+@pytest.mark.parametrize("way", ["file", "ledger"])
+def test_a_command_that_is_killed_loses_nothing_and_leaves_no_part(way, tmp_path):
+    """Two moments: what was there stays until the new one is whole, and the ledger knows of all."""
     crash_moments.lay_out(tmp_path)
-    crash_moments.at_random(way, crash_moments.SIGNALS, sorted(crash_moments.WAYS).index(way), tmp_path)
+    crash_moments.at_random(way, ["SIGKILL"] * 2, sorted(crash_moments.WAYS).index(way), tmp_path)
 
 
 @pytest.mark.parametrize("way", crash_moments.WAYS)
