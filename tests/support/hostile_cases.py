@@ -55,7 +55,7 @@ EXPECTED: dict[str, list[tuple[str, str, tuple[int, str]]]] = {
     "bitflip_in_data.parquet": [("s", "x", DAMAGED), ("x", "s", DAMAGED)],
     "case_colliding_columns.parquet": [("X", "x", RELEASED), ("x", "X", RELEASED)],
     "constant_sensitive.parquet": [("s", "x", RELEASED), ("x", "s", RELEASED)],
-    "dictionary_with_null_value.arrow": [("s", "x", NOT_PARQUET)],
+    "dictionary_with_null_value.arrow": [("s", "x", (3, "write it as Parquet first"))],
     "duplicate_columns.parquet": [("s", "x", TWICE), ("x", "s", TWICE), ("s", "made_up", NO_COLUMN)],
     "empty_file.parquet": [("s", "x", NOT_PARQUET)],
     "float_specials.parquet": [("s", "f", RELEASED), ("f", "s", RELEASED)],
