@@ -15,6 +15,7 @@ import pytest
 from cli_cases import USUAL, assert_one_line, left_in, table
 
 import sanitize as sz
+from sanitize.__main__ import main as console
 from sanitize.cli import main
 from sanitize.parquet import audit_parquet, plan_parquet
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
@@ -52,7 +53,7 @@ def test_python_m_sanitize_is_the_same_program(source, tmp_path):
     assert_one_line(failed.stderr, "out.parquet exists already")
 
 
-def test_the_console_script_is_this_main():
+def test_the_console_script_is_that_of_the_module():
     from importlib.metadata import PackageNotFoundError, entry_points
 
     try:
@@ -61,7 +62,7 @@ def test_the_console_script_is_this_main():
         found = []
     if not found:
         pytest.skip("the package is not installed here")
-    assert found[0].load() is main
+    assert found[0].load() is console
 
 
 # ------------------------------------------------------------------------------------------------ audit
@@ -155,11 +156,11 @@ def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch)
         "-m",
         "watchdog",
     ]
-    argv += ["--bins", "age=18,40,80", "--min-count", "7", "--smoothing", "0.5", "--rows", "keep", "--force"]
+    argv += ["--bins", "age=18,40,80", "--min-count", "7", "--smoothing", "0.5", "--rows", "keep", "--workers", "3", "--force"]
     assert run("release", source, "-o", tmp_path / "out.parquet", *argv)[0] == 0
     ((start, target, sanitizer), settings) = seen[0]
     assert (start, target) == (source, tmp_path / "out.parquet")
-    assert settings == {"rows": "keep", "force": True}
+    assert settings == {"rows": "keep", "workers": 3, "force": True}
     assert type(sanitizer) is Watchdog
     given = sanitizer.get_params()
     assert given["budget"] == sz.LiftBudget(lower=float("inf"), upper=0.5)
