@@ -15,8 +15,7 @@ import pytest
 from cli_cases import USUAL, assert_one_line, left_in, table
 
 import sanitize as sz
-from sanitize.__main__ import main as console
-from sanitize.cli import main
+from sanitize.__main__ import main
 from sanitize.parquet import audit_parquet, plan_parquet
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
 
@@ -62,7 +61,7 @@ def test_the_console_script_is_that_of_the_module():
         found = []
     if not found:
         pytest.skip("the package is not installed here")
-    assert found[0].load() is console
+    assert found[0].load() is main
 
 
 # ------------------------------------------------------------------------------------------------ audit
@@ -156,7 +155,8 @@ def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch)
         "-m",
         "watchdog",
     ]
-    argv += ["--bins", "age=18,40,80", "--min-count", "7", "--smoothing", "0.5", "--rows", "keep", "--workers", "3", "--force"]
+    argv += ["--bins", "age=18,40,80", "--min-count", "7", "--smoothing", "0.5", "--rows", "keep", "--workers", "3"]
+    argv += ["--force"]
     assert run("release", source, "-o", tmp_path / "out.parquet", *argv)[0] == 0
     ((start, target, sanitizer), settings) = seen[0]
     assert (start, target) == (source, tmp_path / "out.parquet")
