@@ -198,9 +198,10 @@ class Policy:
         if absent := [name for name in self.columns if name not in columns]:
             raise ColumnError.absent(absent, columns)
         if unlisted := [name for name in dict.fromkeys(columns) if name not in self.columns]:
-            named = f"{'column' if len(unlisted) == 1 else 'columns'} {', '.join(map(repr, unlisted))}"
+            column, it = ("column", "it") if len(unlisted) == 1 else ("columns", "them")
             raise ColumnError(
-                f"the policy does not list the {named} of the source; add to sensitive, public, keep or drop",
+                f"the policy does not list the {column} {', '.join(map(repr, unlisted))} of the source; add {it} to "
+                "sensitive, public, keep or drop",
                 unlisted[0] if len(unlisted) == 1 else None,
             )
         for name in columns:

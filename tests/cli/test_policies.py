@@ -186,7 +186,8 @@ def test_a_ledger_of_the_policy_remembers_releases(place, run):
 def test_workers_are_said_by_the_policy_or_the_command_line(place, run, monkeypatch):
     used = []
     whole = workers.n_workers
-    monkeypatch.setattr("sanitize.parquet._privatize.n_workers", lambda n: used.append(n) or whole(n))
+    for place_of_use in ("sanitize.parquet._privatize", "sanitize.policy._plan.plan"):
+        monkeypatch.setattr(f"{place_of_use}.n_workers", lambda n: used.append(n) or whole(n))
     (place / "policy.toml").write_text("workers = 2\n" + POLICY)
     for said, expected in (((), 2), (("--workers", "3"), 3)):
         for name, *more in (["plan"], ["release", "-o", "out.parquet", "--force"]):

@@ -36,8 +36,12 @@ def sampler(monkeypatch, faulty):
     """A channel that draws otherwise while a file is written: ``faulty(channel, codes, draw)``."""
     honest = Channel.sample
 
-    def sample(self, codes, rng=None, *, start=0):
-        return faulty(self, np.asarray(codes), lambda at=start: honest(self, codes, rng, start=at)).astype(np.int32)
+    def sample(self, codes, rng=None, *, start=0, out=None):
+        drawn = faulty(self, np.asarray(codes), lambda at=start: honest(self, codes, rng, start=at)).astype(np.int32)
+        if out is None:
+            return drawn
+        out[...] = drawn
+        return out
 
     with monkeypatch.context() as patched:
         patched.setattr(Channel, "sample", sample)
