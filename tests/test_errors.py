@@ -17,6 +17,7 @@ from sanitize.errors import (
 )
 
 MATRIX = [[0.4, 0.1], [0.1, 0.4]]
+TAIL = sz.budgets.CVaRLiftBudget(0.5, delta=0.1)
 OF_A_LAW = [
     sz.lift, sz.log_lift, sz.max_lift, sz.min_lift, sz.l1_lift,
     sz.lifts.max_log_lift, sz.lifts.min_log_lift, sz.lifts.ldp_ratio,
@@ -27,6 +28,7 @@ OF_A_LAW = [
     *(lambda law, f=f: f(law, sz.Channel.identity(2)) for f in (sz.measures.utility, sz.normalized_utility)),
     *(lambda law, f=f: f(law, 1.0) for f in (sz.watchdog, sz.subset_merging)),
     *(lambda law, f=f: f(law, 1.0) for f in (sz.optimal_random_response, sz.subset_random_response)),
+    *(lambda law, f=f: f(law, TAIL) for f in (sz.mechanisms.tail_merging, sz.mechanisms.tail_random_response)),
     sz.LDPBudget(1.0).excess,
     lambda law: sz.LeakageReport.measure(law, sz.Channel.identity(2)),
 ]  # fmt: skip

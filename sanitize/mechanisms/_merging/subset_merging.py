@@ -8,6 +8,7 @@ import numpy as np
 
 from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Standing
+from sanitize.joint import check_law
 from sanitize.mechanisms._merging.partition_search import EXACT, search_partition
 from sanitize.mechanisms._merging.risks import merged_by_labels, set_risks
 from sanitize.mechanisms._merging.tighter import evened, tighter_risks
@@ -90,7 +91,7 @@ def subset_merging(
     ('{0, 1}', '2', '3')
     """
     budget = as_budget(budget)
-    account = merging_effort(joint, effort)
+    account = merging_effort(check_law(joint), effort)
     labels = found_partition(joint, budget, confidence, account)
     return merged_by_labels(joint, labels, standing_of(joint, account))
 

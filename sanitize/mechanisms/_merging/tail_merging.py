@@ -9,6 +9,7 @@ from scipy.special import xlogy
 
 from sanitize.budgets import CVaRLiftBudget
 from sanitize.errors import InvalidBudget
+from sanitize.joint import check_law
 from sanitize.mechanisms._merging.risks import merge_channel
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def tail_merging(joint: JointDistribution, budget: CVaRLiftBudget) -> Channel:
     """
     if not isinstance(budget, CVaRLiftBudget):
         raise InvalidBudget(f"tail_merging takes a CVaRLiftBudget(upper, delta), got {type(budget).__name__}")
-    groups = [[x] for x in range(len(joint.public))]
+    groups = [[x] for x in range(len(check_law(joint).public))]
     columns = joint.pmf.copy()
     while len(groups) > 1 and (excess := _excess(columns, joint.p_s, budget)) > 0:
         first = int((columns / joint.p_s[:, None] / columns.sum(axis=0)).max(axis=0).argmax())
