@@ -15,7 +15,7 @@ from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.ledger import Ledger
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport, Material, dossier, to_markdown, to_page
-from sanitize.verify import Verification, croissant_of, read_json, statement_of
+from sanitize.verify import Verification, croissant_of, read_bytes, read_json, statement_of
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +36,7 @@ def write_dossier(args: argparse.Namespace) -> None:
         if path is not None:
             _check_place(kind, path, args.dossier)
     digest = digest_of(released)
-    saved = LeakageReport.from_dict(read_json(Path(args.input), "the report"))
+    saved = LeakageReport.from_json(read_bytes(Path(args.input), "the report"))
     _check_same(saved.to_dict()["origin"], digest, "the report")
     document = saved.to_dict(audience=args.audience)
     metadata = _metadata(saved.to_dict(audience="public"), released)

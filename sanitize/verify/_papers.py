@@ -172,13 +172,13 @@ def _hexadecimal(file: Path) -> str:
     return digest_of(file).removeprefix("sha256:")
 
 
-def read_json(path: Path, what: str) -> Any:
-    """What a JSON file of these papers holds.
+def read_bytes(path: Path, what: str) -> bytes:
+    """What a file of these papers holds.
 
     Raises
     ------
     SourceError
-        If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
+        If it cannot be read or is too large.
     """
     try:
         with path.open("rb") as stream:
@@ -187,6 +187,18 @@ def read_json(path: Path, what: str) -> Any:
         raise SourceError(f"{what} {path.name} cannot be read ({error.strerror}); check its name") from None
     if len(content) > _MOST_BYTES:
         raise SourceError(f"{what} {path.name} is longer than {_MOST_BYTES >> 20} MiB; it was not read")
+    return content
+
+
+def read_json(path: Path, what: str) -> Any:
+    """What a JSON file of these papers holds.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
+    """
+    content = read_bytes(path, what)
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

@@ -10,7 +10,17 @@ from sanitize._files.digest import digest_of
 from sanitize.errors import SanitizeError
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport
-from sanitize.verify._papers import CROISSANT, GROWING, PAPERS, PREDICATE, STATEMENT, croissant_of, digests, read_json
+from sanitize.verify._papers import (
+    CROISSANT,
+    GROWING,
+    PAPERS,
+    PREDICATE,
+    STATEMENT,
+    croissant_of,
+    digests,
+    read_bytes,
+    read_json,
+)
 from sanitize.verify._row_checks import Check
 
 if TYPE_CHECKING:
@@ -111,7 +121,7 @@ def _same_policy(path: Path, policy: Policy) -> bool:
 
 
 def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterator[str]:
-    saved = LeakageReport.from_dict(read_json(path, "the report")).to_dict(audience="public")
+    saved = LeakageReport.from_json(read_bytes(path, "the report")).to_dict(audience="public")
     again = report.to_dict(audience="public")
     origin = saved["origin"] or {}
     if origin.get("digest") not in (None, digest_of(released)):

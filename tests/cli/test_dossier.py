@@ -293,6 +293,16 @@ def test_papers_lie_in_one_folder(place, run):
     assert left_in(place / "elsewhere") == []
 
 
+def test_3_a_report_that_says_a_thing_twice_is_read_as_strictly_as_by_itself(place, run):
+    text = (place / "report.json").read_text().lstrip()
+    (place / "report.json").write_text('{"version": 1, ' + text[1:])
+    before = left_in(place)
+    code, _, err = run("report", "report.json", "--dossier", "d.md", *ASKED)
+    assert code == 3
+    assert_line(err, "the report is not valid JSON")
+    assert left_in(place) == before
+
+
 def test_3_papers_of_another_file_are_refused(place, run):
     pq.write_table(pa.table({"town": ["Aa"], "floor": [1]}), "other.parquet")
     options = ["--released", "other.parquet", "-p", "policy.toml"]
