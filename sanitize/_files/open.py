@@ -38,6 +38,13 @@ class Delimited:
     delimiter: str
 
 
+def delimited(
+    source: str | os.PathLike[str] | BinaryIO, delimiter: str | None
+) -> str | os.PathLike[str] | BinaryIO | Delimited:
+    """A source, and what stands between its fields where that was named."""
+    return source if delimiter is None else Delimited(source, delimiter)
+
+
 @contextlib.contextmanager
 def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[Source]:
     """Table of a path, by its suffix (a folder's by what it holds), or of a stream of CSV.

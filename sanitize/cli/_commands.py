@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
+from sanitize._files.open import delimited
 from sanitize._files.second_name import put_back, second_name
 from sanitize._files.target import Target
 from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
-from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, delimited, policy_of, table_of
+from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.policy import make_plan
 

@@ -7,11 +7,11 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from sanitize._files.names import path_of
 from sanitize._files.numbers import AS_STORED, Numbers
-from sanitize._files.open import Delimited, open_source
+from sanitize._files.open import delimited, open_source
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, SETTINGS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
@@ -141,11 +141,6 @@ def table_of(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STO
     with open_source(source, numbers) as table:
         policy.check(table.schema.names)
         yield table
-
-
-def delimited(source: Path | BinaryIO, delimiter: str | None) -> Path | BinaryIO | Delimited:
-    """A source, and what stands between its fields where that was named."""
-    return source if delimiter is None else Delimited(source, delimiter)
 
 
 def check_output(path: Path, args: argparse.Namespace, *, force: bool, records: Sequence[Path] = ()) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
-from sanitize._files.open import Delimited, open_source
+from sanitize._files.open import delimited, open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.prepared import footer_of
@@ -32,8 +32,9 @@ from sanitize.verify._stated import check_papers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
@@ -210,8 +211,7 @@ def verify_parquet(
         raise InvalidParameter(f"false_alarm must lie between 0 and 1, got {false_alarm}")
     policy = sanitizer if isinstance(sanitizer, Policy) else None
     given = (policy.delimiter if policy else None) if delimiter is None else delimiter
-    table_of = _delimited(given)
-    named = table_of(source)
+    named = delimited(source, given)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
     with open_source(released) as written:
@@ -230,7 +230,7 @@ def verify_parquet(
                 judged.check_leakage()
                 judged.check_noise(getattr(again._release.layout, "groups", ()))
                 judged.check_order()
-                others = [(other, table_of(raw)) for other, raw in against]
+                others = [(other, delimited(raw, given)) for other, raw in against]
                 judged.check_reuse(_others(others, written, sanitizer, kept_order))
                 checks += judged.checks
     if statement is not None:
@@ -240,14 +240,7 @@ def verify_parquet(
     return Verification(tuple(checks), false_alarm, **words, digest=digest_of(written.root))
 
 
-def _delimited(delimiter: str | None) -> Callable[[File], File | Delimited]:
-    """Sources with what stands between their fields, where that was named."""
-    return lambda source: source if delimiter is None else Delimited(source, delimiter)
-
-
-def _design(
-    source: File | Delimited, sanitizer: Sanitizer | Policy, rows: RowOrder
-) -> tuple[Sanitizer, ContingencyTable]:
+def _design(source: SourceLike, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tuple[Sanitizer, ContingencyTable]:
     """Design the release again, from the counts of its source."""
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
@@ -261,7 +254,7 @@ def _design(
 
 
 def _others(
-    pairs: Sequence[tuple[File, File | Delimited]], written: Source, sanitizer: Sanitizer | Policy, rows: RowOrder
+    pairs: Sequence[tuple[File, SourceLike]], written: Source, sanitizer: Sanitizer | Policy, rows: RowOrder
 ) -> Iterator[tuple[Observed, bool]]:
     """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
     for released, source in pairs:
