@@ -101,8 +101,8 @@ class CsvSource(Source):
     def with_numbers(self, numbers: Numbers) -> CsvSource:
         """The same files, with more of their columns as numbers."""
         names = self.schema.names
-        texts = [name for name in names if names.count(name) == 1 and pa.types.is_string(self.schema.field(name).type)]
-        texts = [name for name in texts if name not in self.partitions]
+        once = [name for name in names if names.count(name) == 1 and name not in self.partitions]
+        texts = [name for name in once if pa.types.is_string(self.schema.field(name).type)]
         made, named = self, [name for name in texts if name in numbers.named]
         if named:
             made = made._with_named(named)

@@ -138,14 +138,11 @@ def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
 
 def places_in(column: pa.DictionaryArray, name: str) -> NDArray[Any]:
     """Each row's index into the dictionary; its length for a missing value."""
-    n_values, indices = len(column.dictionary), column.indices
+    _check_indices(column, name)
+    indices = column.indices
     if indices.null_count:
-        indices = indices.cast(pa.int64()).fill_null(n_values)
-    places = indices.to_numpy(zero_copy_only=False)
-    # As unsigned numbers, negative ones are beyond all others.
-    if len(places) and places.view(f"u{places.dtype.itemsize}").max() >= n_values + bool(column.indices.null_count):
-        raise _damaged(name)
-    return places
+        indices = indices.cast(pa.int64()).fill_null(len(column.dictionary))
+    return indices.to_numpy(zero_copy_only=False)
 
 
 def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
@@ -156,10 +153,6 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
     encoded = as_dictionary(column, name)
     _check_indices(encoded, name)
     return _clean(encoded.dictionary, _indices(encoded), _plain_type(column.type, name), name)
-
-
-def _damaged(name: str) -> ColumnError:
-    return ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
 
 
 def tellable(column: ArrowColumn) -> ArrowColumn:
@@ -179,7 +172,7 @@ def _check_indices(column: ArrowColumn, name: str) -> None:
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         least, largest = pc.min_max(chunk.indices).as_py().values()
         if least is not None and not 0 <= least <= largest < len(chunk.dictionary):
-            raise _damaged(name)
+            raise ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
 
 
 def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:
