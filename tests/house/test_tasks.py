@@ -53,7 +53,7 @@ print(sanitizer.report_.ok, *released.columns)
 """
 OWNER = [
     "python -m sanitize.datasets titanic raw.parquet",
-    "sanitize release raw.parquet -o released.parquet -s survived -x class -x sex -m randomized-response -e 3 "
+    "sanitize release raw.parquet -o released.parquet -s survived -x class -x sex -m randomized-response -e 6 "
     "--channel channel.json",
     "rm raw.parquet",
 ]
