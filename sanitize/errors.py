@@ -191,7 +191,7 @@ class BudgetExceeded(SanitizeError):
         super().__init__(
             f"the release exceeds its budget {report.budget!r} by {excess:.4g} nats; nothing was released. "
             "Loosen the budget (the lower bound first when some cells are empty), merge rare values "
-            "with min_count, or release fewer columns."
+            "with min_count, or release fewer columns (those that are kept as they are first)."
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

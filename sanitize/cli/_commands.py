@@ -52,13 +52,14 @@ def plan(args: argparse.Namespace) -> None:
     made = made.with_origin(**_origin(args, policy))
     report = made.full_report
     if report is None:
-        assert made.refusal is not None
         print(made.to_json() if args.json else made.to_text())
+    else:
+        if args.html is not None:
+            made.to_html(args.html)
+        printed = None if not is_internal else made.to_json if args.json else made.to_text
+        _give(report, args, policy, printed=printed)
+    if made.refusal is not None:
         raise made.refusal
-    if args.html is not None:
-        made.to_html(args.html)
-    printed = None if not is_internal else made.to_json if args.json else made.to_text
-    _give(report, args, policy, printed=printed)
 
 
 def release(args: argparse.Namespace) -> None:

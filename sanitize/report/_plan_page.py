@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # Height of the plot in the units of its picture, and places of the budgets from left to right.
 _HEIGHT, _WIDTH = 1000, 1000
+_SHOWN = ("parts", "comparison", "budgets")
 
 
 def plan_page(
@@ -23,6 +24,7 @@ def plan_page(
     path: str | Path | None = None,
     *,
     chosen: int | None = None,
+    refusal: str | None = None,
 ) -> str:
     """The page; also written to ``path`` in one step, readable by its owner only, when one is given.
 
@@ -37,6 +39,8 @@ def plan_page(
     path : path, optional
     chosen : int, optional
         Place of the policy's own budget among the points of the first curve.
+    refusal : str, optional
+        Why the report is of no release, and what to do about it.
     """
     page = (
         environment()
@@ -48,8 +52,9 @@ def plan_page(
             curves=curves,
             plot=plot_of(curves),
             chosen=chosen,
+            refusal=refusal,
             proposals=proposals.splitlines(),
-            shown=[section for section in document["sections"] if section["name"] in ("comparison", "budgets")],
+            shown=[section for section in document["sections"] if section["name"] in _SHOWN],
             limit=200,
             **document,
         )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
-    from sanitize.report import State
+    from sanitize.report import LeakageReport, State
     from sanitize.transformers import Sanitizer
 
     File = str | os.PathLike[str]
@@ -63,7 +63,7 @@ class Verification:
     false_alarm : float
         Largest chance that an honest release fails a statistical check.
     state, headline, sentence : str or None
-        What the report of the release, designed again, claims; None where no release could be designed.
+        What the report of the release, designed again, claims; None where the order of the rows refused it.
     digest : str or None
         Of the released file, ``sha256:`` and what ``sha256sum`` prints, so that nobody takes it for another file's.
 
@@ -218,7 +218,9 @@ def verify_parquet(
         try:
             again, counts = _design(named, sanitizer, kept_order)
         except (BudgetExceeded, RowOrderLeak) as error:
-            return Verification((Check.failed("design", str(error)),), false_alarm, digest=digest_of(written.root))
+            words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
+            failed = (Check.failed("design", str(error)),)
+            return Verification(failed, false_alarm, **words, digest=digest_of(written.root))
         with open_source(named, again.numbers) as table:
             checks = _contents(table, written, again, kept_order)
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
@@ -235,9 +237,13 @@ def verify_parquet(
                 checks += judged.checks
     if statement is not None:
         checks += check_papers(Path(statement), written.root, again.report_, policy)
-    claim = again.report_.to_dict(audience="public")["verdict"]
-    words = {name: claim[name] for name in ("state", "headline", "sentence")}
-    return Verification(tuple(checks), false_alarm, **words, digest=digest_of(written.root))
+    return Verification(tuple(checks), false_alarm, **_words(again.report_), digest=digest_of(written.root))
+
+
+def _words(report: LeakageReport) -> dict[str, Any]:
+    """What a report claims, as anybody may read it."""
+    claim = report.to_dict(audience="public")["verdict"]
+    return {name: claim[name] for name in ("state", "headline", "sentence")}
 
 
 def _design(source: SourceLike, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tuple[Sanitizer, ContingencyTable]:

@@ -12,7 +12,7 @@ from sanitize._files.workers import n_workers
 from sanitize._formatting import percent
 from sanitize._progress import counted, shown
 from sanitize._release.first_pass import RememberedPass
-from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.policy._channels import AUTO
 from sanitize.policy._plan.drafts import Drafts, chosen
 from sanitize.policy._plan.proposals import Proposal, proposals_text, propose
@@ -42,19 +42,20 @@ class Plan:
     Attributes
     ----------
     report : LeakageReport or None
-        Of the release that the policy asks for, with the curve of its mechanism; None where it cannot be designed.
+        Of the release that the policy asks for, with the curve of its mechanism; None where it cannot be designed. Of
+        what is over budget too, and then nothing else is planned.
     curves : tuple of TradeoffCurve
         Of the policy's mechanism first, then of the others that fit.
     proposals : tuple of Proposal
         Lines that the policy could gain.
-    refusal : ColumnError or None
-        Why there is no report.
+    refusal : ColumnError, BudgetExceeded or None
+        Why there is no report, or none of a release.
     """
 
     report: LeakageReport | None
     curves: tuple[TradeoffCurve, ...] = ()
     proposals: tuple[Proposal, ...] = ()
-    refusal: ColumnError | None = None
+    refusal: ColumnError | BudgetExceeded | None = None
     _others: Section | None = None
     _chosen: int | None = None  # place of the policy's own budget on the first curve
 
@@ -107,7 +108,9 @@ class Plan:
         if report is None:
             raise InvalidParameter("there is no design to draw a page of; take over the proposed lines first")
         curves = [curve.to_dict() for curve in self.curves]
-        return plan_page(report.to_dict(), curves, proposals_text(self.proposals), path, chosen=self._chosen)
+        why = None if self.refusal is None else str(self.refusal)
+        lines = proposals_text(self.proposals)
+        return plan_page(report.to_dict(), curves, lines, path, chosen=self._chosen, refusal=why)
 
 
 def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Plan:
@@ -150,6 +153,8 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 proposals = propose(policy, first.sample(names, _MOST_SAMPLED), n_rows)
             try:
                 report = sanitizer.prepare(first, policy.rows).report
+            except BudgetExceeded as error:
+                return Plan(error.report, proposals=proposals, refusal=error)
             except ColumnError as error:
                 if not proposals:
                     raise
