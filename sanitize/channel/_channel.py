@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._checks import whole_number
+from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._files.target import write_text
 from sanitize._sampling.noise import Randomness, random_words
 from sanitize._sampling.sampler import draw_all, receiving
@@ -268,9 +269,9 @@ class Channel:
             If the file cannot be read.
         """
         try:
-            state = json.loads(text_of(text_or_path))
-        except (TypeError, ValueError):
-            raise InvalidChannel("this is not a channel: the text is not JSON") from None
+            state = strict_json(text_of(text_or_path))
+        except NotStrict as error:
+            raise InvalidChannel(f"this is not a channel: {error}") from None
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
             raise InvalidChannel(f"this is not a channel: expected the format {_FORMAT!r}")
         if state.get("version") not in _READ or state.get("scale_bits") != SCALE_BITS:

@@ -197,7 +197,7 @@ class Book:
         if len(content) > MOST_BYTES:
             raise LedgerError(f"{path.name!r} is not a ledger: it is longer than {MOST_BYTES >> 20} MiB")
         try:
-            state = unseal(content.decode("utf-8"))
+            state = unseal(content)
             budget = budget_from_dict(state["budget"], kinds=SYMBOL_BUDGETS)
             entries = tuple(Entry.from_dict(entry) for entry in state["releases"])
             return cls(budget, bytes.fromhex(state["salt"]), state["n_rows"], entries, state["together"])
@@ -229,9 +229,7 @@ def _told(name: str, error: Exception | None) -> str:
     words = str(error)
     if isinstance(error, Damaged) and "version" in words:
         return f"the ledger {name!r} was written by another version of the library"
-    if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, RecursionError)) or (
-        isinstance(error, Damaged) and "format" in words
-    ):
+    if isinstance(error, Damaged) and ("format" in words or "JSON" in words):
         return f"{name!r} is not a ledger: expected JSON of the format {FORMAT!r}"
     if isinstance(error, Damaged) and words == "seal":
         return f"the ledger {name!r} was changed or damaged: its seal does not fit; restore it from a copy"

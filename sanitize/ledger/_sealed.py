@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from itertools import pairwise
 from typing import Any
+
+from sanitize._files.strict_json import NotStrict, seal_of, strict_json
 
 # A ledger of a thousand releases of a thousand symbols takes a tenth of this.
 MOST_BYTES = 1 << 28
@@ -31,24 +32,25 @@ def seal(state: dict[str, Any]) -> str:
 
     The digest notices damage and hands that edit the text; whoever knows this line can write another one.
     """
-    return json.dumps(state | {"sha256": _digest(state)})
+    return json.dumps(state | {"sha256": seal_of(state)})
 
 
-def unseal(text: str) -> dict[str, Any]:
+def unseal(text: bytes) -> dict[str, Any]:
     """What the text of a ledger says, where its digest fits and its fields fit together.
 
     Raises
     ------
     Damaged
         If they do not.
-    ValueError, RecursionError
-        If it is not JSON.
     """
-    state = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+    try:
+        state = strict_json(text)
+    except NotStrict as error:
+        raise Damaged(str(error)) from None
     _require(isinstance(state, dict) and state.get("format") == FORMAT, f"expected the format {FORMAT!r}")
     _require(type(state.get("version")) is int and state["version"] == VERSION, "another version of the library")
     _require(set(state) == _BOOK, "fields")
-    _require(state["sha256"] == _digest(state), "seal")
+    _require(state["sha256"] == seal_of(state), "seal")
     _require(_is_hex(state["salt"], _DIGEST_DIGITS), "salt")
     entries, n_rows = state["releases"], state["n_rows"]
     _require(isinstance(entries, list) and isinstance(state["budget"], dict), "releases or budget")
@@ -91,21 +93,6 @@ def _is_count(value: Any, least: int) -> bool:
     return type(value) is int and least <= value < 1 << 63
 
 
-def _digest(state: dict[str, Any]) -> str:
-    rest = {name: value for name, value in state.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def _require(holds: bool, what: str) -> None:  # noqa: FBT001
     if not holds:
         raise Damaged(what)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    _require(len(made) == len(pairs), "a name occurs twice")
-    return made
-
-
-def _refuse(_: str) -> None:
-    raise Damaged("a number is not finite")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize.budgets import BUDGETS, budget_from_dict, budget_words
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.report._audience import Audience, check_audience, publish, warnings_of_facts
@@ -54,9 +54,9 @@ class SavedReport(ReportViews):
         if len(text) > _MOST_BYTES:
             raise SourceError(f"the report is longer than {_MOST_BYTES >> 20} MiB; it was not read")
         try:
-            document = json.loads(text, parse_constant=_refuse, object_pairs_hook=_distinct)
-        except (ValueError, RecursionError):  # the error's own words would quote the text
-            raise SourceError("the report is not valid JSON, or not in UTF-8") from None
+            document = strict_json(text)
+        except NotStrict as error:
+            raise SourceError(f"the report cannot be read: {error}") from None
         return cls.from_dict(document)
 
     @classmethod
@@ -121,17 +121,6 @@ class SavedReport(ReportViews):
 
     def __repr__(self) -> str:
         return f"SavedReport({self._saved['verdict']['mechanism']!r}, {short(self.state, useless=self.useless)})"
-
-
-def _refuse(_: str) -> None:
-    raise ValueError
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError
-    return made
 
 
 def _floats(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import double
+from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._tables.columns import check_type
 from sanitize.binning import Bins, bins_from_dict
 from sanitize.budgets import BUDGETS, budget_from_dict, budget_to_dict
@@ -41,32 +41,14 @@ class Damaged(InvalidParameter):
 
 
 def parse(text: str) -> dict[str, Any]:
-    """JSON object whose every name occurs once and whose numbers are finite."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            raise Damaged("a name occurs twice")
-        return made
-
-    def refuse(_: str) -> float:
-        raise Damaged("a number is not finite")
-
+    """JSON object that says one thing only."""
     try:
-        state = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, SanitizeError):
-            raise
-        raise Damaged("the text is not JSON") from None
+        state = strict_json(text)
+    except NotStrict as error:
+        raise Damaged(str(error)) from None
     if not isinstance(state, dict):
         raise Damaged("it is not an object")
     return state
-
-
-def digest(state: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical form of everything but the digest itself."""
-    rest = {name: value for name, value in state.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def fields(state: Any, names: tuple[str, ...], where: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.numbers import Numbers
 from sanitize._files.source import check_regular, reading
+from sanitize._files.strict_json import seal_of
 from sanitize._files.target import write_text
 from sanitize._release.design import Recipe
 from sanitize._release.layout import Layout
@@ -34,7 +35,6 @@ from sanitize.saved._json import (
     budget_from,
     budget_to,
     channel_from,
-    digest,
     fields,
     listed,
     measure_from,
@@ -181,12 +181,12 @@ class SavedRelease:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what is saved, in hexadecimal."""
-        return digest(self._state())
+        return seal_of(self._state())
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Text that `from_json` reads; also written to ``path``, readable by its owner only, when one is given."""
         state = self._state()
-        text = json.dumps(state | {"sha256": digest(state)}, indent=1, allow_nan=False) + "\n"
+        text = json.dumps(state | {"sha256": seal_of(state)}, indent=1, allow_nan=False) + "\n"
         if path is not None:
             write_text(path, text)
         return text
@@ -283,7 +283,7 @@ class SavedRelease:
         if state.get("version") != _VERSION:
             raise Damaged(f"it has another version of the format than {_VERSION}, which this library writes and reads")
         fields(state, _FIELDS, "it")
-        if state["sha256"] != digest(state):
+        if state["sha256"] != seal_of(state):
             raise Damaged("its SHA-256 does not fit, so it was changed or damaged")
         text_of(state["library_version"], "library_version")
         bins = {made.column: made for made in listed(state["bins"], bins_from, "bins")}

@@ -17,7 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanitize._files.parquet import open_parquet
+from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._files.thrift import DAMAGE
+from sanitize._formatting import rounded
 from sanitize.errors import SourceError
 from sanitize.verify._pages import Pages, texts
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _WRITER = re.compile(rb"parquet-cpp-arrow version [\w.+-]{1,40}")
 _SUMMARY = b"sanitize"
+_VERSION = re.compile(r"\d{1,3}(\.(\d{1,4}|dev\d{1,4})){1,3}((a|b|rc)\d{1,2})?")
 _SUMMARY_BYTES = 1 << 16
 _FOOTER_TEXTS = frozenset({2, 4, 5, 6})  # schema, row groups, key-value metadata, writer: each looked at by itself
 _ZEROS = (
@@ -124,16 +127,18 @@ def summary_fault(found: list[bytes], expected: dict[str, Any]) -> str:
         if len(packed) > _SUMMARY_BYTES:
             return "a summary is larger than any that sanitize writes"
         try:
-            told = json.loads(packed)
-        except ValueError:
-            return "a summary is not JSON"
+            told = strict_json(packed)
+        except NotStrict as error:
+            return f"a summary cannot be read: {error}"
         if not isinstance(told, dict):
             return "a summary is not an object"
+        if json.dumps(told).encode() != packed:
+            return "a summary is spelt in another way than any that sanitize writes"
         strange = sorted(set(told) - set(expected))
         if strange:
             return f"a summary has {len(strange)} entries that no release has"
         for key, value in told.items():
-            if key != "sanitize" and not _same(value, expected[key]):
+            if not (_is_version(value) if key == "sanitize" else _same(value, expected[key])):
                 return f"a summary says something else about {key} than designing the release again"
     return ""
 
@@ -141,8 +146,13 @@ def summary_fault(found: list[bytes], expected: dict[str, Any]) -> str:
 def _same(told: Any, expected: Any) -> bool:
     """Whether two entries agree; rounded figures of another machine may differ by one in the last of four digits."""
     if isinstance(told, float) and isinstance(expected, float):
-        return abs(told - expected) <= 1.01e-3 * abs(expected) + 1e-9
+        return told == rounded(told) and abs(told - expected) <= 1.01e-3 * abs(expected) + 1e-9
     return type(told) is type(expected) and told == expected
+
+
+def _is_version(told: Any) -> bool:
+    """Whether an entry can name the library that wrote the file, which need not be this one."""
+    return isinstance(told, str) and _VERSION.fullmatch(told) is not None
 
 
 def _encoded(values: pa.ChunkedArray, name: str) -> set[bytes]:

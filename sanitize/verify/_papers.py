@@ -7,7 +7,6 @@ folder with it, so that whoever gets the folder can check it offline.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
 from sanitize._files.open import open_source
+from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._version import __version__
 from sanitize.errors import SourceError
 
@@ -200,6 +200,6 @@ def read_json(path: Path, what: str) -> Any:
     """
     content = read_bytes(path, what)
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        raise SourceError(f"{what} {path.name} is not valid JSON, or not in UTF-8") from None
+        return strict_json(content)
+    except NotStrict as error:
+        raise SourceError(f"{what} {path.name} cannot be read: {error}") from None

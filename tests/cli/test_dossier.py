@@ -299,7 +299,7 @@ def test_3_a_report_that_says_a_thing_twice_is_read_as_strictly_as_by_itself(pla
     before = left_in(place)
     code, _, err = run("report", "report.json", "--dossier", "d.md", *ASKED)
     assert code == 3
-    assert_line(err, "the report is not valid JSON")
+    assert_line(err, "the report cannot be read: a name occurs twice")
     assert left_in(place) == before
 
 

@@ -21,11 +21,11 @@ from fuzz.mutations import damage, edit_json, edit_text
 
 import sanitize as sz
 import sanitize.verify  # what commands import late is there before children are made
+from sanitize._files.strict_json import seal_of
 from sanitize.cli import _policy_skeleton, main
 from sanitize.errors import SanitizeError
 from sanitize.ledger import _sealed
 from sanitize.saved import SavedRelease
-from sanitize.saved import _json as saved_json
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
 BUDGET = sz.LiftBudget(lower=3.0, upper=2.0)
@@ -300,7 +300,7 @@ class Saved:
         state = edit_json(rng.choice(self.good), rng)
         if isinstance(state, dict) and rng.random() < 0.8:
             with contextlib.suppress(ValueError, TypeError):
-                state["sha256"] = saved_json.digest(state)
+                state["sha256"] = seal_of(state)
         content = json.dumps(state).encode()
         content = damage(content, rng) if rng.random() < 0.1 else content
         apply = function(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
+from sanitize._files.strict_json import seal_of
 from sanitize.channel import Standing
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.mechanisms import best_subset_merging, paper_subset_merging, paper_subset_random_response
@@ -120,8 +121,6 @@ def test_a_saved_release_whose_words_contradict_its_gap_is_refused():
     df = sz.datasets.load_titanic()
     state = json.loads(sz.SavedRelease.of(sz.Watchdog(0.5, sensitive="survived", public=["class"]).fit(df)).to_json())
     state["standing"]["words"] = "optimal"
-    from sanitize.saved._json import digest
-
-    state["sha256"] = digest(state)
+    state["sha256"] = seal_of(state)
     with pytest.raises(InvalidParameter, match="words on the design contradict"):
         sz.SavedRelease.from_json(json.dumps(state))

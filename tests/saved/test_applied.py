@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+from sanitize._files.strict_json import seal_of
 from sanitize.channel import Channel
-from sanitize.saved._json import digest
 from sanitize.transformers import SubsetMerging
 
 
@@ -28,7 +28,7 @@ def tampered(tmp_path):
     identity = Channel.identity(len(fitted.channel_.inputs), fitted.channel_.inputs)
     state["channel"] = json.loads(identity.to_json())
     del state["sha256"]
-    return sz.SavedRelease.from_json(json.dumps(state | {"sha256": digest(state)}))
+    return sz.SavedRelease.from_json(json.dumps(state | {"sha256": seal_of(state)}))
 
 
 def test_a_release_signed_again_with_an_identity_channel_is_not_ok(tampered, tmp_path):

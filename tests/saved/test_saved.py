@@ -17,6 +17,7 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
+from sanitize._files.strict_json import seal_of
 from sanitize.binning import Bins
 from sanitize.errors import (
     BudgetExceeded,
@@ -31,7 +32,6 @@ from sanitize.mechanisms import CapacityBudget
 from sanitize.parquet import privatize_parquet
 from sanitize.saved import SavedRelease
 from sanitize.saved import _json as _saved_json
-from sanitize.saved._json import digest
 from sanitize.transformers import (
     ExponentialChannel,
     GaussianChannel,
@@ -261,7 +261,7 @@ def test_every_field_is_checked_when_a_saved_release_is_read(sanitizer):
             continue
         for value in OTHERS:
             other = changed(state, path, value)
-            other["sha256"] = digest(other)
+            other["sha256"] = seal_of(other)
             try:
                 again = SavedRelease.from_json(json.dumps(other))
             except InvalidParameter as error:

@@ -13,10 +13,10 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
+from sanitize._files.strict_json import seal_of
 from sanitize.errors import InvalidParameter
 from sanitize.parquet import privatize_parquet
 from sanitize.saved import SavedRelease
-from sanitize.saved._json import digest
 from sanitize.transformers import TreeMerging, TreeRandomResponse
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
@@ -122,7 +122,7 @@ def _changed(state, path, value):
     for step in path[:-1]:
         inner = inner[step]
     inner[path[-1]] = value
-    return copy | {"sha256": digest(copy)}
+    return copy | {"sha256": seal_of(copy)}
 
 
 def _saved_state(min_rows=100, **settings):
@@ -178,6 +178,6 @@ def _emptied(printer):
 def test_parts_of_other_releases_do_not_go_together(change, message):
     state = _saved_state()
     state |= change(state)
-    state["sha256"] = digest(state)
+    state["sha256"] = seal_of(state)
     with pytest.raises(InvalidParameter, match=message):
         SavedRelease.from_json(json.dumps(state))

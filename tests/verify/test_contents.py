@@ -106,11 +106,21 @@ def test_a_summary_that_lies_or_says_more_is_caught(written):
         ({"within_budget": 1}, "says something else about within_budget"),
         ({"note": "hello"}, "1 entries that no release has"),
         ({"budget": "SECRET influenza"}, "says something else about budget"),
+        ({"max_log_lift": honest["max_log_lift"] + 1e-9}, "says something else about max_log_lift"),
+        ({"sanitize": "0.0.4127 of 20"}, "says something else about sanitize"),
     ]:
         rewrite(target, content, {b"sanitize": json.dumps({**honest, **lie}).encode()})
         assert_caught(verified(target), "metadata", words)
-    rewrite(target, content, {b"sanitize": b"{"})
-    assert_caught(verified(target), "metadata", "not JSON")
+    for packed, words in [
+        (b"{", "not JSON"),
+        (b'{"max_log_lift": 0.12345678901234567, ' + json.dumps(honest).encode()[1:], "occurs twice"),
+        (json.dumps(honest, indent=3).encode(), "spelt in another way"),
+        (json.dumps(honest).replace("max_log", "max\\u005flog").encode(), "spelt in another way"),
+    ]:
+        rewrite(target, content, {b"sanitize": packed})
+        assert_caught(verified(target), "metadata", words)
+    rewrite(target, content, {b"sanitize": json.dumps({**honest, "sanitize": "0.2.1rc1"}).encode()})
+    assert verified(target).ok
 
 
 def test_unused_dictionary_values_are_caught(written):

@@ -1,0 +1,54 @@
+"""JSON that others may have written: read so that it says one thing only, and sealed by a digest of all it says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class NotStrict(ValueError):
+    """Why a text is not read; nothing of it is quoted."""
+
+
+def strict_json(text: str | bytes) -> Any:
+    """What a JSON text says, where no name occurs twice in an object and every number is finite.
+
+    Readers differ in which of two equal names they take, so that such a text could show one thing and hide another.
+
+    Raises
+    ------
+    NotStrict
+        If it is not such a text.
+    """
+    try:
+        words = text.decode("utf-8") if isinstance(text, bytes) else text
+        return json.loads(words, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+    except NotStrict:
+        raise
+    except (TypeError, ValueError, RecursionError):  # the error's own words would quote the text
+        raise NotStrict("the text is not JSON, or not in UTF-8") from None
+
+
+def seal_of(state: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical form of everything but the seal itself, the field ``sha256``."""
+    rest = {name: value for name, value in state.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise NotStrict("a name occurs twice")
+    return made
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise NotStrict("a number is not finite")
+    return value
