@@ -16,6 +16,7 @@ from sanitize._checks import positive
 from sanitize._release.design import Recipe
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.report import ReleaseFacts
 from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
 from sanitize.transformers._joint_design import JointLayout, JointPlan
 from sanitize.transformers._roles import _select, require_named, with_sensitive
@@ -256,6 +257,9 @@ class JointRelease(Sanitizer, _BaseComposition):  # type: ignore[misc]
     def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
         assert isinstance(layout, JointLayout)
         layout.check_distinct(counts)
+        if recipe.given is not None:
+            facts = ReleaseFacts(kept=layout.keep)
+            return super()._fit_counts(layout, counts, replace(recipe, facts=facts), clipped)
         parts = [(name, clone(part)) for name, part in self.sanitizers]
         with _naming(layout.public):
             plan = JointPlan.of(layout, parts, counts, recipe.budget, self.weights or {})

@@ -280,10 +280,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         self._fit_counted(table, order)
         return self.report_
 
-    def _fit_counted(self, table: FirstPass, order: RowOrder) -> Counted:
-        """Fit on the counts of a table in files, which are returned."""
+    def _fit_counted(self, table: FirstPass, order: RowOrder, given: Channel | None = None) -> Counted:
+        """Fit on the counts of a table in files, which are returned; to a channel, where one is given."""
         self._check_for_files()
-        recipe = self._recipe()
+        recipe = replace(self._recipe(), given=given)
         with table.naming_absent():
             layout, _ = self._layout(self._read(table.empty(), reset=True), None, None)
             counted = table.count(layout, order)

@@ -156,8 +156,9 @@ class TreeSanitizer(Sanitizer):
             "once: give the name of a file or folder, or one table"
         )
 
-    def _fit_counted(self, table: FirstPass, order: RowOrder) -> Counted:
+    def _fit_counted(self, table: FirstPass, order: RowOrder, given: Channel | None = None) -> Counted:
         """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""
+        assert given is None, "a tree has no time limit, so its channel is designed again"
         self._check_for_files()
         recipe = self._recipe()
         with table.naming_absent():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._checks import whole_number
+from sanitize._release.given import given_channel
 from sanitize.channel import Channel, group_alphabet
 from sanitize.confidence import MOST_ENTRIES, ConfidenceSet
 from sanitize.errors import ColumnError, InvalidParameter
@@ -58,6 +59,8 @@ class Recipe:
         Public column that the mechanism shall keep, whose law given each public symbol it then gets as ``target``.
     prints : bool
         What the mechanism releases is still to be printed (a joint release is made of parts that are).
+    given : Channel, optional
+        What was released through, printing included, where it cannot be designed again; nothing is designed then.
     facts : ReleaseFacts
         What the report says beyond its numbers.
     confidence : float, optional
@@ -75,6 +78,7 @@ class Recipe:
     confidence: float | None = None
     target: str | None = None
     prints: bool = True
+    given: Channel | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
 
 
@@ -195,6 +199,8 @@ def channels_of(
     if recipe.release not in ("resample", "label"):
         raise InvalidParameter(f"release must be 'resample' or 'label', got {recipe.release!r}")
     pooled = _pool_rare(table, joint, recipe.min_count)
+    if recipe.given is not None:
+        return given_channel(recipe.given, joint, pooled, labels=recipe.release == "label"), None
     law = joint if given is None else given
     if pooled is not None:
         law = law.release(pooled)

@@ -105,7 +105,8 @@ def verify(args: argparse.Namespace) -> None:
     sanitizer = policy if args.policy is not None else policy.sanitizer()
     with shown():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
-        found = verify_parquet(args.input, args.source, sanitizer, **settings, delimiter=policy.delimiter)
+        settings |= {"delimiter": policy.delimiter, "channel": args.channel}
+        found = verify_parquet(args.input, args.source, sanitizer, **settings)
     print(found.to_json() if args.json else found.to_text(), end="" if args.json else "\n")
     found.require()
 

@@ -157,6 +157,12 @@ def parser_of() -> OneLineParser:
     verify.add_argument(
         "--statement", metavar="FILE.intoto.json", type=Path, help="also check the papers that report --dossier wrote"
     )
+    verify.add_argument(
+        "--channel",
+        metavar="FILE.json",
+        type=Path,
+        help="what release --channel wrote, or a saved release: of a design that a time limit may have cut off",
+    )
     _delimiter(verify)
     verify.add_argument("--json", action="store_true", help="print the checks as JSON")
     verify.set_defaults(check=check_settings)

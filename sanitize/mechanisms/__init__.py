@@ -22,6 +22,7 @@ from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._merging.tail_merging import tail_merging
 from sanitize.mechanisms._merging.watchdog import watchdog
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
+from sanitize.mechanisms._random_response.repair import response_names as response_names
 from sanitize.mechanisms._random_response.response import RandomResponse
 from sanitize.mechanisms._random_response.sequential import sequential_response
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response

@@ -107,7 +107,7 @@ SETTINGS: dict[str, tuple[Form[Any], tuple[str, ...]]] = {
     ),
     "time_limit": (
         keys.number(0, open_ends=True, finite=True).said(
-            "Seconds; a release with a time limit cannot be verified by designing it again."
+            "Seconds; what a time limit cut off cannot be designed again, so verify takes the channel of the release."
         ),
         ("optimal-random-response", "subset-random-response"),
     ),

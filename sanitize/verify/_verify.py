@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import filecmp
 import json
 from collections import Counter
@@ -14,13 +13,19 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
 from sanitize._files.open import delimited, open_source
-from sanitize._files.source import BATCH_ROWS
-from sanitize._release.first_pass import FirstPass
 from sanitize._release.prepared import footer_of
 from sanitize._release.row_order import check_row_order
 from sanitize._tables.columns import check_type
-from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, RowOrderLeak, VerificationFailed
+from sanitize.errors import (
+    BudgetExceeded,
+    ColumnError,
+    InvalidChannel,
+    InvalidParameter,
+    RowOrderLeak,
+    VerificationFailed,
+)
 from sanitize.policy import Policy
+from sanitize.verify._again import channel_of, design_check, designed, with_way_out
 from sanitize.verify._contents import Findings, summary_fault
 from sanitize.verify._leftovers import MOST_VALUES, Scanner, Spellings, spellings
 from sanitize.verify._observed import Observed
@@ -38,9 +43,9 @@ if TYPE_CHECKING:
     from sanitize._files.source import Source
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
-    from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport, State
     from sanitize.transformers import Sanitizer
+    from sanitize.verify._again import ChannelLike
 
     File = str | os.PathLike[str]
 
@@ -153,6 +158,7 @@ def verify_parquet(
     statement: File | None = None,
     false_alarm: float = FALSE_ALARM,
     delimiter: str | None = None,
+    channel: ChannelLike | None = None,
 ) -> Verification:
     """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
 
@@ -184,6 +190,10 @@ def verify_parquet(
     false_alarm : float
     delimiter : str, optional
         What stands between the fields of sources in CSV; by default what the policy says, or their headers.
+    channel : Channel, SavedRelease or path, optional
+        What the rows were released through, for a design that a time limit may have cut off: its ``channel_``, a saved
+        release, or a file of either. It is not trusted: it must meet the budget on the source, and print nothing but
+        values of the source or labels that it earns.
 
     Returns
     -------
@@ -214,15 +224,16 @@ def verify_parquet(
     named = delimited(source, given)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
+    through = None if channel is None else channel_of(channel, sanitizer, against)
     with open_source(released) as written:
         try:
-            again, counts = _design(named, sanitizer, kept_order)
-        except (BudgetExceeded, RowOrderLeak) as error:
+            again, counts = designed(named, sanitizer, kept_order, through)
+        except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
             words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
             failed = (Check.failed("design", str(error)),)
             return Verification(failed, false_alarm, **words, digest=digest_of(written.root))
         with open_source(named, again.numbers) as table:
-            checks = _contents(table, written, again, kept_order)
+            checks = [design_check(again, through), *_contents(table, written, again, kept_order)]
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
                 seen = Observed.read(table, written, again._release, counts, kept_order)
                 judged = RowChecks(seen, kept_order, false_alarm)
@@ -235,6 +246,7 @@ def verify_parquet(
                 others = [(other, delimited(raw, given)) for other, raw in against]
                 judged.check_reuse(_others(others, written, sanitizer, kept_order))
                 checks += judged.checks
+            checks = with_way_out(checks, again, through)
     if statement is not None:
         checks += check_papers(Path(statement), written.root, again.report_, policy)
     return Verification(tuple(checks), false_alarm, **_words(again.report_), digest=digest_of(written.root))
@@ -246,25 +258,12 @@ def _words(report: LeakageReport) -> dict[str, Any]:
     return {name: claim[name] for name in ("state", "headline", "sentence")}
 
 
-def _design(source: SourceLike, sanitizer: Sanitizer | Policy, rows: RowOrder) -> tuple[Sanitizer, ContingencyTable]:
-    """Design the release again, from the counts of its source."""
-    if isinstance(sanitizer, Policy):
-        with open_source(source) as table:
-            sanitizer.check(table.schema.names)
-        again = sanitizer.sanitizer()
-    else:
-        again = copy.deepcopy(sanitizer)
-    with open_source(source, again.numbers) as table:
-        counts = again._fit_counted(FirstPass(table, BATCH_ROWS), rows).table
-    return again, counts
-
-
 def _others(
     pairs: Sequence[tuple[File, SourceLike]], written: Source, sanitizer: Sanitizer | Policy, rows: RowOrder
 ) -> Iterator[tuple[Observed, bool]]:
     """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
     for released, source in pairs:
-        again, counts = _design(source, sanitizer, rows)
+        again, counts = designed(source, sanitizer, rows)
         with open_source(released) as other, open_source(source, again.numbers) as table:
             same = len(other.files) == len(written.files) and all(
                 filecmp.cmp(a, b, shallow=False) for a, b in zip(other.files, written.files, strict=True)
@@ -299,7 +298,6 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) 
     )
     n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
     return [
-        Check.passed("design", f"{again.report_.facts.mechanism}, designed again from the source"),
         _columns(table, written, again._release),
         Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
         _judged("metadata", [*findings.metadata, *([fault] if fault else [])], "a summary at most, and it is true"),

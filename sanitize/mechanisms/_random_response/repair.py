@@ -181,11 +181,11 @@ def _build(joint: JointDistribution, mass: Columns | sparse.csc_array) -> Channe
     np.bincount(mass.indices, minlength=n_x).cumsum(out=indptr[1:])
     sums = np.add.reduceat(entries, indptr[:-1])
     stage = Stage.from_masses(indptr, outputs, entries, sums, n_y)
-    names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(_names, joint.public, mass))
+    names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(response_names, joint.public, mass))
     return Channel((stage,), joint.public, names)
 
 
-def _names(public: Alphabet, mass: Columns | sparse.csc_array) -> list[str]:
+def response_names(public: Alphabet, mass: Columns | sparse.csc_array) -> list[str]:
     """Released symbols named by what they mean: the likeliest public symbols and their probabilities."""
     names = []
     ends, letters, masses = mass.indptr.tolist(), mass.indices.tolist(), mass.data.tolist()

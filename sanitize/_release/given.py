@@ -1,0 +1,91 @@
+"""A channel that was designed before, in place of a design: of a release whose design a clock cut off.
+
+It is not trusted. Its law is measured like that of any design; what it may print is held against the table here,
+because no budget speaks of what a released symbol is called.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from sanitize.channel import Channel
+from sanitize.errors import InvalidChannel
+from sanitize.mechanisms import response_names
+
+if TYPE_CHECKING:
+    from sanitize.alphabet import Alphabet
+    from sanitize.joint import JointDistribution
+
+_SHARE = re.compile(r"\d{1,3}(?=%)")
+_TWIN = re.compile(r" #\d+$")  # number of a label that others would equal
+
+
+def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | None, *, labels: bool) -> Channel:
+    """The channel, if it is one for the public symbols of a table and prints nothing but them.
+
+    Parameters
+    ----------
+    given : Channel
+        From public symbols to what is printed.
+    joint : JointDistribution
+        Law of the table.
+    pooled : Channel or None
+        Rare symbols made one, which the channel must take as one.
+    labels : bool
+        Whether it prints labels, which must then say what it does.
+
+    Raises
+    ------
+    InvalidChannel
+    """
+    if given.inputs != joint.public:
+        raise InvalidChannel("the channel is for other public symbols than those of the source")
+    made, law = given, joint
+    if pooled is not None:
+        pool = pooled.stages[0].indices
+        members = np.unique(pool, return_index=True)[1]
+        if Channel((given.stages[0],)) != Channel((given.stages[0].take(members).take(pool),)):
+            raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
+        law = joint.release(pooled)
+        made = Channel((given.stages[0].take(members), *given.stages[1:]), law.public, given.outputs)
+    if not (_is_labelled(made, law) if labels else _same_levels(given.outputs, given.inputs)):
+        raise InvalidChannel("the channel prints what is no public value of the source and no label that it earns")
+    return given
+
+
+def _same_levels(outputs: Alphabet, public: Alphabet) -> bool:
+    """Whether each column prints its own values; a joint release prints tuples of them that no row has."""
+    return outputs.columns == public.columns and all(
+        own.equals(level) for own, level in zip(outputs.levels, public.levels, strict=True)
+    )
+
+
+def _is_labelled(made: Channel, law: JointDistribution) -> bool:
+    """Whether every label names the likeliest public symbols behind it, with their shares to a hundredth."""
+    if made.n_outputs == 1:
+        return made.outputs == Channel(made.stages, made.inputs).outputs
+    if made.outputs.columns != ("+".join(law.public.columns),):
+        return False
+    masses = sparse.csc_array(sparse.diags_array(law.p_x) @ made.sparse_matrix())
+    masses.sort_indices()
+    labels = [str(name) for name in made.outputs.symbols]
+    return all(map(_says_the_same, labels, response_names(law.public, masses)))
+
+
+def _says_the_same(label: str, earned: str) -> bool:
+    """Whether two labels differ by rounding at most: by one in a hundred, and in the order of equal shares."""
+    said, true = (_pieces(text) for text in (label, earned))
+    return [text for text, _ in said] == [text for text, _ in true] and all(
+        len(own) == len(other) and all(abs(a - b) <= 1 for a, b in zip(own, other, strict=True))
+        for (_, own), (_, other) in zip(said, true, strict=True)
+    )
+
+
+def _pieces(label: str) -> list[tuple[str, list[int]]]:
+    """Symbols that a label names, without their shares and with them."""
+    pieces = _TWIN.sub("", label).strip("{}").split(", ")
+    return sorted((_SHARE.sub("", piece), [int(share) for share in _SHARE.findall(piece)]) for piece in pieces)

@@ -1,0 +1,97 @@
+"""A release again: designed from its source, or, where a clock may have cut the design off, read and measured on it."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from sanitize._files.names import path_of
+from sanitize._files.open import open_source
+from sanitize._files.source import BATCH_ROWS, check_regular, reading
+from sanitize._release.first_pass import FirstPass
+from sanitize.channel import Channel
+from sanitize.errors import InvalidParameter, SourceError
+from sanitize.policy import Policy
+from sanitize.saved import SavedRelease
+from sanitize.verify._row_checks import Check
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from sanitize._files.open import SourceLike
+    from sanitize._release.row_order import RowOrder
+    from sanitize.joint import ContingencyTable
+    from sanitize.transformers import Sanitizer
+
+    ChannelLike = Channel | SavedRelease | str | os.PathLike[str]
+
+_LIMIT = "time_limit"
+_WAY_OUT = (
+    "its time limit may have cut it off elsewhere than the release: give the channel of the release, which release "
+    "--channel writes and a saved release has"
+)
+
+
+def designed(
+    source: SourceLike, sanitizer: Sanitizer | Policy, rows: RowOrder, channel: Channel | None = None
+) -> tuple[Sanitizer, ContingencyTable]:
+    """Design the release again, from the counts of its source, or measure the channel that was given on them."""
+    if isinstance(sanitizer, Policy):
+        with open_source(source) as table:
+            sanitizer.check(table.schema.names)
+        again = sanitizer.sanitizer()
+    else:
+        again = copy.deepcopy(sanitizer)
+    with open_source(source, again.numbers) as table:
+        counts = again._fit_counted(FirstPass(table, BATCH_ROWS), rows, channel).table
+    return again, counts
+
+
+def channel_of(given: ChannelLike, sanitizer: Sanitizer | Policy, against: Sequence[Any]) -> Channel:
+    """The channel that a release went through, from what keeps it.
+
+    Raises
+    ------
+    InvalidParameter, InvalidChannel, SourceError
+        If it cannot be read, or the design needs none.
+    """
+    whole = sanitizer.sanitizer() if isinstance(sanitizer, Policy) else sanitizer
+    if not _limits(whole):
+        raise InvalidParameter(
+            f"{type(whole).__name__} has no time limit, so its channel is designed again; leave the channel out"
+        )
+    if against:
+        raise InvalidParameter("other releases went through channels of their own; compare them without a channel")
+    if isinstance(given, Channel):
+        return given
+    if isinstance(given, SavedRelease):
+        return given.channel
+    path = path_of(given, SourceError)
+    with reading(path.name):
+        check_regular(path)
+        text = path.read_bytes().decode("utf-8")
+    return SavedRelease.from_json(path).channel if '"sanitize/release"' in text[:200] else Channel.from_json(text)
+
+
+def design_check(again: Sanitizer, channel: Channel | None) -> Check:
+    """What stands behind the channel that the rows are compared with."""
+    mechanism = again.report_.facts.mechanism
+    if channel is not None:
+        return Check.passed("design", f"{mechanism}, as it was given, within its budget on the source")
+    return Check.passed("design", f"{mechanism}, designed again from the source")
+
+
+def with_way_out(checks: list[Check], again: Sanitizer, channel: Channel | None) -> list[Check]:
+    """The checks; where one failed and a clock could be why, the design says what to do."""
+    design = checks[0]
+    is_limited = any(value is not None for value in _limits(again))
+    if channel is not None or not design.ok or not is_limited or all(check.ok for check in checks):
+        return checks
+    return [Check.passed("design", f"{design.detail}; {_WAY_OUT}"), *checks[1:]]
+
+
+def _limits(sanitizer: Sanitizer) -> list[Any]:
+    """Time limits of a sanitizer and its parts, None where they could be set."""
+    settings = sanitizer.get_params().items()
+    return [value for name, value in settings if name.rsplit("__", 1)[-1] == _LIMIT]
