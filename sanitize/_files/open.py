@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
+from sanitize._files.csv_stream import is_delimiter
 from sanitize._files.names import path_of
 from sanitize._files.numbers import AS_STORED, Numbers
 from sanitize._files.parquet import ParquetSource
@@ -38,11 +39,22 @@ class Delimited:
     delimiter: str
 
 
-def delimited(
-    source: str | os.PathLike[str] | BinaryIO, delimiter: str | None
-) -> str | os.PathLike[str] | BinaryIO | Delimited:
-    """A source, and what stands between its fields where that was named."""
-    return source if delimiter is None else Delimited(source, delimiter)
+def delimited(source: SourceLike, delimiter: str | None) -> SourceLike:
+    """A source, and what stands between its fields where that was named.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no sign that can stand there, or the source is open already.
+    """
+    if delimiter is None:
+        return source
+    if not (isinstance(delimiter, str) and is_delimiter(delimiter)):
+        got = repr(delimiter[:10]) if isinstance(delimiter, str) else type(delimiter).__name__
+        raise InvalidParameter(f'delimiter must be one sign that stands between fields, as ";", got {got}')
+    if isinstance(source, (Source, Delimited)):
+        raise InvalidParameter("this source is open already, with a delimiter of its own; leave delimiter out")
+    return Delimited(source, delimiter)
 
 
 @contextlib.contextmanager

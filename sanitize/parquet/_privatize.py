@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, overload
 
-from sanitize._files.open import open_source, open_target
+from sanitize._files.open import delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._files.workers import n_workers
@@ -41,6 +41,7 @@ def privatize_parquet(
     batch_rows: int = ...,
     workers: int | None = ...,
     ledger: Ledger | str | os.PathLike[str] | None = ...,
+    delimiter: str | None = ...,
 ) -> LeakageReport: ...
 @overload
 def privatize_parquet(
@@ -53,6 +54,7 @@ def privatize_parquet(
     force: bool = ...,
     batch_rows: int = ...,
     workers: int | None = ...,
+    delimiter: str | None = ...,
 ) -> AppendedReport: ...
 def privatize_parquet(
     source: SourceLike,
@@ -65,6 +67,7 @@ def privatize_parquet(
     batch_rows: int = BATCH_ROWS,
     workers: int | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    delimiter: str | None = None,
 ) -> LeakageReport | AppendedReport:
     """Release a Parquet or CSV file or data set: count, design, check, rewrite.
 
@@ -72,7 +75,7 @@ def privatize_parquet(
     and the target appears whole or not at all. The output holds the released columns and nothing else of the
     source: no other column, metadata, index, unused dictionary value or statistics of raw values.
 
-    Names ending in ``.csv`` or ``.csv.gz`` are read as CSV: UTF-8 with a header line, commas and double quotes.
+    Names ending in ``.csv``, ``.tsv`` or ``.csv.gz`` are read as CSV: UTF-8 with a header line and double quotes.
     Every column is text as it stands (01234 and NA stay what they are) but those with bins, which are numbers. An
     empty field is missing, ``""`` is the empty text.
 
@@ -106,6 +109,9 @@ def privatize_parquet(
     ledger : Ledger or path, optional
         Book of the releases of this table: the release is refused where it exceeds the ledger's budget together with
         all that are recorded there, and recorded otherwise.
+    delimiter : str, optional
+        What stands between the fields of a source in CSV; by default a comma, semicolon or tab, as its header has it.
+        What is written has commas.
 
     Returns
     -------
@@ -143,7 +149,7 @@ def privatize_parquet(
         )
     place = open_target(target, source, force=force)
     book = as_ledger(ledger)
-    with open_source(source, sanitizer.numbers) as table:
+    with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows, key=key)
         written = place.path if isinstance(place, Target) else None
         # Without a book nothing is recorded, and a saved release has none.
@@ -172,6 +178,7 @@ def plan_parquet(
     rows: RowOrder = "shuffle",
     batch_rows: int = BATCH_ROWS,
     workers: int | None = None,
+    delimiter: str | None = None,
 ) -> LeakageReport:
     """Design and measure what `privatize_parquet` would write, and write nothing.
 
@@ -185,6 +192,8 @@ def plan_parquet(
     batch_rows : int
     workers : int, optional
         Threads; all cores by default.
+    delimiter : str, optional
+        As `privatize_parquet` takes it.
 
     Returns
     -------
@@ -208,7 +217,7 @@ def plan_parquet(
     check_row_order(rows)
     _check_order(sanitizer, "plan_parquet(source, sanitizer)")
     threads = n_workers(workers)
-    with open_source(source, sanitizer.numbers) as table:
+    with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         return sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows).report
 
 
@@ -219,6 +228,7 @@ def audit_parquet(
     *,
     batch_rows: int = BATCH_ROWS,
     workers: int | None = None,
+    delimiter: str | None = None,
 ) -> LeakageReport:
     """What the public columns of a Parquet file or data set tell about the sensitive ones as they are.
 
@@ -229,6 +239,8 @@ def audit_parquet(
     batch_rows : int
     workers : int, optional
         Threads; all cores by default.
+    delimiter : str, optional
+        As `privatize_parquet` takes it.
 
     Returns
     -------
@@ -244,7 +256,7 @@ def audit_parquet(
     >>> round(audit_parquet(file, ["survived"], ["class", "sex"]).summary["max_log_lift"], 3)
     1.102
     """
-    with open_source(source) as table:
+    with open_source(delimited(source, delimiter)) as table:
         layout = Layout(tuple(sensitive), tuple(public))
         counted = FirstPass(table, batch_rows, workers=n_workers(workers)).count(layout, "shuffle")
     return layout.audit(counted.table)

@@ -22,12 +22,13 @@ from sanitize._files.csv_stream import CheckedBytes
 from sanitize._files.numbers import Numbers
 from sanitize.alphabet import Alphabet
 from sanitize.cli import main
-from sanitize.errors import ColumnError, PolicyError, SourceChanged, SourceError, TargetError
+from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceChanged, SourceError, TargetError
 from sanitize.parquet import _csv_writer as _csv_target
 from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
 from sanitize.parquet._csv_writer import CsvWriter, formula_note, quoted
 from sanitize.policy import Policy
 from sanitize.transformers import Sanitizer
+from sanitize.verify import verify_parquet
 
 
 def read(path: Path, columns: list[str], numeric: tuple[str, ...] = ()) -> list[list]:
@@ -424,3 +425,36 @@ def test_a_tab_may_be_spelt_out_and_parquet_has_no_delimiter(tmp_path, capsys):
     pq.write_table(pa.table({"s": [1]}), tmp_path / "raw.parquet")
     assert main(["init", str(tmp_path / "raw.parquet"), "--delimiter", ";"]) == 3
     assert "has no delimiter" in capsys.readouterr().err
+
+
+def test_functions_take_the_delimiter_that_the_command_takes(tmp_path):
+    raw, out = write(tmp_path / "raw.csv", PIPES), tmp_path / "out.csv"
+    sanitizer = Policy.from_dict(tomllib.loads(DELIMITED)).sanitizer()
+    privatize_parquet(raw, out, sanitizer, delimiter="|")
+    assert CsvSource.open(out).schema.names == ["town, region", "age"]
+    assert verify_parquet(out, raw, sanitizer, delimiter="|").ok
+    stream = io.BytesIO()
+    privatize_parquet(io.BytesIO(raw.read_bytes()), stream, sanitizer, delimiter="|")
+    assert stream.getvalue().startswith(b'"town, region",age')
+    for report in (
+        plan_parquet(raw, sanitizer, delimiter="|"),
+        audit_parquet(raw, ["s"], ["town, region"], delimiter="|"),
+    ):
+        assert "town, region" in report.public
+    with pytest.raises(ColumnError, match="town, region"):
+        privatize_parquet(raw, out, sanitizer, force=True)
+
+
+@pytest.mark.parametrize("mark", ["", "ab", "a", '"', "\n", 3])
+def test_functions_refuse_what_cannot_stand_between_fields(mark, tmp_path):
+    raw = write(tmp_path / "raw.csv", PIPES)
+    sanitizer = Policy.from_dict(tomllib.loads(DELIMITED)).sanitizer()
+    for call in (
+        lambda: privatize_parquet(raw, tmp_path / "out.csv", sanitizer, delimiter=mark),
+        lambda: plan_parquet(raw, sanitizer, delimiter=mark),
+        lambda: audit_parquet(raw, ["s"], ["age"], delimiter=mark),
+        lambda: verify_parquet(raw, raw, sanitizer, delimiter=mark),
+    ):
+        with pytest.raises(InvalidParameter, match="delimiter must be one sign"):
+            call()
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.csv"]
