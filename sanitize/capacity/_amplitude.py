@@ -9,6 +9,7 @@ I(p) <= C <= max_x D(x).
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,12 +17,12 @@ import numpy as np
 from sanitize._checks import number
 from sanitize.capacity._blahut_arimoto import DenseKernel, solve
 from sanitize.capacity._capacity import check_tol
-from sanitize.capacity._half_line import TAIL, AmplitudeCapacity, HalfLine, density_at, refined
+from sanitize.capacity._half_line import TAIL, AmplitudeCapacity, HalfLine, density_at, folded, refined
 from sanitize.capacity._shape import LARGE, starts_from_shape
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -36,8 +37,9 @@ _TOUCHES = 1e-4
 _CARRIES = 1e-9
 _ROUNDS = 8
 # Large amplitudes: Newton's steps from the known shape, and the share of the steepest direction below which it leaves
-# one alone. Beyond the last one a search on a grid takes seconds, and a wider gap is enough.
-_FEW_STEPS, _BLUNT = 15, (1e-8, 1e-7)
+# one alone; in turn, as the flat ones lead astray before the others have settled. Beyond the last one a search on a
+# grid takes seconds, and a wider gap is enough.
+_FEW_STEPS, _BLUNT = 15, (1e-6, 1e-7, 1e-8)
 _FAR_ENDS, _WITHIN = 17.0, 1e-8
 _MOST_KNOWN = 4096
 _MOST_CELLS = 1 << 24
@@ -75,24 +77,43 @@ def amplitude_capacity(amplitude: float, tol: float = 1e-9) -> AmplitudeCapacity
     >>> round(found.value, 8), found.gap < 1e-9, found.points.round(4).tolist()
     (0.65286881, True, [-2.0, 0.0, 2.0])
     """
-    a, tol = number("amplitude", amplitude, 0, LARGEST_AMPLITUDE), check_tol(tol)
-    if a == 0:
+    return capacity_near(number("amplitude", amplitude, 0, LARGEST_AMPLITUDE), None, check_tol(tol))
+
+
+def capacity_near(amplitude: float, known: AmplitudeCapacity | None, tol: float = 1e-9) -> AmplitudeCapacity:
+    """`amplitude_capacity`, begun from the best input of an amplitude close by, if that is known."""
+    if amplitude == 0:
         return AmplitudeCapacity(0.0, 0.0, np.zeros(1), np.ones(1))
-    line = HalfLine.of(a)
-    best = line.certify(np.array([a]), np.ones(1))
-    if a > LARGE:
-        starts = starts_from_shape(a)
-        tol = max(tol, _WITHIN) if a > _FAR_ENDS else tol
-        best = _closest(best, (refined(line, *start, _FEW_STEPS, blunt) for start in starts for blunt in _BLUNT), tol)
-    return _closest(best, _searched(line), tol)
+    line = HalfLine.of(amplitude)
+    starts = chain(_stretched(line, known), _guessed(line), _searched(line))
+    return _closest(starts, max(tol, _WITHIN) if amplitude > _FAR_ENDS else tol)
 
 
-def _closest(best: AmplitudeCapacity, others: Iterable[AmplitudeCapacity], tol: float) -> AmplitudeCapacity:
+def _closest(brackets: Iterator[AmplitudeCapacity], tol: float) -> AmplitudeCapacity:
     """The narrowest bracket, or the first that is narrow enough."""
-    others = iter(others)
-    while best.gap > tol and (one := next(others, None)) is not None:
+    best = next(brackets)
+    while best.gap > tol and (one := next(brackets, None)) is not None:
         best = min(best, one, key=lambda bracket: bracket.gap)
     return best
+
+
+def _stretched(line: HalfLine, known: AmplitudeCapacity | None) -> Iterator[AmplitudeCapacity]:
+    if known is not None:
+        u, w = folded(known)
+        u = np.append(u[:-1] * (line.amplitude / u[-1]), line.amplitude)
+        yield refined(line, u, w, _FEW_STEPS, _BLUNT[-1])
+
+
+def _guessed(line: HalfLine) -> Iterator[AmplitudeCapacity]:
+    """Brackets from what is known of small amplitudes, the two ends, and of large ones, a shape."""
+    if line.amplitude <= LARGE:
+        yield line.certify(np.array([line.amplitude]), np.ones(1))
+    else:
+        for u, w in starts_from_shape(line.amplitude):
+            for blunt in _BLUNT:
+                bracket = refined(line, u, w, _FEW_STEPS, blunt)
+                yield bracket
+                u, w = folded(bracket)
 
 
 def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapacity:

@@ -73,15 +73,16 @@ class HalfLine:
         masses[0] = _STEP
         return cls(amplitude, nodes, masses)
 
-    def density(self, u: NDArray[np.float64], order: int = 0) -> NDArray[np.float64]:
-        """Mean of the densities at u and -u, shape (k, m), or its derivative of some order in u."""
+    def densities(self, u: NDArray[np.float64], order: int = 0) -> list[NDArray[np.float64]]:
+        """Mean of the densities at u and -u, shape (k, m), and its derivatives in u up to some order, at most 2."""
         right, left = self.nodes - u[:, None], self.nodes + u[:, None]
-        f, g = density_at(right), density_at(left)
-        if order == 1:
-            f, g = right * f, -left * g
-        elif order == 2:
-            f, g = (right**2 - 1) * f, (left**2 - 1) * g
-        return (f + g) / 2
+        f, g = density_at(right) / 2, density_at(left) / 2  # exponentials are what takes the time: once for all orders
+        derivatives = [f + g]
+        if order > 0:
+            derivatives.append(right * f - left * g)
+        if order > 1:
+            derivatives.append((right**2 - 1) * f + (left**2 - 1) * g)
+        return derivatives
 
     def log_s(self, u: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Logarithm of S at the nodes; its own size is its accuracy."""
@@ -95,10 +96,17 @@ class HalfLine:
         near_one = (top < 1) & (small > -0.5)
         return np.where(near_one, np.log1p(np.where(near_one, small, 0.0)), top + np.log(w @ np.exp(t - top)))
 
-    def divergence(self, x: NDArray[np.float64], log_s: NDArray[np.float64], order: int = 0) -> NDArray[np.float64]:
-        """D(x), or a derivative of it."""
-        own = (x**2 / 2, x, np.ones_like(x))[order]
-        return own - self.density(x, order) @ (self.masses * log_s)
+    def divergence(self, x: NDArray[np.float64], log_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """D(x)."""
+        return self.divergences(x, log_s, self.densities(x))[0]
+
+    def divergences(
+        self, x: NDArray[np.float64], log_s: NDArray[np.float64], densities: list[NDArray[np.float64]]
+    ) -> list[NDArray[np.float64]]:
+        """D(x) and as many of its derivatives as there are of the densities at x."""
+        own = x**2 / 2, x, np.ones_like(x)
+        weighted = self.masses * log_s
+        return [part - density @ weighted for part, density in zip(own, densities, strict=False)]
 
     def peaks(self, log_s: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Local maxima of D on [0, A] and their heights."""
@@ -108,7 +116,7 @@ class HalfLine:
         places = x[found]
         left, right = x[np.maximum(found - 1, 0)], x[np.minimum(found + 1, len(x) - 1)]
         for _ in range(4):  # the maximum lies within a step of its node, where Newton converges at once
-            first, second = (self.divergence(places, log_s, order) for order in (1, 2))
+            _, first, second = self.divergences(places, log_s, self.densities(places, 2))
             inner = (second < 0) & (places < self.amplitude)
             moved = places - np.divide(first, second, out=np.zeros_like(first), where=inner)
             places = np.clip(moved, left, right)
@@ -139,9 +147,9 @@ def refined(
     free = np.flatnonzero((u > 0) & (u < line.amplitude))
     f = len(free)
     for _ in range(steps):
-        k0, k1 = line.density(u), line.density(u[free], 1)
-        log_s = line.log_s(u, w)
-        d0, d1, d2 = (line.divergence(x, log_s, i) for i, x in enumerate((u, u[free], u[free])))
+        kernels = line.densities(u, 2)
+        d0, d1, d2 = line.divergences(u, line.log_s(u, w), kernels)
+        k0, k1, d1, d2 = kernels[0], kernels[1][free], d1[free], d2[free]
         weighted = line.masses / (w @ k0)
         jacobian = np.zeros((n + f + 1, n + f + 1))
         jacobian[:n, :n] = -(k0 * weighted) @ k0.T
@@ -167,6 +175,12 @@ def refined(
         if np.abs(step[:-1]).max() < 1e-13:
             break
     return line.certify(u, w)
+
+
+def folded(bracket: AmplitudeCapacity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points u >= 0 of a symmetric law, each standing for +-u, and their masses."""
+    u = bracket.points[bracket.points >= 0]
+    return u, bracket.weights[-len(u) :] * np.where(u > 0, 2, 1)
 
 
 def density_at(z: NDArray[np.float64]) -> NDArray[np.float64]:

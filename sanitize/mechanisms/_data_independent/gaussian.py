@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import ndtr
 
 from sanitize._checks import nats
 from sanitize.alphabet import Alphabet
-from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, known_values_capacity
+from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._data_independent.calibration import NOTHING, root
@@ -30,6 +31,8 @@ _FAR = 40.0
 _MOST_NATS = 3.0
 # Up to about this amplitude the best input on [-A, A] is one of the two ends.
 _TWO_POINTS = 1.665
+# Once ε is no longer small, the amplitude exceeds its lower bound by less than this.
+_NEAR = 0.08
 # A capacity is an integral of up to A²/2 = 800 nats: another machine's sum of it may be this share larger. Brackets of
 # large ones (amplitudes above 12) are 1e-8 wide.
 _ROUNDING, _LARGE, _WIDE = 1e-12, 1.91, 1e-8
@@ -191,18 +194,31 @@ def _variance(half_range: float, amplitude: float) -> float:
 
 
 def _interval_amplitude(eps: float) -> float:
-    """Largest A with C(A) <= ε, between the input of bounded power and the uniform one."""
+    """Largest A with C(A) <= ε, between two upper bounds of C and what the uniform input attains.
+
+    Of bounded power, C(A) <= log(1 + A²)/2; and C(A) <= log(1 + A √(2/(πe))), which is near C where A is large
+    [McKellips].
+    """
     if eps > _MOST_NATS:
         raise InvalidParameter(
             f"method='exact' takes a capacity of at most {_MOST_NATS:g} nats, got {eps}; use "
             "method='closed_form', which is valid too"
         )
-    low = math.sqrt(math.expm1(2 * eps))
-    high = min(LARGEST_AMPLITUDE, low * math.sqrt(math.pi * math.e / 2) * (1 + 1e-9))
+    power, uniform = math.sqrt(math.expm1(2 * eps)), math.sqrt(math.pi * math.e / 2)
+    low = max(power, math.expm1(eps) * uniform)
+    high = min(LARGEST_AMPLITUDE, power * uniform * (1 + 1e-9))
 
+    last = None
+
+    @cache
     def off(log_amplitude: float) -> float:
-        return math.log(amplitude_capacity(math.exp(log_amplitude)).upper / eps)
+        nonlocal last
+        last = capacity_near(math.exp(log_amplitude), last)
+        return math.log(last.upper / eps)
 
+    near = low + _NEAR  # a guess, so it is tried
+    if near < high and off(math.log(near)) > 0:
+        high = near
     rounding = _ROUNDING if eps < _LARGE else _WIDE
     return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high), rounding))
 
