@@ -49,7 +49,7 @@ def counted(title: str, total: int) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def shown() -> Iterator[None]:
     """Show how many rows are dealt with inside the block."""
-    with _bar(desc="rows read", unit="", unit_scale=True, ascii=True, ncols=60) as bar:
+    with _bar(desc="rows", unit="", unit_scale=True, ascii=True, ncols=60) as bar:
         if bar is None:
             yield
             return

@@ -20,7 +20,7 @@ from sanitize._tables.columns import (
     python_values,
     sort_values,
 )
-from sanitize._tables.combined import Combined, distinct_table
+from sanitize._tables.combined import Combined, count, distinct_table, spread
 from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -212,7 +212,7 @@ class Alphabet:
 
     def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
         """Columns of the symbols with these codes, as dictionary arrays that hold only values in use."""
-        found = np.bincount(codes, minlength=len(self)) > 0 if len(codes) else np.zeros(len(self), bool)
+        found = count(codes, len(self)) > 0
         return {
             name: _compact(level, self.codes[:, j], found, codes)
             for j, (name, level) in enumerate(zip(self.columns, self.levels, strict=True))
@@ -320,5 +320,6 @@ def _compact(
     kept = np.flatnonzero(used)
     renumber = np.zeros(len(level) + 1, np.int32)
     renumber[kept] = np.arange(len(kept), dtype=np.int32)
-    mask = (column == len(level)).take(codes) if missing else None
-    return pa.DictionaryArray.from_arrays(pa.array(renumber[column].take(codes), mask=mask), level.take(pa.array(kept)))
+    mask = spread(column == len(level), codes) if missing else None
+    indices = pa.array(spread(renumber[column], codes), mask=mask)
+    return pa.DictionaryArray.from_arrays(indices, level.take(pa.array(kept)), safe=False)

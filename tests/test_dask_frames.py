@@ -138,7 +138,7 @@ def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were
     assert (tmp_path / "ledger").read_bytes() == book
 
 
-@pytest.mark.parametrize(("rows", "name"), [("shuffle", "draw"), ("shuffle", "write"), ("keep", "rewrite")])
+@pytest.mark.parametrize(("rows", "name"), [("shuffle", "write"), ("keep", "rewrite")])
 def test_a_release_that_fails_is_not_booked(rows, name, small, tmp_path, monkeypatch):
     ledger = sz.Ledger(tmp_path / "ledger", WIDE)
     interrupted_after(monkeypatch, _Tasks, name)
@@ -158,7 +158,7 @@ def test_a_release_is_booked_while_it_is_written(small, tmp_path, monkeypatch):
 
     monkeypatch.setattr(_Tasks, "run", noted)
     privatize_parquet(small, tmp_path / "out", merging(2.0), ledger=ledger)
-    assert seen == [("count", 0), ("ledger", 0), ("draw", 1), ("write", 1)]
+    assert seen == [("count", 0), ("ledger", 0), ("write", 1)]
 
 
 def test_whoever_was_slower_measures_again(small, tmp_path, monkeypatch):

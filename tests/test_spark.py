@@ -123,7 +123,7 @@ def small(source):
 def test_spark_releases_what_one_machine_releases_though_tasks_fail(
     rows, fault, source, alone, spark, tmp_path, monkeypatch
 ):
-    passes = {"raise": {"count", "draw", "write"}, "kill": {"rewrite"}}[fault]
+    passes = {"raise": {"count", "write"}, "kill": {"rewrite"}}[fault]
     with_faults(monkeypatch, _Tasks, tmp_path, fault, passes)
     sanitizer = merging()
     privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, spark=spark, task_rows=TASK_ROWS)
@@ -154,10 +154,10 @@ def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(small, sp
 
 def test_the_ledger_gets_the_entry_of_one_machine_once_though_tasks_fail(small, spark, tmp_path, monkeypatch):
     alone, engine = two_ledgers(tmp_path, small)
-    with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"ledger", "draw"})
+    with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"ledger", "write"})
     sanitizer = merging(1.0)
     privatize_parquet(small, tmp_path / "out", sanitizer, key=KEY, spark=spark, task_rows=1, ledger=engine)
-    assert {"failed-ledger", "failed-draw"} <= set(left_in(tmp_path))
+    assert {"failed-ledger", "failed-write"} <= set(left_in(tmp_path))
     sz.privatize_parquet(small, tmp_path / "single.parquet", merging(1.0), key=KEY, ledger=alone)
     assert book_of(engine) == book_of(alone)
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))

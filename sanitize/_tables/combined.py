@@ -72,10 +72,7 @@ class Combined:
 
     def counts(self) -> NDArray[np.int64]:
         """Rows of each combination, shape (n_combinations,)."""
-        found = np.zeros(self.n, np.int64)
-        for start in range(0, len(self.numbers), _BLOCK_ROWS):
-            found += np.bincount(self.numbers[start : start + _BLOCK_ROWS], minlength=len(found))
-        return found
+        return count(self.numbers, self.n)
 
     def table(self, numbers: NDArray[np.int64] | None = None) -> dict[str, pa.DictionaryArray]:
         """Columns of some combinations, of all by default."""
@@ -88,12 +85,25 @@ class Combined:
 
     def spread(self, answers: NDArray[Any]) -> NDArray[Any]:
         """The answer of each row, from those of all combinations."""
-        found = np.empty(len(self.numbers), answers.dtype)
-        for start in range(0, len(found), _BLOCK_ROWS):
-            block = slice(start, start + _BLOCK_ROWS)
-            # "clip" leaves out a check that cannot fail.
-            answers.take(self.numbers[block], out=found[block], mode="clip")
-        return found
+        return spread(answers, self.numbers)
+
+
+def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """How often each of ``n`` numbers occurs."""
+    found = np.zeros(n, np.int64)
+    for start in range(0, len(numbers), _BLOCK_ROWS):
+        found += np.bincount(numbers[start : start + _BLOCK_ROWS], minlength=n)
+    return found
+
+
+def spread(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
+    """The answer of each of some numbers, which all have one."""
+    found = np.empty(len(numbers), answers.dtype)
+    for start in range(0, len(found), _BLOCK_ROWS):
+        block = slice(start, start + _BLOCK_ROWS)
+        # "clip" leaves out a check that cannot fail.
+        answers.take(numbers[block], out=found[block], mode="clip")
+    return found
 
 
 def distinct_table(columns: Mapping[str, ArrowColumn]) -> Mapping[str, ArrowColumn]:

@@ -1,4 +1,4 @@
-"""Two bounded-memory passes over Parquet or CSV: count, then rewrite."""
+"""Releases of Parquet or CSV in bounded memory: count, then draw and write."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from sanitize._tables.frame import Table
 from sanitize.errors import InvalidParameter, TargetError, TargetExists
 from sanitize.ledger import CountedElsewhere, as_ledger, recorded
 from sanitize.parquet._second_pass import check_same_rows
+from sanitize.parquet._shuffle import drawn_counts
 from sanitize.parquet._tasks import (
     CountReleases,
     CountRows,
@@ -82,7 +83,7 @@ def release_by_tasks(
     task_rows: int,
     ledger: Ledger | str | os.PathLike[str] | None,
 ) -> LeakageReport:
-    """The release of `sanitize.privatize_parquet`, its two passes run by an engine, as a folder of parts."""
+    """The release of `sanitize.privatize_parquet`, its passes run by an engine, as a folder of parts."""
     check_row_order(rows)
     if task_rows < 1:
         raise InvalidParameter(f"task_rows must be at least 1, got {task_rows}")
@@ -139,20 +140,18 @@ def _write_in_order(first: _FirstPassByTasks, prepared: Prepared[LeakageReport],
     words, shared = _shared_key(prepared.words), without_files(first.source)
     with _parts(place, len(first.tasks)) as folder:
         work = RewriteRows(shared, prepared.release, words, folder, prepared.footer)
-        drawn = first.engine.run(work, first.tasks, "rewrite")
-        check_same_rows(first.source, drawn.seen, prepared.expected)
+        written = first.engine.run(work, first.tasks, "rewrite")
+        check_same_rows(first.source, written.rows, prepared.expected)
 
 
 def _write_shuffled(first: _FirstPassByTasks, prepared: Prepared[LeakageReport], place: Target, task_rows: int) -> None:
-    """Second pass of shuffled rows: tasks draw and count them, and others write what was drawn in its new order."""
-    words, shared = _shared_key(prepared.words), without_files(first.source)
-    work = RewriteRows(shared, prepared.release, words, None, prepared.footer)
-    drawn = first.engine.run(work, first.tasks, "draw")
-    check_same_rows(first.source, drawn.seen, prepared.expected)
-    parts = shuffled_parts(drawn.released, words, len(first.source.files), task_rows)
+    """Shuffled rows: what is drawn is known here, and tasks write it in its new order."""
+    words = _shared_key(prepared.words)
+    released = drawn_counts(prepared.release.design.channel, prepared.expected, words.derive("drawn"))
+    parts = shuffled_parts(released, words, len(first.source.files), task_rows)
     with _parts(place, len(parts)) as folder:
-        writing = WriteShuffled(shared, prepared.release, words.derive("shuffled"), folder, prepared.footer)
-        first.engine.run(writing, parts, "write")
+        work = WriteShuffled(without_files(first.source), prepared.release, words, folder, prepared.footer)
+        first.engine.run(work, parts, "write")
         first.source.unchanged()
 
 

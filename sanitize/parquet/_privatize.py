@@ -1,4 +1,4 @@
-"""Two bounded-memory passes over Parquet or CSV: count, then rewrite."""
+"""Releases of Parquet or CSV in bounded memory: count, then draw and write."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def privatize_parquet(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
 ) -> LeakageReport | AppendedReport:
-    """Release a Parquet or CSV file or data set: count, design, check, rewrite.
+    """Release a Parquet or CSV file or data set: count, design, check, draw, write.
 
     The sanitizer is fitted on the source. Nothing is written unless the designed channel is within its budget,
     and the target appears whole or not at all. The output holds the released columns and nothing else of the
@@ -94,7 +94,8 @@ def privatize_parquet(
         An estimator of `sanitize.transformers`, which is fitted in place; or a saved release, which fits nothing
         and refuses values that were not there at fit.
     rows : {"shuffle", "keep"}
-        Row order can tell S (a file sorted by it), so rows are shuffled; ``keep`` keeps their order.
+        Row order can tell S (a file sorted by it), so rows are shuffled, and depend on the counts of the source
+        alone; ``keep`` keeps their order, and reads the source twice.
     key : bytes, optional
         256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
         only with it, because rows of two sources would share their noise (a saved release draws other noise for

@@ -1,25 +1,26 @@
-"""The second pass over Parquet: draw, print, write, and check that the source is still the same."""
+"""Draw, print, write, and check that the source is the same; rows that keep their order are read a second time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target, held_back, new_file, writing
 from sanitize._files.workers import ahead, in_turn
-from sanitize._sampling.noise import GeneratorWords, NoiseKey, RandomWords
+from sanitize._progress import advance
+from sanitize._sampling.noise import NoiseKey, RandomWords
 from sanitize.errors import SourceChanged
 from sanitize.parquet._csv_writer import CsvWriter
 from sanitize.parquet._parquet_writer import ROW_GROUP_ROWS, ReleaseWriter, released_schema
-from sanitize.parquet._shuffle import shuffled_blocks
+from sanitize.parquet._shuffle import drawn_counts, shuffled_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -65,25 +66,20 @@ class SecondPass:
         """Columns of the source."""
         return self._source.schema
 
-    def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
+    def parts(self, rows: RowOrder, expected: NDArray[np.int64]) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output; one part a file of the source."""
         if rows == "keep":
             for file in self._source.files:
                 yield self.blocks(file)
             return
-        totals = np.zeros(self.release.design.channel.n_outputs, np.int64)
-        for file in self._source.files:
-            for released in self._drawn(file, 0, self._counted):
-                totals += released
+        words, channel = self.words, self.release.design.channel
+        totals = drawn_counts(channel, expected, derived(words, "drawn"), self._workers)
         n_parts, n_rows = len(self._source.files), int(totals.sum())
-        words = self.words
-        generator = words.generator() if isinstance(words, NoiseKey) else cast(GeneratorWords, words).generator
-        blocks = shuffled_blocks(totals, generator, block_sizes(n_rows, n_parts))
+        blocks = shuffled_blocks(totals, words, block_sizes(n_rows, n_parts))
         start = 0
-        shuffled = words.derive("shuffled") if isinstance(words, NoiseKey) else words
         for part in range(n_parts):
             size = n_rows * (part + 1) // n_parts - n_rows * part // n_parts
-            yield self._shuffled_part(blocks, size, shuffled, start)
+            yield self._shuffled_part(blocks, size, derived(words, "shuffled"), start)
             start += size
 
     def _shuffled_part(
@@ -92,6 +88,7 @@ class SecondPass:
         end = start + size
         while start < end:
             codes = next(blocks)
+            advance(len(codes))
             yield Block(codes, words, start)
             start += len(codes)
 
@@ -102,7 +99,7 @@ class SecondPass:
         """
         held: list[NDArray[Any]] = []
         n_held, start = 0, first
-        for released in self._drawn(file, first, np.concatenate):
+        for released in self._drawn(file, first):
             while n_held + len(released) >= ROW_GROUP_ROWS:
                 cut = ROW_GROUP_ROWS - n_held
                 yield Block(np.concatenate([*held, released[:cut]]), self._words_of(file), start)
@@ -114,16 +111,10 @@ class SecondPass:
 
     def _words_of(self, file: Path) -> RandomWords:
         label = self._source.label(file)
-        return self.words.derive(label) if label and isinstance(self.words, NoiseKey) else self.words
+        return derived(self.words, label) if label else self.words
 
-    def _counted(self, drawn: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-        n_outputs = self.release.design.channel.n_outputs
-        return np.sum([np.bincount(codes, minlength=n_outputs) for codes in drawn], axis=0, dtype=np.int64)
-
-    def _drawn(
-        self, file: Path, first: int, told: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
-    ) -> Iterator[NDArray[Any]]:
-        """What is told of the released codes of each load of a file, one after another."""
+    def _drawn(self, file: Path, first: int) -> Iterator[NDArray[Any]]:
+        """Released codes of each load of a file, one after another."""
         words, channel = self._words_of(file), self.release.design.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
 
@@ -137,12 +128,12 @@ class SecondPass:
                 seen += np.bincount(codes, minlength=len(seen))
                 drawn.append(channel.sample(codes, words, start=row, out=np.empty(len(codes), dtype)))
                 row += len(codes)
-            return seen, told(drawn or [np.empty(0, dtype)])
+            return seen, np.concatenate(drawn or [np.empty(0, dtype)])
 
         loads = self._source.loads(file, list(self.release.layout.read), self._batch_rows)
-        for seen, answer in in_turn(draw, loads, self._workers):
+        for seen, released in in_turn(draw, loads, self._workers):
             self.seen += seen
-            yield answer
+            yield released
 
     def write(self, place: Target | BinaryIO, rows: RowOrder, expected: NDArray[np.int64], footer: bytes) -> None:
         """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
@@ -152,27 +143,30 @@ class SecondPass:
         place : Target or binary stream
         rows : {"shuffle", "keep"}
         expected : ndarray of int, shape (n_x,)
-            Rows of each input symbol in the first pass; other ones in this pass are refused.
+            Rows of each input symbol in the first pass; other ones in a second pass are refused.
         footer : bytes
             What a Parquet file says about itself.
         """
         if isinstance(place, Target) and place.as_folder:
             with place.parts(len(self._source.files)) as paths:
-                for path, codes in zip(paths, self.parts(rows), strict=True):
+                for path, codes in zip(paths, self.parts(rows, expected), strict=True):
                     with new_file(path) as stream:
                         write_blocks(stream, path, codes, self, footer)
-                check_same_rows(self._source, self.seen, expected)
+                self._check(rows, expected)
             return
-        blocks = ahead(chain.from_iterable(self.parts(rows)), self._workers)
+        blocks = ahead(chain.from_iterable(self.parts(rows, expected)), self._workers)
         if isinstance(place, Target):
             place.clear_stale()
             with new_file(place.path, replaces=place.replaces) as stream:
                 write_blocks(stream, place.path, blocks, self, footer, as_csv=place.is_csv)
-                check_same_rows(self._source, self.seen, expected)
+                self._check(rows, expected)
         else:
             with held_back(place) as stream:
                 write_blocks(stream, Path("the output stream"), blocks, self, footer, as_csv=True)
-                check_same_rows(self._source, self.seen, expected)
+                self._check(rows, expected)
+
+    def _check(self, rows: RowOrder, expected: NDArray[np.int64]) -> None:
+        check_same_rows(self._source, expected if rows == "shuffle" else self.seen, expected)
 
 
 def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[np.int64]) -> None:
@@ -180,6 +174,11 @@ def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[n
     source.unchanged()
     if not np.array_equal(seen, expected):
         raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
+
+
+def derived(words: RandomWords, label: str) -> RandomWords:
+    """Other noise of the same key; the next of a generator."""
+    return words.derive(label) if isinstance(words, NoiseKey) else words
 
 
 def block_sizes(n_rows: int, n_parts: int) -> Iterator[int]:

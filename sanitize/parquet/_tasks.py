@@ -6,9 +6,8 @@ same noise and writes the same file in place of the first. Nothing is decided he
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +23,10 @@ from sanitize.errors import SourceChanged
 from sanitize.ledger import Tally
 from sanitize.parquet._parquet_writer import ROW_GROUP_ROWS
 from sanitize.parquet._second_pass import Block, SecondPass, block_sizes, write_blocks
-from sanitize.parquet._shuffle import shuffled_blocks
+from sanitize.parquet._shuffle import arranged, block_generator, compositions, generator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -108,15 +107,14 @@ def without_files(source: ParquetSource) -> ParquetSource:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """How often each public symbol was read and each released one drawn."""
+class Written:
+    """Rows that were written, by input symbol where they were read for it."""
 
-    seen: NDArray[np.int64]
-    released: NDArray[np.int64]
+    rows: NDArray[np.int64]
 
-    def merged(self, other: Drawn) -> Drawn:
+    def merged(self, other: Written) -> Written:
         """Sums of both."""
-        return Drawn(self.seen + other.seen, self.released + other.released)
+        return Written(self.rows + other.rows)
 
 
 @dataclass(frozen=True)
@@ -153,66 +151,61 @@ class CountReleases:
 
 @dataclass(frozen=True)
 class RewriteRows:
-    """Second pass over one task: draw every row, and write a part of its own or, without a folder, count."""
+    """Second pass over one task: draw every row, and write a part of its own."""
 
     source: ParquetSource
     release: Release
     words: NoiseKey = field(repr=False)
-    folder: Path | None
+    folder: Path
     footer: bytes
 
-    def __call__(self, task: Task) -> Drawn:
-        """Counts of what was read and drawn; a part that is there already is replaced."""
+    def __call__(self, task: Task) -> Written:
+        """Rows of each input symbol that were read; a part that is there already is replaced."""
         passed = SecondPass(_Slice.of(self.source, task), self.release, self.words)
-        blocks = passed.blocks(task.file, task.first)
-        released = np.zeros(self.release.design.channel.n_outputs, np.int64)
-        if self.folder is None:
-            for block in blocks:
-                released += np.bincount(block.codes, minlength=len(released))
+        path = part_of(self.folder, task.number)
+        with new_file(path) as stream:
+            write_blocks(stream, path, passed.blocks(task.file, task.first), passed, self.footer)
             task.check(int(passed.seen.sum()))
-        else:
-            path = part_of(self.folder, task.number)
-            with new_file(path) as stream:
-                write_blocks(stream, path, blocks, passed, self.footer)
-                task.check(int(passed.seen.sum()))
-        return Drawn(passed.seen, released)
+        return Written(passed.seen)
 
 
 @dataclass(frozen=True)
 class ShuffledPart:
-    """A run of output rows: what is left to place before it, and the state of the generator that places it."""
+    """A run of output rows: how many of each code are in each of its blocks.
+
+    Attributes
+    ----------
+    number, first : int
+        Of the part, and of its first block.
+    start : int
+        Number of its first row.
+    blocks : tuple of ndarray of int, shape (n_y,)
+    """
 
     number: int
+    first: int
     start: int
-    sizes: tuple[int, ...]
-    left: NDArray[np.int64]
-    generator: np.random.Generator = field(repr=False)
+    blocks: tuple[NDArray[np.int32], ...]
 
 
 def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most: int) -> list[ShuffledPart]:
     """Parts that, one after another, hold the very rows of the single-machine release of ``n_files`` parts.
 
-    The order of the rows comes from one generator, so it is drawn here once; but the parts are printed and
-    written, which takes most of the time, by whoever replays the generator from its state.
+    What is in each block comes from one generator, so it is drawn here; the order within blocks, which takes most of
+    the time, is drawn by whoever prints and writes them.
     """
-    n_rows = int(released.sum())
-    generator = words.generator()
     runs = [
-        (tuple(sizes[i] for i in run), total)
-        for sizes in _sizes_of_files(n_rows, n_files)
+        ([sizes[i] for i in run], total)
+        for sizes in _sizes_of_files(int(released.sum()), n_files)
         for run, total in consecutive(sizes, most)
     ]
-    blocks = shuffled_blocks(released, generator, [size for sizes, _ in runs for size in sizes])
-    left = released.astype(np.int64)
+    drawn = compositions(released, generator_of(words), [size for sizes, _ in runs for size in sizes])
     parts: list[ShuffledPart] = []
-    start = 0
+    first = start = 0
     for sizes, total in runs:
-        parts.append(ShuffledPart(len(parts), start, sizes, left, copy.deepcopy(generator)))
-        start += total
-        if start == n_rows:
-            continue  # nobody needs the state after the last row
-        for _ in sizes:
-            left = left - np.bincount(next(blocks), minlength=len(left))
+        blocks = tuple(counts.astype(np.int32) for counts in islice(drawn, len(sizes)))
+        parts.append(ShuffledPart(len(parts), first, start, blocks))
+        first, start = first + len(sizes), start + total
     return parts
 
 
@@ -234,17 +227,20 @@ class WriteShuffled:
     folder: Path
     footer: bytes
 
-    def __call__(self, part: ShuffledPart) -> Drawn:
+    def __call__(self, part: ShuffledPart) -> Written:
         """How many rows were written; a part that is there already is replaced."""
         passed = SecondPass(self.source, self.release, self.words)
-        # A copy, because the same part may be written again.
-        blocks = shuffled_blocks(part.left, copy.deepcopy(part.generator), part.sizes)
-        starts = (part.start + np.cumsum((0, *part.sizes[:-1]))).tolist()
-        printed = (Block(codes, self.words, start) for start, codes in zip(starts, blocks, strict=False))
         path = part_of(self.folder, part.number)
         with new_file(path) as stream:
-            write_blocks(stream, path, printed, passed, self.footer)
-        return Drawn(np.zeros(0, np.int64), np.array([sum(part.sizes)]))
+            write_blocks(stream, path, self._blocks(part), passed, self.footer)
+        return Written(np.sum(part.blocks, axis=0, dtype=np.int64))
+
+    def _blocks(self, part: ShuffledPart) -> Iterator[Block]:
+        printing, start = self.words.derive("shuffled"), part.start
+        for number, counts in enumerate(part.blocks, part.first):
+            codes = arranged(counts, block_generator(self.words, number))
+            yield Block(codes, printing, start)
+            start += len(codes)
 
 
 def part_of(folder: Path, number: int) -> Path:
