@@ -70,7 +70,7 @@ def channel_of(given: ChannelLike, sanitizer: Sanitizer | Policy, against: Seque
     path = path_of(given, SourceError)
     with reading(path.name):
         check_regular(path)
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8", errors="replace")
     return SavedRelease.from_json(path).channel if '"sanitize/release"' in text[:200] else Channel.from_json(text)
 
 

@@ -140,7 +140,8 @@ def pc_values(column: pa.Array) -> pa.Array:
 
 def test_statistics_of_raw_values_are_caught(written):
     """Bytes of a statistic changed in place: no reader would notice."""
-    target, _ = written
+    target, content = written
+    rewrite(target, content)
     data = bytearray(target.read_bytes())
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     at = data.index(b"Dd", footer)
@@ -150,7 +151,8 @@ def test_statistics_of_raw_values_are_caught(written):
 
 
 def test_statistics_of_a_page_are_looked_at(written):
-    target, _ = written
+    target, content = written
+    rewrite(target, content)
     data = bytearray(target.read_bytes())
     start = pq.read_metadata(target).row_group(0).column(0).data_page_offset
     at = data.index(b"Dd", start)
