@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # More steps than this do not help a split, and histograms of them cost memory at every node.
 MOST_LEVELS = 1024
+# Largest range of whole numbers of which each has its level in a table that stays in the cache.
+_LOOKED_UP = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class Levels:
                 )
             numbers, missing = as_ordered(arrow, self.name)
             starts, _ = as_ordered(self.values, self.name)
-            levels = np.searchsorted(starts[1:], numbers, side="right").astype(np.uint16)
+            levels = _last_start(starts, numbers)
             levels[missing] = self.missing
             return levels
         values, codes = factorize(arrow, self.name)
@@ -148,6 +150,19 @@ def _steps(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     before = np.cumsum(counts) - counts
     step = (2 * before + counts) * most // (2 * counts.sum())
     return np.cumsum(np.diff(step, prepend=step[0]) > 0)
+
+
+def _last_start(starts: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint16]:
+    """Number of the last start that is not beyond each number, of the first start for what is before them all."""
+    later = starts[1:]
+    if not len(later) or not all(array.dtype.kind == "i" for array in (starts, numbers)):
+        return np.searchsorted(later, numbers, side="right").astype(np.uint16)
+    least, most = int(starts[0]), int(starts[-1])
+    if most - least >= _LOOKED_UP:
+        return np.searchsorted(later, numbers, side="right").astype(np.uint16)
+    # Whole numbers of a short range are looked up, which takes a tenth of the time of a search.
+    found = np.searchsorted(later, np.arange(least, most + 1), side="right").astype(np.uint16)
+    return found[np.clip(numbers.astype(np.int64, copy=False), least, most) - least]
 
 
 def plain(arrow: ArrowColumn) -> ArrowColumn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
 import json
 import math
@@ -10,10 +11,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sanitize as sz
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees import Tree, grow, read_hierarchy, single_columns, whole_rows
+from sanitize.trees._levels import _last_start
 from sanitize.trees._splits import Splitter
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
@@ -310,3 +314,25 @@ def test_columns_of_one_value_or_none_are_no_trouble() -> None:
     assert grown.tree.assign({**table, "two": pa.nulls(50)}).max() <= 1
     with pytest.raises(ColumnError, match="rows"):
         grow({"one": ["a"]}, np.arange(50) % 3, None)
+
+
+@given(
+    st.sampled_from([np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64, np.float64]),
+    st.sampled_from([np.int8, np.int16, np.int64, np.uint64]),
+    st.integers(1, 200_000),
+    st.integers(0, 2**32 - 1),
+)
+def test_levels_of_whole_numbers_are_those_that_a_bisection_finds(kind, other, spread, seed):
+    """Twin: Python's own bisection of Python's numbers, for types and ranges that a table of levels could not hold."""
+    rng = np.random.default_rng(seed)
+
+    def some(dtype: type, n: int) -> np.ndarray:
+        if dtype is np.float64:
+            return rng.normal(0, spread, n)
+        low, high = max(np.iinfo(dtype).min, -spread), min(np.iinfo(dtype).max, spread)
+        return np.append(rng.integers(low, high, n, endpoint=True), [np.iinfo(dtype).min, low, high]).astype(dtype)
+
+    starts, numbers = np.unique(some(kind, 60))[1:], some(other, 100)
+    found = _last_start(starts, numbers).tolist()
+    later = starts[1:].tolist()
+    assert found == [bisect.bisect_right(later, number) for number in numbers.tolist()]

@@ -1,0 +1,101 @@
+"""What a whole table costs by its number of rows: the design, its memory, the release, and rows applied a second.
+
+    OMP_NUM_THREADS=1 python benchmarks/large_tables.py 1e5 1e6 1e7
+
+A source has 15 public columns and 3 secrets: five columns each of few texts, of whole numbers up to 1,000 and of real
+numbers with gaps, all of which depend on the secret a little. It is a Parquet file with row groups of 2^20 rows. Each
+size and mechanism runs in a process of its own, at defaults, with one worker. "Fit": CPU seconds until the gate
+(`plan_parquet`); "release": of the whole of `privatize_parquet`; "apply": of `transform` of up to 2^20 rows that are
+in memory as an Arrow table, by a fitted sanitizer, in million rows a second; "MiB": the peak of fit and release.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import sanitize as sz
+from sanitize.parquet import plan_parquet
+from sanitize.transformers import TreeMerging, TreeRandomResponse
+
+GROUP_ROWS = 1 << 20
+ESTIMATORS = {"tree merging": TreeMerging, "tree random response": TreeRandomResponse}
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
+
+
+def group(n: int, rng: np.random.Generator) -> pa.Table:
+    """Rows of the source."""
+    s = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    columns: dict[str, pa.Array] = {"s": pa.array(s)}
+    for j in range(5):
+        values = pa.array([f"value {i}" for i in range(4 + 4 * j)])
+        codes = (rng.geometric(0.3, n) + s * (j % 2)) % len(values)
+        columns[f"text{j}"] = pa.DictionaryArray.from_arrays(codes.astype(np.int32), values).cast(pa.string())
+        columns[f"whole{j}"] = pa.array(np.minimum(rng.poisson(20 * (j + 1) + 2 * s), 1000))
+        real = np.round(rng.lognormal(j + 0.1 * s, 1.0), 2)
+        columns[f"real{j}"] = pa.array(real, mask=rng.random(n) < 0.02 * j)
+    return pa.table(columns)
+
+
+def write(path: Path, n: int) -> None:
+    """The source of a size, from a seed."""
+    rng, left = np.random.default_rng(n), n
+    first = group(min(GROUP_ROWS, left), rng)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        while left > 0:
+            writer.write_table(first)
+            left -= len(first)
+            if left > 0:
+                first = group(min(GROUP_ROWS, left), rng)
+
+
+def measured(path: Path, name: str) -> list[float]:
+    """Seconds of the fit and of the release, million rows applied a second, MiB of the fit and release."""
+    sanitizer = ESTIMATORS[name](BUDGET, sensitive="s", random_state=0)
+    began = time.process_time()
+    plan_parquet(path, sanitizer, workers=1)
+    fitted = time.process_time()
+    sz.privatize_parquet(path, path.with_suffix(".out"), sanitizer, workers=1, force=True)
+    released = time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    rows = next(pq.ParquetFile(path).iter_batches(GROUP_ROWS))
+    table = pa.table(rows)
+    began_applying = time.process_time()
+    sanitizer.transform(table)
+    rate = len(table) / (time.process_time() - began_applying) / 1e6
+    return [fitted - began, released - fitted, rate, peak]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", type=float, nargs="*", default=[1e5, 1e6])
+    parser.add_argument("--measure", nargs=2, metavar=("FILE", "MECHANISM"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        print(*measured(Path(given.measure[0]), given.measure[1]))
+        return
+    print("| rows | mechanism | fit, s | release, s | apply, 10⁶ rows/s | MiB |")
+    print("|---" * 6 + "|")
+    with tempfile.TemporaryDirectory() as folder:
+        for n in map(int, given.rows):
+            path = Path(folder, f"{n}.parquet")
+            write(path, n)
+            for name in ESTIMATORS:
+                command = [sys.executable, __file__, "--measure", str(path), name]
+                told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                fit, release, rate, peak = map(float, told.split())
+                print(f"| {n:,} | {name} | {fit:.1f} | {release:.1f} | {rate:.1f} | {peak:.0f} |", flush=True)
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()
