@@ -62,13 +62,14 @@ class Chunk:
     def pages(self) -> Iterator[Page]:
         """Its pages, which must fill it."""
         raw = self.read(self.start, self.end)
-        at = 0
+        at, promised = 0, self.metadata[6]
         while at < len(raw):
             reader = Thrift(raw, at)
             header = reader.fields()
             size, packed = header[2], header[3]
-            if not (0 <= packed <= len(raw) - reader.at and 0 <= size <= _LARGEST_PAGE):
+            if not (0 <= packed <= len(raw) - reader.at and 0 <= size <= min(promised, _LARGEST_PAGE)):
                 raise ValueError("page size")
+            promised -= size  # pages together unfold to no more than the footer says
             at = reader.at + packed
             yield Page(header, self._unpack(header, raw[reader.at : at], size))
 

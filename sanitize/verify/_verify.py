@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import filecmp
 import json
 from collections import Counter
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
 from sanitize._files.open import delimited, open_source
+from sanitize._files.parquet import read_footer
 from sanitize._release.prepared import footer_of
 from sanitize._release.row_order import check_row_order
-from sanitize._tables.columns import check_type
 from sanitize.errors import (
     BudgetExceeded,
-    ColumnError,
     InvalidChannel,
     InvalidParameter,
     RowOrderLeak,
@@ -27,12 +25,13 @@ from sanitize.errors import (
 from sanitize.policy import Policy
 from sanitize.verify._again import channel_of, design_check, designed, with_way_out
 from sanitize.verify._contents import Findings, summary_fault
-from sanitize.verify._leftovers import MOST_VALUES, Scanner, Spellings, spellings
+from sanitize.verify._leftovers import Scanner, spellings
 from sanitize.verify._observed import Observed
 from sanitize.verify._printed import printed_types, stored_type
 from sanitize.verify._printing import printed_tally
 from sanitize.verify._row_checks import Check, RowChecks
 from sanitize.verify._saved import read_verification
+from sanitize.verify._sought import searchable, spelt
 from sanitize.verify._stated import check_papers
 
 if TYPE_CHECKING:
@@ -50,10 +49,6 @@ if TYPE_CHECKING:
     File = str | os.PathLike[str]
 
 FALSE_ALARM = 1e-6
-# Values of columns that are held while their spellings are gathered.
-_VALUES_HELD = 1 << 22
-# Rows whose values are spelt at a time: not many more than are wanted of a column.
-_SPELT_ROWS = 1 << 18
 SCHEMA, VERSION = "sanitize/verification", 1
 
 
@@ -277,16 +272,18 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) 
     expected = json.loads(footer_of(again.report_, rows))
     names = [name for name in dict.fromkeys(table.schema.names) if name not in printed]
     times = Counter(table.schema.names)
-    searched = [name for name in names if times[name] == 1 and _searchable(table, name)]
+    searched = [name for name in names if times[name] == 1 and searchable(table, name)]
+    unread: list[str] = []
     legitimate = [*(spelling for level in printed.values() for spelling in sorted(spellings(level)))]
     legitimate += [name.encode() for name in printed] + [json.dumps(expected).encode()]
     n_bytes = 4 * sum(file.stat().st_size for file in written.files)
-    scanner = Scanner.of(_spelt(table, searched), n_bytes, b"\0".join(legitimate))
+    scanner = Scanner.of(spelt(table, searched, unread), n_bytes, b"\0".join(legitimate))
     findings = Findings()
     for file in written.files:
         if isinstance(written, CsvSource):
             scanner.scan_file(file)
         else:
+            read_footer(file).refuse_bombs(written.schema.names, file.name)
             findings.inspect(file, scanner)
     fault = summary_fault(findings.summaries, expected)
     leftovers = "; ".join(
@@ -296,6 +293,10 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) 
         f"none of {scanner.n_values} values of columns that are not released, of {scanner.least} bytes or more, in "
         f"{scanner.n_bytes} bytes"
     )
+    if unread:
+        nothing += (
+            f"; the values of {', '.join(map(repr, unread[:10]))} in the source cannot be read and were not sought"
+        )
     n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
     return [
         _columns(table, written, again._release),
@@ -306,26 +307,6 @@ def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) 
         _judged("structure", findings.structure, "every byte belongs to a page or the footer"),
         Check("leftovers", ok=not leftovers, detail=leftovers or nothing),
     ]
-
-
-def _spelt(table: Source, columns: Sequence[str]) -> Iterator[tuple[str, Spellings]]:
-    """Spellings of the values of columns; a column is read until there are enough, text of a CSV file as bytes."""
-    table = table.as_bytes() if isinstance(table, CsvSource) else table
-    # Text is parsed as a whole, so all its columns are read together; a Parquet file is opened once for a group.
-    together = len(columns) if isinstance(table, CsvSource) else _VALUES_HELD // max(min(table.n_rows, MOST_VALUES), 1)
-    size = max(together, 1)
-    for group in (columns[start : start + size] for start in range(0, len(columns), size)):
-        values: dict[str, set[bytes]] = {name: set() for name in group}
-        for file in table.files:
-            with contextlib.closing(table.batches(file, group, _SPELT_ROWS)) as batches:
-                while wanted := [name for name in group if len(values[name]) < MOST_VALUES]:
-                    batch = next(batches, None)
-                    if batch is None:
-                        break
-                    for name in wanted:
-                        values[name] |= spellings(batch[name])
-        for name in group:
-            yield name, Spellings.of(values.pop(name))
 
 
 def _columns(table: Source, written: Source, release: Release) -> Check:
@@ -348,12 +329,3 @@ def _columns(table: Source, written: Source, release: Release) -> Check:
 
 def _judged(name: str, faults: list[str], good: str) -> Check:
     return Check(name, not faults, "; ".join(dict.fromkeys(faults)) or good)
-
-
-def _searchable(table: Source, name: str) -> bool:
-    """Whether the values of a column can be read one by one."""
-    try:
-        check_type(table.schema.field(name).type, name)
-    except ColumnError:
-        return False
-    return True

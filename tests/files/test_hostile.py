@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hostile_cases import (
     BUDGET,
+    CASES,
     DAMAGED,
     DISTINCT,
     EXPECTED,
@@ -24,6 +25,7 @@ from hostile_cases import (
     limited,
     needs_data,
     on_linux,
+    source_column,
     symbols,
 )
 
@@ -84,24 +86,6 @@ LIMITED_ONE_COLUMN = (
     "except SanitizeError as error:\n"
     "    sys.exit(f'sanitize: {error}')\n"
 )
-
-CASES = [
-    pytest.param(name, s, x, outcome, id=f"{name}-{s}-{x[:12]}".encode("unicode_escape").decode())
-    for name, choices in EXPECTED.items()
-    for s, x, outcome in choices
-]
-
-
-def source_column(path: Path, name: str) -> list:
-    """One column of a source, the others left alone because some of them are broken."""
-    if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            delimiter = ";" if "semicolon" in path.name else ","
-            return [row[name] or None for row in csv.DictReader(stream, delimiter=delimiter)]
-    reader = pq.ParquetFile(path)
-    found = [i for i, field in enumerate(reader.schema_arrow) if field.name == name]
-    assert len(found) == 1
-    return reader.read(columns=[name]).column(name).to_pylist()
 
 
 def canaries(path: Path, s: str, x: str) -> list[bytes]:

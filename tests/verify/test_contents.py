@@ -14,12 +14,14 @@ import pytest
 from verify_cases import ROLES, assert_caught, merging, release, rewrite, table
 
 import sanitize as sz
+from sanitize._files import footer
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, VerificationFailed
 from sanitize.transformers import (
     SubsetMerging,
 )
 from sanitize.verify import verify_parquet
+from sanitize.verify._pages import Pages
 
 # ----------------------------------------------------------------------------------- what was left behind
 
@@ -242,3 +244,23 @@ def test_what_cannot_be_read_is_refused(folder, tmp_path):
     for settings in ({"rows": "sorted"}, {"false_alarm": 0}, {"false_alarm": 1}):
         with pytest.raises(InvalidParameter):
             verify_parquet(folder / "raw.parquet", folder / "raw.parquet", merging(), **settings)
+
+
+def test_a_bomb_is_refused_before_it_unfolds(written, monkeypatch):
+    target, content = written
+    text = pa.array(["a" * (1 << 22)] * 10)
+    table = pa.table({"town": text, "floor": content["floor"].slice(0, 10)})
+    pq.write_table(table, target, compression="zstd", use_dictionary=False)
+    monkeypatch.setattr(footer, "_BOMB_BYTES", 1 << 20)
+    with pytest.raises(SourceError, match="refused as a decompression bomb"):
+        verified(target)
+
+
+def test_a_page_unfolds_to_no_more_than_the_footer_says(written):
+    """The header of a page lies too, so a quiet footer does not hide a bomb."""
+    target, _ = written
+    chunk = Pages.of(target).row_groups[0][0]
+    assert list(chunk.pages())
+    chunk.metadata[6] = 10
+    with pytest.raises(ValueError, match="page size"):
+        list(chunk.pages())
