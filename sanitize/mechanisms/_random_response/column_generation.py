@@ -12,6 +12,7 @@ from sanitize.mechanisms._random_response.certificate import certify
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.pool import ColumnPool, Mixture, RoundingStops
 from sanitize.mechanisms._random_response.pricing import Pricer
+from sanitize.mechanisms._random_response.rest import rest_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,6 +27,7 @@ _SHORT_WALK, _LONG_WALK, _SHORT_ROUNDS = 4, 40, 6
 _STARTS = 400
 _BARREN = 2  # fruitless random rounds before asking for a certificate
 _CERTIFIED_SHARE = 0.9  # the rest of the gap is left to rounding in the master program
+_RESTS = 2  # of P_X beside the columns, at the end of a search that is cut short
 _SEARCH_SHARE = 0.7  # of the effort or a time limit, before the bound is computed
 
 
@@ -137,6 +139,7 @@ class _Search:
             show(f"{len(self.pool)} columns, gap {self.mixture.value - self.bound:.1e}")
             rounds += 1
             if self.searched_enough():
+                self._add_rests()
                 self.mixture = self.pool.mix()
                 self._certify(self.mixture, stop_at_points=False)
                 return
@@ -156,6 +159,16 @@ class _Search:
             barren = _BARREN - 1
             if self._certify(mixture):
                 return
+
+    def _add_rests(self) -> None:
+        """Columns that the others leave of P_X, each the better for the one before."""
+        about = self.p_x
+        for _ in range(_RESTS):
+            self.effort.spend(len(self.pool) * self.inner.n)
+            rest = rest_beside(self.pool, self.inner, about)
+            if rest is None or not self.inner.contains(rest[None, :])[0] or not self.pool.add(rest):
+                return
+            about = rest
 
     def _certify(self, mixture: Mixture, *, stop_at_points: bool = True) -> bool:
         """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""

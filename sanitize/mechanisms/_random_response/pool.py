@@ -90,14 +90,19 @@ class ColumnPool:
         if penalty is not None:
             matrix = sparse.csc_array(sparse.hstack([matrix, sparse.eye_array(len(self.p_x))]))
             cost = np.append(cost, penalty)
-        # Rows are the probabilities P(y|x), and each column's largest entry is 1, whatever the size of P_X.
-        scaled = sparse.csc_array(sparse.diags_array(1 / self.p_x) @ matrix)
-        scale = np.maximum.reduceat(scaled.data, scaled.indptr[:-1])
-        scaled.data /= np.repeat(scale, np.diff(scaled.indptr))
+        scaled, scale = scaled_columns(matrix, self.p_x)
         solution = _solve(cost / scale, scaled)
         weights = solution.x / scale
         chosen = np.flatnonzero(weights[:n_columns] > _POSITIVE * self.p_x.min())
         return Mixture(float(solution.fun), solution.eqlin.marginals / self.p_x, chosen, weights[chosen])
+
+
+def scaled_columns(matrix: sparse.csc_array, p_x: NDArray[np.float64]) -> tuple[sparse.csc_array, NDArray[np.float64]]:
+    """Columns of P(y|x), each with 1 as its largest entry whatever the size of P_X, and what they were divided by."""
+    scaled = sparse.csc_array(sparse.diags_array(1 / p_x) @ matrix)
+    scale = np.maximum.reduceat(scaled.data, scaled.indptr[:-1])
+    scaled.data /= np.repeat(scale, np.diff(scaled.indptr))
+    return scaled, scale
 
 
 def _solve(cost: NDArray[np.float64], matrix: sparse.csc_array) -> Any:

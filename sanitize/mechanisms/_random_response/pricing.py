@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _LINEAR_STEPS = 8
 _STALLED = 1e-10
 _FIRST_SHARE = 0.3  # of the effort, for the first vertices
+# A program from the slack basis takes more pivots where there are more rows: each so many count as one more program.
+_ROWS = 12
 _BATCH, _ENTRIES = 256, 1 << 22  # programs at a time, and the entries of all of them
 
 
@@ -139,7 +141,7 @@ class Pricer:
     ) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.bool_]]:
         """Vertices of Π that minimise linear costs (K, n)."""
         k = len(cost)
-        self.effort.spend(k * self.polytope.work)
+        self.effort.spend(k * self.polytope.work * max(1, self.polytope.n_rows // _ROWS))
         padded = np.zeros((k, self.polytope.size))
         padded[:, : self.polytope.n] = cost
         bounds = np.tile(self.polytope.lower, (k, 1)), np.tile(self.polytope.upper, (k, 1))
