@@ -1,7 +1,7 @@
 """What merging keeps: Algorithm 1 as printed, and `subset_merging`, which is the best partition of all at 17 symbols.
 
     python benchmarks/merging.py                              # the grid of [ZDS]: 17 x 5, 100 laws a cell
-    python benchmarks/merging.py --laws 25 --eps 0.5 2 --search    # beside the search that serves above 17 symbols
+    python benchmarks/merging.py --eps 0.25 0.5 --search      # beside the search that serves above 17 symbols
     python benchmarks/merging.py --sizes 1000 10000 100000    # time instead: one law a size
 
 Laws are uniform[0, 1] entries, normalised. NMI is I(X;Y)/H(X), the mean of all laws. Seconds are of the
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ import numpy as np
 import sanitize as sz
 from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging import partition_search
+from sanitize.mechanisms._merging.subset_merging import found_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,10 +47,12 @@ def kept(
 def searched(joint: sz.JointDistribution, budget: sz.LiftBudget) -> sz.Channel:
     """`subset_merging` as it searches where there are too many symbols for the best partition."""
     exact, partition_search.EXACT = partition_search.EXACT, 0
+    found_for = sys.modules[found_partition.__module__]
+    found_for.EXACT = 0
     try:
         return sz.subset_merging(joint, budget)
     finally:
-        partition_search.EXACT = exact
+        partition_search.EXACT = found_for.EXACT = exact
 
 
 def law(n_x: int, n_s: int, rng: np.random.Generator) -> sz.JointDistribution:
