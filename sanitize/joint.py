@@ -121,6 +121,10 @@ class ContingencyTable:
         self.counts[np.ix_(rows, columns)] += other.counts
         self.n += other.n
 
+    def without_rows(self) -> ContingencyTable:
+        """The same symbols, none of which was seen: what is likely to hold more rows of the same table."""
+        return replace(self, counts=np.zeros_like(self.counts), n=0)
+
     def merged(self, other: ContingencyTable) -> ContingencyTable:
         """Counts of both tables; neither is changed."""
         both = replace(self)  # `add` sets new arrays and leaves the old ones alone

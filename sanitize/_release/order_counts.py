@@ -6,6 +6,7 @@ are counted at once, and taken apart afterwards.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
 _CELLS = 1 << 15
 # Rows whose intermediate arrays stay in the cache.
 _ROWS = 1 << 17
+# Rows of a large table that are looked at beside one another and by period, and of each run of them.
+_LOOKED_AT = 1 << 20
+_RUN_ROWS = 1 << 16
+
+
+def runs_of(first: int, end: int, n_rows: int) -> Iterator[tuple[int, int, bool]]:
+    """Runs that some rows are cut into, and whether their neighbours and periods are looked at."""
+    every = max(1, n_rows // _LOOKED_AT)
+    while first < end:
+        place = first % (every * _RUN_ROWS)
+        is_looked_at = place < _RUN_ROWS
+        last = end if every == 1 else min(end, first - place + (_RUN_ROWS if is_looked_at else every * _RUN_ROWS))
+        yield first, last, is_looked_at
+        first = last
 
 
 def by_block(codes: NDArray[np.uint8], n_codes: int, first: int, edges: Sequence[int]) -> Table:
@@ -37,7 +52,7 @@ def by_block(codes: NDArray[np.uint8], n_codes: int, first: int, edges: Sequence
 def by_position(codes: NDArray[np.uint8], n_codes: int, first: int, cycle: int) -> Table:
     """Codes by their row's number within a cycle, shape (cycle, n_codes)."""
     counts = np.zeros(cycle * n_codes, np.int64)
-    tiled = _repeated(np.arange(cycle) * n_codes, len(codes), len(counts))
+    tiled = _repeated(1, n_codes, cycle, len(counts))
     for start in range(0, len(codes), _ROWS):
         block = codes[start : start + _ROWS]
         turn = (first + start) % cycle
@@ -71,10 +86,7 @@ def _beside(
     shape = (*(2 for _ in lags), *(n_codes for _ in lags), n_codes)
     counts = np.zeros(int(np.prod(shape)), np.int64)
     steps = [len(counts) // 2 ** (j + 1) for j in range(len(lags))]
-    turns = [
-        _repeated(np.arange(2 * lag) // lag * step, rows[1] - rows[0], len(counts))
-        for lag, step in zip(lags, steps, strict=True)
-    ]
+    turns = [_repeated(lag, step, 2 * lag, len(counts)) for lag, step in zip(lags, steps, strict=True)]
     dtype = turns[0].dtype.type
     for start in range(rows[0], rows[1], _ROWS):
         end = min(start + _ROWS, rows[1])
@@ -98,7 +110,7 @@ def between(codes: NDArray[np.uint8], n_codes: int, first: int, begin: int, peri
     Counted are rows from the ``begin``-th on; shape (n_codes before, n_codes after, period, n_codes).
     """
     counts = np.zeros(n_codes**3 * period, np.int64)
-    tiled = _repeated(np.arange(period) * n_codes, len(codes), len(counts))
+    tiled = _repeated(1, n_codes, period, len(counts))
     dtype = tiled.dtype.type
     for start in range(max(begin, 1), len(codes) - 1, _ROWS):
         end = min(start + _ROWS, len(codes) - 1)
@@ -113,7 +125,11 @@ def between(codes: NDArray[np.uint8], n_codes: int, first: int, begin: int, peri
     return counts.reshape(n_codes, n_codes, period, n_codes)
 
 
-def _repeated(values: Any, n_rows: int, n_cells: int) -> NDArray[Any]:
-    """Values over and over, for up to so many rows from any of them on, in a type that numbers some cells."""
-    narrow = values.astype(np.uint16 if n_cells <= 1 << 16 else np.int32)
-    return np.tile(narrow, max(0, -(-min(n_rows, _ROWS) // len(values)) + 1))
+@lru_cache(maxsize=64)  # as many as a table of three columns asks for
+def _repeated(every: int, step: int, period: int, n_cells: int) -> NDArray[Any]:
+    """Multiples of ``step`` that go up every few rows and start again with each period, from any row of one on.
+
+    There are enough for a block of rows, in a type that numbers some cells.
+    """
+    values = (np.arange(period) // every * step).astype(np.uint16 if n_cells <= 1 << 16 else np.int32)
+    return np.tile(values, -(-_ROWS // period) + 1)

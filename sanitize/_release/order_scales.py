@@ -1,5 +1,8 @@
 """One column in the order of its rows, counted at every scale: by position, by neighbours, and between neighbours.
 
+All rows are counted by blocks. Periods and neighbours of tables of 2 million rows and more are counted in runs of rows
+that are spread evenly and hold 1 million of them at least: a random order is random in them too.
+
 What is counted does not depend on the batches, and counts of two runs of rows add up (pairs of rows that lie in two
 runs are left out). A symbol is known by 16 bits of a digest, so that workers agree on it: two symbols are taken for
 one with a chance of 2^-16.
@@ -15,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._release.order_counts import between, by_block, by_neighbour, by_position
+from sanitize._release.order_counts import between, by_block, by_neighbour, by_position, runs_of
 from sanitize._release.permutation import log_chance_of_table, log_matching
-from sanitize._tables.combined import Combined
+from sanitize._tables.combined import Combined, spread
 from sanitize.alphabet import Alphabet
 
 if TYPE_CHECKING:
@@ -81,18 +84,28 @@ class Scales:
         if self._folded:
             keys = keys % _MOST_SYMBOLS
         known, place = np.unique(np.concatenate([self._last, keys]), return_inverse=True)
-        before, new = np.split(place.reshape(-1).astype(np.uint8), [len(self._last)])
-        codes = np.concatenate([before, new.take(places)])
+        before, numbers = np.split(place.reshape(-1).astype(np.uint8), [len(self._last)])
+        codes = spread(numbers, places)
         if not np.array_equal(known, self._known):
             self._settle()
             self._known = known
-        first = self.seen - len(before)
-        for name, counted in _counted(codes, len(known), first, len(before), self.n_rows):
-            self._dense[name] = counted if name not in self._dense else self._dense[name] + counted
-        self._last = known[codes[-_LAGS[-1] :]]
-        if len(self._head) < _LAGS[-1]:
-            self._head = np.concatenate([self._head, known[codes[len(before) :][: _LAGS[-1]]]])[: _LAGS[-1]]
+        self._put("blocks", by_block(codes, len(known), self.seen, edges_of_blocks(self.n_rows)))
+        for start, end, is_looked_at in runs_of(self.seen, self.seen + n, self.n_rows):
+            if not is_looked_at:
+                before = before[:0]
+                continue
+            run = codes[start - self.seen : end - self.seen]
+            if len(self._head) == start - self._start:
+                self._head = np.concatenate([self._head, known[run[: _LAGS[-1]]]])[: _LAGS[-1]]
+            run = np.concatenate([before, run])
+            for name, counted in _counted(run, len(known), start - len(before), len(before)):
+                self._put(name, counted)
+            before = run[-_LAGS[-1] :]
+        self._last = known[before]
         self.seen += n
+
+    def _put(self, name: str, counted: Table) -> None:
+        self._dense[name] = self._dense[name] + counted if name in self._dense else counted
 
     def _settle(self) -> None:
         """Put what was counted by codes of its own to what is known by keys."""
@@ -109,7 +122,7 @@ class Scales:
             both._known, both._dense = others._known, others._dense
         elif np.array_equal(both._known, others._known):
             for name, table in others._dense.items():
-                both._dense[name] = both._dense[name] + table if name in both._dense else table
+                both._put(name, table)
         else:
             both._settle()
             others._settle()
@@ -127,9 +140,10 @@ class Scales:
             codes, n_before = place.reshape(-1).astype(np.uint8), len(self._last)
             for name, table in _counted_across(codes, len(known), self.seen - n_before, n_before):
                 self._add(name, *_by_keys(name, table, known))
-        if len(self._head) < _LAGS[-1]:
+        if len(self._head) == self.seen - self._start:
             self._head = np.concatenate([self._head, other._head])[: _LAGS[-1]]
-        self._last = np.concatenate([self._last, other._last])[-_LAGS[-1] :]
+        before = self._last if len(other._last) == other.seen - other._start else self._last[:0]
+        self._last = np.concatenate([before, other._last])[-_LAGS[-1] :]
         self.seen = other.seen
 
     def _fold_if(self, *, too_many: bool) -> None:
@@ -234,12 +248,9 @@ def _keys_of_rows(table: Mapping[str, ArrowColumn], names: tuple[str, ...]) -> t
     return keys_of(alphabet.symbols), places
 
 
-def _counted(
-    codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int, n_rows: int
-) -> Iterator[tuple[str, Table]]:
-    """What is counted of rows whose first ``n_before`` were counted: name, and a table whose last axis is the codes."""
+def _counted(codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int) -> Iterator[tuple[str, Table]]:
+    """What is counted of a run whose first ``n_before`` rows were counted: name, and a table by codes (last axis)."""
     new = codes[n_before:]
-    yield "blocks", by_block(new, n_codes, first + n_before, edges_of_blocks(n_rows))
     for cycle in _CYCLES:
         yield f"position {cycle}", by_position(new, n_codes, first + n_before, cycle)
     # Rows are cut into stretches of one lag each; a stretch against the next one is a sequence against another.

@@ -23,8 +23,13 @@ def log_hypergeometric(found: NDArray[Any], a: NDArray[Any], b: NDArray[Any], n:
     with np.errstate(divide="ignore", invalid="ignore"):
         q = np.where(fewer > 0, found / fewer, 0.0)
         p = more / n
-        divergence = xlogy(q, q) - xlogy(q, p) + xlogy(1 - q, 1 - q) - xlogy(1 - q, 1 - p)
+        divergence = _times_log(q, p) + _times_log(1 - q, 1 - p)
     return np.minimum(0.0, math.log(2) - fewer * np.nan_to_num(divergence, nan=0.0, posinf=1e9))
+
+
+def _times_log(q: NDArray[Any], p: NDArray[Any]) -> NDArray[np.float64]:
+    """Q log(q / p), in a fraction of the time of SciPy's exact products."""
+    return np.where(q > 0, q * np.log(q / p), 0.0)
 
 
 def log_matching(found: float, expected: float) -> float:

@@ -1,5 +1,6 @@
 """An order that tells S is refused at every scale, and an honest order is not."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from scipy.stats import chi2
 
 import sanitize as sz
-from sanitize._release.order_scales import Scales
+from sanitize._release import order_counts
+from sanitize._release.order_scales import Scales, keys_of
 from sanitize._release.permutation import log_chance_of_table, log_chi_square_tail
 from sanitize._release.row_order import FALSE_ALARM
 from sanitize.errors import RowOrderLeak
@@ -123,6 +125,47 @@ def test_batches_make_no_difference_and_runs_of_rows_add_up():
         assert 0 <= table.sum() - both[name].sum() <= 100
         if name.startswith(("period", "blocks")):
             assert np.array_equal(table, both[name])
+
+
+def test_of_a_large_table_runs_are_looked_at_however_it_is_cut(monkeypatch):
+    """Runs of 128 rows of every 512; each pair and each place in a period against a slow twin of theirs."""
+    monkeypatch.setattr(order_counts, "_LOOKED_AT", 700)
+    monkeypatch.setattr(order_counts, "_RUN_ROWS", 128)
+    n = 3000
+    values = np.random.default_rng(6).integers(0, 3, n)
+    made = []
+    for cuts in ([], [1], [128, 512], [100, 130, 515, 600, 601, 2999], list(range(7, n, 7)), list(range(50, n, 50))):
+        parts = []
+        for start, end in itertools.pairwise([0, *cuts, n]):
+            parts.append(Scales(("s",), n, start))
+            parts[-1].count({"s": pa.array(values[start:end])}, end - start)
+        joined, alone = Scales(("s",), n), Scales(("s",), n)
+        for part, (start, end) in zip(parts, itertools.pairwise([0, *cuts, n]), strict=True):
+            joined = joined.merged(part)
+            alone.count({"s": pa.array(values[start:end])}, end - start)
+        made += [{name: table.tolist() for name, table, _, _ in scales.tables()} for scales in (joined, alone)]
+    assert all(found == made[0] for found in made)
+    known = Scales(("s",), n)
+    known.count({"s": pa.array(values)}, n)
+    order = np.argsort(keys_of([0, 1, 2]))
+    looked_at = np.arange(n) % 512 < 128
+    pairs = np.zeros((3, 3), int)
+    for i in range(n - 5):
+        if i // 512 == (i + 5) // 512 and looked_at[i] and looked_at[i + 5] and i // 5 % 2 == 0:
+            pairs[order.tolist().index(values[i]), order.tolist().index(values[i + 5])] += 1
+    assert made[0]["beside 5 0"] == pairs.tolist()
+    places = np.zeros((12, 3), int)
+    np.add.at(places, (np.arange(n)[looked_at] % 12, np.argsort(order)[values[looked_at]]), 1)
+    assert made[0]["period 12"] == places.tolist()
+    assert np.sum(made[0]["blocks"]) == n
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_an_order_that_tells_the_secret_of_a_large_table_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(order_counts, "_LOOKED_AT", N // 4)
+    monkeypatch.setattr(order_counts, "_RUN_ROWS", 1250)
+    with pytest.raises(RowOrderLeak):
+        plan(write(tmp_path / "raw.parquet", ORDERS[name]))
 
 
 def test_the_bound_on_a_table_holds():
