@@ -7,6 +7,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+from sanitize._files.signals import uninterrupted
 from sanitize._files.target import hidden_name, take_lock, writing
 
 if TYPE_CHECKING:
@@ -17,15 +18,20 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def second_name(path: Path) -> Iterator[Path]:
     """Hidden name of what a file or folder is now, for who may have to `put_back`; it is gone when the block ends."""
-    old = hidden_name(path, "old")
-    with contextlib.ExitStack() as stack:
-        stack.callback(_remove, old)
-        with writing(path):
-            shutil.copytree(path, old, copy_function=_link) if path.is_dir() else _link(path, old)
-            claim = os.open(old, os.O_RDONLY)
-        stack.callback(os.close, claim)
-        take_lock(claim)  # or a release to the same target would take it for a stale one
-        yield old
+    old, claim = hidden_name(path, "old"), None
+    try:
+        try:
+            with writing(path):
+                shutil.copytree(path, old, copy_function=_link) if path.is_dir() else _link(path, old)
+                claim = os.open(old, os.O_RDONLY)
+            take_lock(claim)  # or a release to the same target would take it for a stale one
+            yield old
+        finally:
+            if claim is not None:
+                os.close(claim)
+            _remove(old)
+    finally:  # an interruption may have cut the other one off
+        _remove(old)
 
 
 def put_back(path: Path, old: Path | None) -> None:
@@ -45,7 +51,8 @@ def _link(path: str | os.PathLike[str], name: str | os.PathLike[str]) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    with uninterrupted():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from sanitize._files.names import path_of
+from sanitize._files.signals import uninterrupted
 from sanitize.errors import SanitizeError, TargetError, TargetExists
 
 if TYPE_CHECKING:
@@ -79,38 +80,40 @@ class Target:
     def parts(self, n_parts: int) -> Iterator[list[Path]]:
         """Paths to write the parts of a folder to; the folder takes its name when the block ends well."""
         self.clear_stale()
-        hidden = hidden_name(self.path)
-        with writing(self.path):
-            hidden.mkdir(mode=0o700)
-        claim = os.open(hidden, os.O_RDONLY)
-        take_lock(claim)
+        hidden, claim = hidden_name(self.path), None
         try:
+            with writing(self.path):
+                hidden.mkdir(mode=0o700)
+            claim = os.open(hidden, os.O_RDONLY)
+            take_lock(claim)
             yield [hidden / f"part-{i:05d}.parquet" for i in range(n_parts)]
             with writing(self.path):
                 hidden.chmod(0o777 & ~_umask())
                 _sync_folder(hidden)
-                if self.path.exists():
-                    self._require_free()
-                    old = hidden_name(self.path, "old")
-                    try:
-                        os.replace(self.path, old)
-                        os.replace(hidden, self.path)
-                    finally:
-                        if not self.path.exists():  # interrupted between the two
-                            os.replace(old, self.path)
-                    try:
-                        shutil.rmtree(old)
-                    except BaseException:  # interrupted, and the rest of it goes all the same
-                        shutil.rmtree(old, ignore_errors=True)
-                        raise
-                else:
-                    os.replace(hidden, self.path)
+                with uninterrupted():
+                    self._take_name(hidden)
                 _sync_folder(self.path.parent)
         except BaseException:
             shutil.rmtree(hidden, ignore_errors=True)
             raise
         finally:
-            os.close(claim)
+            if claim is not None:
+                os.close(claim)
+
+    def _take_name(self, hidden: Path) -> None:
+        """Give a finished folder the name of the target, and take away the one that had it."""
+        if not self.path.exists():
+            os.replace(hidden, self.path)
+            return
+        self._require_free()
+        old = hidden_name(self.path, "old")
+        os.replace(self.path, old)
+        try:
+            os.replace(hidden, self.path)
+        except BaseException:
+            os.replace(old, self.path)
+            raise
+        shutil.rmtree(old)
 
     def _require_free(self) -> None:
         if not self.replaces:
