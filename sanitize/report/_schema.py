@@ -11,7 +11,7 @@ from sanitize.report._headline import WORDS
 from sanitize.report._standing import STATUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     Form = Callable[[Any, str], None] | dict[str, Any] | list[Any]
 
@@ -47,6 +47,12 @@ def _must(words: str, holds: Callable[[Any], bool]) -> Callable[[Any, str], None
             raise SourceError(f"{place} is not {words}")
 
     return look
+
+
+def _one_of(words: Iterable[str]) -> Callable[[Any, str], None]:
+    """One of some words; what is no text is no key to look up either."""
+    known = tuple(words)
+    return _must(f"one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known)
 
 
 def _or_none(form: Form) -> Callable[[Any, str], None]:
@@ -89,7 +95,7 @@ _MEASURE = {
     "name": text,
     "label": text,
     "unit": text,
-    "kind": _must(f"one of {', '.join(_KINDS)}", lambda value: value in _KINDS),
+    "kind": _one_of(_KINDS),
     "before": figure,
     "after": figure,
     "bound": figure,
@@ -98,7 +104,7 @@ _MEASURE = {
 }
 
 STANDING = {
-    "status": _must(f"one of {', '.join(STATUSES)}", lambda value: value in STATUSES),
+    "status": _one_of(STATUSES),
     "gap": _or_none(_must("a number of nats >= 0", lambda value: _is_number(value) and 0 <= float(value) < math.inf)),
     "among": text,
     "words": text,
@@ -114,7 +120,7 @@ PUBLIC: dict[str, Any] = {
     "audience": _must("'internal' or 'public'", lambda value: value in ("internal", "public")),
     "verdict": {
         "ok": flag,
-        "state": _must(f"one of {', '.join(WORDS)}", lambda value: value in WORDS),
+        "state": _one_of(WORDS),
         "useless": flag,
         "counted": flag,
         "headline": text,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import json
@@ -119,6 +120,14 @@ def test_a_whole_number_beyond_every_double_is_refused_wherever_a_number_stands(
     for place in places:
         with pytest.raises(SourceError):
             LeakageReport.from_dict(changed(DOCUMENT, place, 10**400))
+
+
+def test_no_place_breaks_over_any_kind_of_value() -> None:
+    """Every place and every kind, where draws leave some out."""
+    for place in paths(DOCUMENT)[1:]:
+        for value in (None, True, "x", -1, 1e400, 10**400, float("nan"), [], {}, [[[]]], {"x": []}):
+            with contextlib.suppress(SourceError):
+                LeakageReport.from_dict(changed(DOCUMENT, place, value))
 
 
 @given(
