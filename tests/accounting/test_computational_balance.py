@@ -130,3 +130,7 @@ def test_what_is_no_class_of_readers_is_refused(readers, error, words):
 def test_too_many_maps_are_refused_before_they_are_made():
     with pytest.raises(InvalidParameter, match="more than 1000 maps of 30 outputs to 3 values"):
         computational_balance_function(np.full((2, 30), 1 / 30), 0.5, readers=3)
+    with pytest.raises(InvalidParameter, match="more than 1000 maps of 11 outputs to 2 values"):
+        computational_balance_function(np.full((2, 11), 1 / 11), 0.5, readers=2)  # S(11, 2) = 1023
+    taken = computational_balance_function(np.full((2, 8), 1 / 8), 0.5, readers=3)  # S(8, 3) = 966
+    assert taken.capacity_upper == pytest.approx(0, abs=1e-9)

@@ -269,6 +269,29 @@ def test_the_printed_bounds_are_false_exactly_where_said(lower: float, upper: fl
     assert bd.ldp_bound(lower, upper).verdict == "tight"
 
 
+@pytest.mark.parametrize("lower", [0.0, *ENDS])
+@pytest.mark.parametrize("upper", [0.0, *ENDS])
+def test_what_the_paper_prints_and_nothing_leaks_where_a_side_is_0(lower: float, upper: float) -> None:
+    rise, fall = mpmath.expm1(upper), mpmath.expm1(lower)
+    found = {
+        bd.mutual_information_bound(lower, upper): (upper, 0),
+        bd.total_variation_bound(lower, upper): (rise / 2, 0),
+        bd.chi2_bound(lower, upper): (rise**2, 0),
+        bd.ldp_bound(lower, upper): (lower + upper, 0),
+        bd.l1_lift_bound(lower, upper): (rise, 0),
+        bd.l1_lift_inverse_bound(lower, upper): (fall, 0),
+        bd.chi2_lift_inverse_bound(lower, upper): (fall**2, 0),
+    }
+    for alpha in (1.5, 2.0, 100.0):
+        found[bd.sibson_bound(lower, upper, alpha)] = (upper * alpha / (alpha - 1), 0)
+        found[bd.alpha_lift_bound(lower, upper, alpha)] = (mpmath.exp(upper), 1)
+        found[bd.alpha_lift_inverse_bound(lower, upper, alpha)] = (mpmath.exp(lower), 1)
+    for bound, (printed, nothing) in found.items():
+        assert bound.printed == pytest.approx(float(printed), rel=1e-13, abs=0)
+        if min(lower, upper) == 0:
+            assert bound.tight == nothing
+
+
 ALL = (
     *(function for function, _ in FUNCTIONS.values()),
     bd.ldp_bound,
@@ -300,6 +323,7 @@ def test_infinite_budgets_keep_what_is_finite() -> None:
     assert bd.alpha_lift_inverse_bound(INF, 1.0, 2).tight == INF
     assert bd.sibson_bound(2.0, 1.0, INF).tight == 1.0
     assert bd.sibson_bound(INF, 800.0, 1).tight == pytest.approx(800.0)
+    assert bd.sibson_bound(INF, 2000.0, 3).tight == pytest.approx(2000.0)
     assert bd.sibson_bound(1.0, 2000.0, 3).tight == pytest.approx(2000 + math.log(1 - math.exp(-1)) / 2)
     assert bd.sibson_bound(1.0, 800.0, 1.05).tight == pytest.approx(
         float(mpmath.log(_power_mean(1.0, 800.0, 1.05)) / (mpmath.mpf(1.05) - 1)),
@@ -382,6 +406,17 @@ def test_a_single_letter_has_lift_1() -> None:
     assert bd.max_lift_from_alpha(3.99, 0.25, 5000.0).tight == pytest.approx(3.99, rel=1e-3, abs=0)
     assert bd.min_lift_from_alpha_inverse(1.5, 0.25, INF).tight == pytest.approx(1 / 1.5)
     assert bd.min_lift_from_alpha_inverse(INF, 0.25, 2).tight == 0
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_no_lift_exceeds_one_over_the_share(share: float) -> None:
+    """P(s|y) <= 1, whatever the budget."""
+    for bound in (10 / share, 1e30):
+        assert bd.max_lift_from_l1(bound, share).tight == 1 / share
+        assert bd.max_lift_from_chi2(bound, share).tight == 1 / share
+        assert bd.max_lift_from_alpha(bound, share, 2.0).tight == 1 / share
+    # The α-lift of the letter alone is P**(1/α - 1): the cap binds from there on.
+    assert bd.max_lift_from_alpha(1.001 * share**-0.5, share, 2.0).tight == 1 / share
 
 
 # --- arguments -----------------------------------------------------------------------------------------------

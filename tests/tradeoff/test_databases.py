@@ -98,6 +98,14 @@ LEVEL_FUNCTIONS = (
 )
 
 
+def test_the_largest_matrix_of_databases_is_made_and_no_larger_one(monkeypatch) -> None:
+    monkeypatch.setattr("sanitize.tradeoff._hamming._DENSE_CELLS", 3**4 + 1)
+    assert td.hamming_distances(2, 3).shape == (9, 9)
+    for n, m in ((3, 3), (2, 4)):
+        with pytest.raises(InvalidParameter, match="for a matrix of databases"):
+            td.hamming_distances(n, m)
+
+
 @pytest.mark.parametrize("function", RECORD_FUNCTIONS)
 def test_bad_distortions_and_sizes_are_refused(function) -> None:
     for distortion in (-1e-9, 2.1, math.nan, INF, "1", None):

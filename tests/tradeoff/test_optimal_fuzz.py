@@ -1,4 +1,4 @@
-"""Programs held to closed forms and to exact arithmetic over 2,400 random problems at every scale.
+"""Programs held to closed forms and to exact arithmetic over 2,600 random problems at every scale.
 
 Oracles: closed forms in 50 digits ([ZB] Theorems 9, 13, 14, [WYZ] Theorem 1, 2), and levels of the very doubles of a
 channel as fractions. No oracle is a program.
@@ -145,6 +145,21 @@ def test_maximal_leakage_channels_keep_their_distortion_and_reach_the_closed_for
         ordered = td.ordered_maximal_leakage_mechanism(share, [prior])
         assert spent(prior, 1 - np.eye(m), ordered) <= share * (1 + 1e-9)
         assert close(td.ordered_maximal_leakage(share, [prior]), local_leakage(prior, share), 2e-15 * m)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ordered_distortions_reach_the_closed_form(seed: int) -> None:
+    """D = T_{k-1} - (e**c - k + 1) P_k of the worst prior, k - 1 <= e**c < k."""
+    rng = np.random.default_rng(700 + seed)
+    for _ in range(CASES // 8):
+        m, level = size_of(rng), level_in(rng)
+        priors = [-np.sort(-law(rng, m)) for _ in range(rng.integers(1, 4))]
+        shown = mpmath.exp(mpmath.mpf(level))
+        k, truth = int(shown) + 1, mpmath.mpf(0)
+        for prior in priors if k <= m else []:
+            p = [mpmath.mpf(float(v)) for v in prior]
+            truth = max(truth, (sum(p[k - 1 :]) - (shown - k + 1) * p[k - 1]) / sum(p))
+        assert close(td.ordered_maximal_leakage_distortion(level, priors), truth, 2e-15 * m)
 
 
 @pytest.mark.parametrize("seed", range(4))

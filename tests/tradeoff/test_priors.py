@@ -386,7 +386,8 @@ def test_wyz_lemmas_2_and_3_bound_every_identifiable_channel() -> None:
 @pytest.mark.parametrize("share", [0.3, 0.95])
 def test_wyz_theorem_2_e_i_has_the_least_mutual_information(prior, n: int, share: float) -> None:
     m = letters(prior, n)
-    distortion = share * td.hamming_distortion(td.identifiability_threshold(prior, n), n, m)
+    largest = td.hamming_distortion(td.identifiability_threshold(prior, n), n, m)
+    distortion = share * largest
     closed = td.prior_mutual_information(distortion, prior, n)
     found = td.optimal_mutual_information_channel(distortion, prior, td.hamming_distances(n, m), 1e-8)
     assert closed == pytest.approx(found.privacy, abs=2e-8)
@@ -394,6 +395,9 @@ def test_wyz_theorem_2_e_i_has_the_least_mutual_information(prior, n: int, share
     out = joint.sum(axis=0)
     information = float((joint * np.log(joint / (prior[:, None] * out))).sum())
     assert information == pytest.approx(closed, abs=1e-10)
+    assert td.prior_mutual_information(largest, prior, n) < closed
+    with pytest.raises(InvalidParameter, match="for the closed form"):
+        td.prior_mutual_information(1.01 * largest, prior, n)
 
 
 def test_constant_release_needs_no_privacy_loss() -> None:
