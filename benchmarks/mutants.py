@@ -1,9 +1,12 @@
 """Faults planted at random in the functions of THEOREMS.md, each held against the tests of its own rows.
 
-Run ``python benchmarks/mutants.py [mutants] [seed] [share]`` from the root of the repository; nothing is written. A
-fault is a sign (+ for -, a dropped minus), a factor (a product or quotient 5 % off), or an order (two arguments, the
+Run ``python benchmarks/mutants.py [mutants] [seed] [first:last]`` from the root of the repository; nothing is written.
+A fault is a sign (+ for -, a dropped minus), a factor (a product or quotient 5 % off), or an order (two arguments, the
 sides of a difference or of a quotient), in the function that a row names or in a private function of the same file
-that it calls. A share ``i/n`` of the mutants is run, for several processes.
+that it calls. Faults ``first`` to ``last`` of the drawn ones are run, counted from 0.
+
+``python benchmarks/mutants.py rows [words]`` takes every row, or those with the words in them, by itself: faults in its
+own functions, its own tests, until one is caught. Faults beside a delta come first where a row's function has one.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ import ast
 import copy
 import importlib
 import inspect
+import json
 import os
 import random
 import re
 import resource
 import signal
 import sys
-import time
+import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +31,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import FunctionType
 
 ROOMS = ("tradeoff", "bounds", "conversions", "capacity", "accounting", "individual", "notions", "lifts", "measures")
@@ -35,8 +39,11 @@ ROOMS = ("tradeoff", "bounds", "conversions", "capacity", "accounting", "individ
 NO_ORDER = {"max", "min", "maximum", "minimum", "isinstance", "zip", "allclose", "array_equal", "hypot", "add"}
 CHECKS = {"number", "whole_number", "nats", "check_tol", "check_size", "cast", "range", "getattr", "logaddexp"}
 NAME, NODE = re.compile(r"`(sanitize\.[\w.]+)`"), re.compile(r"`(tests/[^`]+::[^`]+)`")
-# Times a test may take over what it takes on sound code, and seconds on top.
-SLOWER, MORE = 3, 20
+# Times a row's tests may take over what they take on sound code, and CPU seconds on top.
+SLOWER, MORE = 3, 8
+# Faults planted for a row before it counts as weak.
+TRIES = 12
+OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-W", "ignore::pytest.PytestWarning"]
 
 
 @dataclass(frozen=True)
@@ -52,14 +59,27 @@ class Fault:
     code: object
 
 
-def rows(page: str) -> dict[str, set[str]]:
-    """Tests by the function that their rows name; a figure's notebook is no test of a function."""
-    tests: dict[str, set[str]] = {}
+def rows(page: str) -> list[tuple[str, list[str], list[str]]]:
+    """Statement, functions and tests of each row; a figure's notebook is no test of a function."""
+    found, paper = [], ""
     for line in page.splitlines():
+        if line.startswith("## "):
+            paper = line.split()[1]
         if line.startswith("|") and "::" in line:
-            for name in NAME.findall(line):
-                tests.setdefault(name, set()).update(node for node in NODE.findall(line) if "tests/house/" not in node)
-    return {name: nodes for name, nodes in tests.items() if nodes}
+            nodes = [node for node in NODE.findall(line) if "tests/house/" not in node]
+            if nodes:
+                found.append((f"{paper} {line.split(' | ')[0][2:]}", NAME.findall(line), nodes))
+    return found
+
+
+def by_function(page: str) -> dict[str, set[str]]:
+    """Tests of all rows that name a function, for those of the theory rooms."""
+    tests: dict[str, set[str]] = {}
+    for _, names, nodes in rows(page):
+        for name in names:
+            if name.split(".")[1] in ROOMS:
+                tests.setdefault(name, set()).update(nodes)
+    return tests
 
 
 def functions(name: str) -> list[FunctionType]:
@@ -104,7 +124,7 @@ def sites(tree: ast.AST) -> Iterator[tuple[ast.AST, str, Callable[[], ast.AST]]]
                 yield node, "sign", lambda node=node: node.operand
         elif isinstance(node, ast.Call) and len(node.args) > 1 and named not in NO_ORDER:
             first, second, *rest = node.args
-            if isinstance(first, ast.Starred) or isinstance(second, ast.Starred):
+            if isinstance(first, ast.Starred) or isinstance(second, ast.Starred) or ast.dump(first) == ast.dump(second):
                 continue
             yield node, "order", lambda node=node, args=[second, first, *rest]: ast.Call(node.func, args, node.keywords)
 
@@ -144,9 +164,27 @@ def faults(owner: str, function: FunctionType) -> list[Fault]:
     return found
 
 
-def outcome(tests: list[str], fault: Fault | None, seconds: int) -> tuple[int, float]:
-    """Exit code of the tests in a process of their own (0 passed, -1 out of time), and its CPU seconds."""
-    start, child = time.monotonic(), os.fork()
+class Durations:
+    """Seconds of each test, its parameters and fixtures together, written to a file at the end."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.seconds = path, Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add a phase of one test."""
+        self.seconds[report.nodeid.partition("[")[0]] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """Write them."""
+        Path(self.path).write_text(json.dumps(self.seconds))
+
+
+def forked(tests: list[str], fault: Fault | None, seconds: int, plugins: list[object]) -> int:
+    """Exit code of the tests in a process of their own: 0 passed, -1 out of time.
+
+    What the parent has loaded, the child need not load: test files are imported there once, run here.
+    """
+    child = os.fork()
     if child == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
         hole = os.open(os.devnull, os.O_WRONLY)
@@ -154,51 +192,95 @@ def outcome(tests: list[str], fault: Fault | None, seconds: int) -> tuple[int, f
         os.dup2(hole, 2)
         if fault is not None:
             fault.function.__code__ = fault.code
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-W", "ignore::pytest.PytestWarning"]
-        os._exit(int(pytest.main([*tests, *options])))
-    _, status, usage = os.wait4(child, 0)
-    used = usage.ru_utime + usage.ru_stime
+        os._exit(int(pytest.main([*tests, "-x", *OPTIONS], plugins)))
+    _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
-        return (-1 if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else 1), used
-    return os.WEXITSTATUS(status), max(used, time.monotonic() - start if used == 0 else used)
+        return -1 if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else 1
+    return os.WEXITSTATUS(status)
 
 
-def main(mutants: int = 200, seed: int = 0, share: str = "0/1") -> None:
-    tests = rows(Path("THEOREMS.md").read_text())
+def durations(tests: list[str]) -> dict[str, float]:
+    """Seconds of each test on sound code; all must pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/seconds"
+        code = forked(tests, None, 1200, [Durations(path)])
+        if code != 0:
+            raise SystemExit(f"the rows' tests do not pass on sound code: exit {code}")
+        found: dict[str, float] = json.loads(Path(path).read_text())
+    return found
+
+
+def drawn(mutants: int, seed: int, tests: dict[str, set[str]]) -> list[Fault]:
+    """As many faults at random, in turn one of each function: one with many lines counts for no more than others."""
     pool: list[Fault] = []
     for name in sorted(tests):
-        if name.split(".")[1] in ROOMS:
-            pool += [fault for function in functions(name) for fault in faults(name, function)]
+        pool += [fault for function in functions(name) for fault in faults(name, function)]
     unique = {(fault.function, fault.number): fault for fault in reversed(pool)}
     ordered = sorted(unique.values(), key=lambda fault: (fault.owner, fault.function.__name__, fault.number))
     random.Random(seed).shuffle(ordered)
-    # A function with many lines counts for no more than one with few: in turn, one fault of each.
     turns: Counter[str] = Counter()
     ranked = []
     for fault in ordered:
         ranked.append((turns[fault.owner], len(ranked), fault))
         turns[fault.owner] += 1
     chosen = [fault for *_, fault in sorted(ranked, key=lambda entry: entry[:2])[:mutants]]
-    part, parts = (int(number) for number in share.split("/"))
-    print(f"{len(ordered)} faults of {len(turns)} functions; {len(chosen)} taken")
+    print(f"{len(ordered)} faults of {len(turns)} functions; {len(chosen)} drawn")
+    return chosen
+
+
+def warmed(tests: list[str]) -> dict[str, float]:
+    """Seconds of each test, all of them loaded."""
+    pytest.main([*tests, "--collect-only", *OPTIONS])
+    return durations(tests)
+
+
+def verdict(tests: Iterable[str], fault: Fault, usual: dict[str, float]) -> str:
+    """What the tests, quick ones first, say of a fault."""
+    mine = sorted(tests, key=lambda test: usual[test])
+    code = forked(mine, fault, int(SLOWER * sum(usual[test] for test in mine) + MORE), [])
+    return {0: "survived", -1: "out of time"}.get(code, "caught")
+
+
+def told(fault: Fault) -> str:
+    return f"{fault.kind:6} {fault.owner} {Path(fault.code.co_filename).name}:{fault.line} {fault.text}"
+
+
+def main(mutants: int = 200, seed: int = 0, part: str = ":") -> None:
+    tests = by_function(Path("THEOREMS.md").read_text())
+    chosen = drawn(mutants, seed, tests)
+    first, last = (int(end) if end else None for end in part.split(":"))
+    usual = warmed(sorted(set().union(*tests.values())))
     counts: Counter[str] = Counter()
-    usual: dict[str, float] = {}
-    for fault in chosen[part::parts]:
-        mine = sorted(tests[fault.owner])
-        if fault.owner not in usual:
-            code, usual[fault.owner] = outcome(mine, None, 600)
-            if code != 0:
-                print(f"NOT SOUND {fault.owner}: exit {code}", flush=True)
-                continue
-        code, _ = outcome(mine, fault, int(SLOWER * usual[fault.owner] + MORE))
-        verdict = "survived" if code == 0 else "out of time" if code == -1 else "caught"
-        counts[verdict] += 1
-        counts[f"{fault.kind}, {verdict}"] += 1
-        where = f"{Path(fault.code.co_filename).name}:{fault.line}"
-        print(f"{verdict:11} {fault.kind:6} {fault.owner} {where} {fault.text}", flush=True)
+    for number, fault in list(enumerate(chosen))[first:last]:
+        found = verdict(tests[fault.owner], fault, usual)
+        counts[found] += 1
+        counts[f"{fault.kind}, {found}"] += 1
+        print(f"{number:3} {found:11} {told(fault)}", flush=True)
+    print(dict(sorted(counts.items())))
+
+
+def each_row(words: str = "") -> None:
+    table = [row for row in rows(Path("THEOREMS.md").read_text()) if words in " ".join([row[0], *row[1]])]
+    usual = warmed(sorted({node for *_, nodes in table for node in nodes}))
+    random_, counts = random.Random(0), Counter[str]()
+    for statement, names, nodes in table:
+        pool = [fault for name in names for function in functions(name) for fault in faults(name, function)]
+        random_.shuffle(pool)
+        pool.sort(key=lambda fault: "delta" not in fault.text)
+        found, tried = "no fault to plant", 0
+        for tried, fault in enumerate(pool[:TRIES], 1):
+            found = verdict(nodes, fault, usual)
+            if found == "caught":
+                found = f"caught, {tried}: {told(fault)}"
+                break
+        counts[found.split(",")[0]] += 1
+        print(f"{statement}: {found}", flush=True)
     print(dict(sorted(counts.items())))
 
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    main(*(int(argument) for argument in arguments[:2]), *arguments[2:])
+    if arguments[:1] == ["rows"]:
+        each_row(" ".join(arguments[1:]))
+    else:
+        main(*(int(argument) for argument in arguments[:2]), *arguments[2:])
