@@ -36,18 +36,27 @@ _DEVIATIONS = 4
 
 
 def drawn_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int = 1) -> Counts:
-    """How often each output is drawn, for so many rows of each input, shape (n_y,)."""
-    ends = np.cumsum(rows)
-    n_rows = int(rows.sum())
-    inputs = np.arange(len(rows), dtype=np.min_scalar_type(len(rows)))
+    """How often each output is drawn, for so many rows of each input, shape (n_y,).
+
+    Nothing is drawn for inputs that have one output only.
+    """
+    output, is_sure = np.arange(len(rows)), np.ones(len(rows), bool)
+    for stage in channel.stages:
+        is_sure &= np.diff(stage.indptr)[output] == 1
+        output = stage.indices[stage.indptr[output]]
+    inputs = np.flatnonzero(~is_sure).astype(np.min_scalar_type(len(rows)))
+    sizes = rows[inputs]
+    ends = np.cumsum(sizes)
+    n_rows = int(sizes.sum())
     dtype = np.min_scalar_type(channel.n_outputs)
 
     def counted(bounds: tuple[int, int]) -> Counts:
-        codes = np.repeat(inputs, np.clip(ends, *bounds) - np.clip(ends - rows, *bounds))
+        codes = np.repeat(inputs, np.clip(ends, *bounds) - np.clip(ends - sizes, *bounds))
         drawn = channel.sample(codes, words, start=bounds[0], out=np.empty(len(codes), dtype))
         return count(drawn, channel.n_outputs)
 
     total = np.zeros(channel.n_outputs, np.int64)
+    np.add.at(total, output[is_sure], rows[is_sure])
     for found in in_turn(counted, pairwise([*range(0, n_rows, _ROWS), n_rows]), workers):
         total += found
     return total

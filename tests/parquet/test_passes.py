@@ -357,14 +357,18 @@ def test_many_rows_are_arranged_exactly_and_no_part_of_them_has_more_of_a_code(n
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_rows_are_drawn_for_counts_as_for_rows_in_the_order_of_their_symbols(workers, monkeypatch):
+    """Inputs 1 and 4 have one output, 3 and 5, after two stages."""
     monkeypatch.setattr(_shuffle, "_ROWS", 97)
-    matrix = np.random.default_rng(5).dirichlet(np.ones(6), 4)
-    channel, rows = Channel.from_matrix(matrix), np.array([300, 0, 1, 700])
-    words = sz.NoiseKey(KEY)
-    alone = channel.sample(np.repeat(np.arange(4), rows), words)
+    noise = np.random.default_rng(5).dirichlet(np.ones(6), 5)
+    noise[[1, 4]] = np.eye(6)[[2, 4]]
+    last = np.eye(6)[[1, 2, 3, 0, 5, 4]]
+    channel = Channel((*Channel.from_matrix(noise).stages, *Channel.from_matrix(last).stages))
+    rows, words = np.array([300, 80, 0, 701, 9]), sz.NoiseKey(KEY)
+    alone = channel.sample(np.repeat([0, 2, 3], rows[[0, 2, 3]]), words)
     found = _shuffle.drawn_counts(channel, rows, words, workers)
-    np.testing.assert_array_equal(found, np.bincount(alone, minlength=6))
-    assert not _shuffle.drawn_counts(channel, np.zeros(4, int), words, workers).any()
+    sure = 80 * np.eye(6, dtype=int)[3] + 9 * np.eye(6, dtype=int)[5]
+    np.testing.assert_array_equal(found, np.bincount(alone, minlength=6) + sure)
+    assert not _shuffle.drawn_counts(channel, np.zeros(5, int), words, workers).any()
 
 
 def test_shuffled_blocks_use_up_large_counts_exactly():
