@@ -70,14 +70,14 @@ class ContingencyTable:
             dict(orders or {}),
         )
 
-    def count(self, table: Mapping[str, Any], weights: NDArray[np.float64] | None = None) -> None:
-        """Add the rows of a table, given as a mapping of column names to columns."""
+    def count(self, table: Mapping[str, Any], weights: NDArray[Any] | None = None) -> None:
+        """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows."""
         columns = columns_of(table, tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns))))
         combined = None if weights is not None else Combined.of(columns)
         if combined is None:
             self._count(columns, weights)
         else:
-            counts = combined.counts()
+            counts = combined.counts
             present = np.flatnonzero(counts)
             self._count(combined.table(present), counts[present])
 

@@ -91,4 +91,4 @@ def test_a_column_that_holds_nothing_beside_one_that_fills_a_narrow_number(n_val
     table = {"nothing": pa.nulls(N, pa.string()), "values": pa.array(values)}
     found = combined.Combined.of(table)
     assert_array_equal(found.numbers, values)
-    assert_array_equal(found.counts()[:n_values], np.bincount(values))
+    assert_array_equal(found.counts[:n_values], np.bincount(values))

@@ -25,7 +25,7 @@ _CELLS = 1 << 15
 _ROWS = 1 << 17
 # Rows of a large table that are looked at beside one another and by period, and of each run of them.
 _LOOKED_AT = 1 << 20
-_RUN_ROWS = 1 << 16
+_RUN_ROWS = 1 << 17
 
 
 def runs_of(first: int, end: int, n_rows: int) -> Iterator[tuple[int, int, bool]]:

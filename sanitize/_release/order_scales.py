@@ -75,11 +75,11 @@ class Scales:
         if self._start < 0:
             self._start = self.seen
 
-    def count(self, table: Mapping[str, ArrowColumn], n: int) -> None:
-        """Add the next ``n`` rows."""
+    def count(self, table: Mapping[str, ArrowColumn], n: int, combined: Combined | None = None) -> None:
+        """Add the next ``n`` rows; their combinations with other columns save looking at them again."""
         if not n:
             return
-        keys, places = _keys_of_rows(table, self.columns)
+        keys, places = _keys_of_rows(table, self.columns, combined)
         self._fold_if(too_many=len(np.union1d(self._keys(), keys)) > _MOST_SYMBOLS)
         if self._folded:
             keys = keys % _MOST_SYMBOLS
@@ -232,12 +232,14 @@ def edges_of_blocks(n_rows: int) -> list[int]:
     return [*(-(-block * n_rows // n) for block in range(n)), sys.maxsize]
 
 
-def _keys_of_rows(table: Mapping[str, ArrowColumn], names: tuple[str, ...]) -> tuple[Table, NDArray[np.integer[Any]]]:
+def _keys_of_rows(
+    table: Mapping[str, ArrowColumn], names: tuple[str, ...], combined: Combined | None
+) -> tuple[Table, NDArray[np.integer[Any]]]:
     """Keys that occur, and the place among them of each row's."""
     columns = {name: table[name] for name in names}
-    combined = Combined.of(columns)
+    combined = combined or Combined.of(columns)
     if combined is not None:
-        present = np.flatnonzero(combined.counts())
+        present = np.flatnonzero(combined.counts)
         columns = combined.table(present)
     alphabet = Alphabet.from_table(columns, names)
     places = alphabet.encode(columns)

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from sanitize._release.order_scales import Scales, class_of, edges_of_blocks, keys_of
+from sanitize._release.order_counts import by_block
+from sanitize._release.order_scales import Scales, class_of, edges_of_blocks, keys_of, n_blocks
 from sanitize._release.permutation import log_chance_of_table
 from sanitize._tables.columns import python_values
+from sanitize._tables.combined import Combined
 from sanitize.errors import InvalidParameter, RowOrderLeak
 from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.measures import Measure, mutual_information
@@ -75,14 +77,24 @@ class OrderAudit:
 
     def count(self, columns: Mapping[str, ArrowColumn], n: int) -> None:
         """Add the next ``n`` rows, given their columns."""
-        edges = np.clip(np.array(edges_of_blocks(self.n_rows)) - self.scales.seen, 0, n)
-        blocks = np.arange(len(edges) - 1, dtype=np.int32)
-        position = pa.DictionaryArray.from_arrays(
-            pa.array(np.repeat(blocks, np.diff(edges))), pa.array(blocks.astype(np.int64))
-        )
-        self.table.count({**{name: columns[name] for name in self.scales.columns}, POSITION: position})
+        names = {name: columns[name] for scales in (self.scales, *self.released) for name in scales.columns}
+        combined = Combined.of(names)
+        if combined is None:
+            edges = np.clip(np.array(edges_of_blocks(self.n_rows)) - self.scales.seen, 0, n)
+            blocks = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+            self._count_blocks({name: columns[name] for name in self.scales.columns}, blocks, np.ones(n, np.int64))
+        else:
+            counts = by_block(combined.numbers, combined.n, self.scales.seen, edges_of_blocks(self.n_rows))
+            blocks, cells = np.nonzero(counts)
+            self._count_blocks(combined.table(cells), blocks, counts[blocks, cells])
         for scales in (self.scales, *self.released):
-            scales.count(columns, n)
+            scales.count(columns, n, combined)
+
+    def _count_blocks(
+        self, columns: Mapping[str, ArrowColumn], blocks: NDArray[np.int64], weights: NDArray[np.int64]
+    ) -> None:
+        position = pa.DictionaryArray.from_arrays(pa.array(blocks), pa.array(np.arange(n_blocks(self.n_rows))))
+        self.table.count({**columns, POSITION: position}, weights)
 
     def merged(self, other: OrderAudit) -> OrderAudit:
         """Counts of the rows of both."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +71,7 @@ class Combined:
         """Number of combinations, whether they occur or not."""
         return math.prod(self.sizes)
 
+    @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Rows of each combination, shape (n_combinations,)."""
         return count(self.numbers, self.n)
@@ -109,7 +111,7 @@ def spread(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
 def distinct_table(columns: Mapping[str, ArrowColumn]) -> Mapping[str, ArrowColumn]:
     """The combinations that occur, each once; the columns themselves where those are too many."""
     combined = Combined.of(columns)
-    return columns if combined is None else combined.table(np.flatnonzero(combined.counts()))
+    return columns if combined is None else combined.table(np.flatnonzero(combined.counts))
 
 
 def _numbered(places: list[NDArray[Any]], sizes: tuple[int, ...]) -> NDArray[Any]:

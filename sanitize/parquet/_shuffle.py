@@ -40,7 +40,8 @@ def drawn_counts(channel: Channel, rows: Counts, words: RandomWords, workers: in
 
     Nothing is drawn for inputs that have one output only.
     """
-    output, is_sure = np.arange(len(rows)), np.ones(len(rows), bool)
+    output: NDArray[Any] = np.arange(len(rows))
+    is_sure = np.ones(len(rows), bool)
     for stage in channel.stages:
         is_sure &= np.diff(stage.indptr)[output] == 1
         output = stage.indices[stage.indptr[output]]
