@@ -384,6 +384,8 @@ def source(tmp_path):
 @pytest.mark.filterwarnings("ignore:the noise of this file comes from a seed")
 @pytest.mark.parametrize("rows", ["keep", "shuffle"])
 def test_files_hold_the_release_of_the_frame(source, tmp_path, rows):
+    """Shuffled rows draw other noise than rows in order: two counts of one mean are no further apart than Bernstein's
+    bound on each allows at exp(-25); what is kept is as it was."""
     target = tmp_path / "released.parquet"
     sanitizer = joint_release(PARTS["merged"], random_state=None)
     report = sz.privatize_parquet(source, target, sanitizer, rows=rows, key=KEY, batch_rows=999)
@@ -398,7 +400,10 @@ def test_files_hold_the_release_of_the_frame(source, tmp_path, rows):
         assert found == expected
     else:
         assert found != expected
-        assert Counter(found) == Counter(expected)
+        one, other = Counter(found), Counter(expected)
+        for row in {*one, *other}:
+            assert abs(one[row] - other[row]) <= 2 * (50 * (one[row] + other[row] + 50)) ** 0.5 + 50 / 3
+        assert Counter(written["k"].to_pylist()) == Counter(frame["k"])
     assert plan_parquet(source, joint_release(PARTS["merged"]), rows=rows).summary == report.summary
 
 
