@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _DENSE_CELLS = 1 << 22
 # Up to this many cells distinct keys are marked in a table of a byte each; above, they are sorted.
 _MARKED_CELLS = 1 << 24
+# Cells that a whole number of 64 bits can tell apart.
+_MOST_CELLS = 1 << 62
 
 
 class Positions:
@@ -51,16 +53,28 @@ def position_of(wanted: NDArray[np.int64], keys: NDArray[np.int64], n_cells: int
 
 def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Distinct rows in lexicographic order, and the position of each row among them."""
-    prefix = np.zeros(len(rows), np.int64)
-    n_prefixes = 1
+    words, n_cells = [np.zeros(len(rows), np.int64)], 1
     for size, code in zip(sizes, rows.T, strict=True):
-        wanted = prefix * size + code
-        keys = distinct_keys(wanted, n_prefixes * size)
-        prefix = position_of(wanted, keys, n_prefixes * size)
-        n_prefixes = len(keys)
-    first = np.empty(n_prefixes, np.int64)
-    first[prefix] = np.arange(len(rows))
-    return np.ascontiguousarray(rows[first]), prefix.astype(np.int32)
+        if n_cells * size >= _MOST_CELLS:
+            words, n_cells = [*words, np.zeros(len(rows), np.int64)], 1
+        words[-1] = words[-1] * size + code
+        n_cells *= size
+        if len(words) == 1 and n_cells <= _DENSE_CELLS:
+            # While combinations fit in a table, those that occur are numbered: few rows differ in few columns.
+            keys = distinct_keys(words[0], n_cells)
+            words[0], n_cells = position_of(words[0], keys, n_cells), len(keys)
+    if len(words) == 1 and n_cells <= _DENSE_CELLS:
+        first = np.empty(n_cells, np.int64)
+        first[words[0]] = np.arange(len(rows))
+        return np.ascontiguousarray(rows[first]), words[0].astype(np.int32)
+    order = np.lexsort(words[::-1])
+    changes = np.zeros(len(rows), bool)
+    changes[:1] = True
+    for word in words:
+        changes[1:] |= np.diff(word[order]) != 0
+    positions = np.empty(len(rows), np.int32)
+    positions[order] = np.cumsum(changes) - 1
+    return np.ascontiguousarray(rows[order[changes]]), positions
 
 
 def distinct_keys(keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
 # Steps that a column is cut into at a node, by its rows: what a split of few rows gains is not known finer.
 _STEPS = ((4000, 32), (150, 16), (0, 8))
-_AT_ONCE = 1 << 21  # cells counted in one call
+_AT_ONCE = 1 << 17  # pairs of columns counted in one call
+_BLOCK_ROWS = 1 << 14  # whose places stay in the cache
 _DIGITS = 9  # of a gain that decide between candidates; below are rounding errors
 
 _NOTHING = 1e-9  # a gain that rounding alone leaves
@@ -77,6 +78,8 @@ class Splitter:
         self.by_threshold, self.by_value, self.weights = by_threshold, by_value, weights
         self.secrets, self.n_secrets = secrets, n_secrets
         self.target = target
+        later, earlier = np.tril_indices(levels.shape[1], m=len(weights))
+        self.one, self.another = later, earlier
         counts = np.arange(len(levels) + 1, dtype=np.float64)
         self.n_log_n = counts * np.log(np.maximum(counts, 1))
 
@@ -98,8 +101,8 @@ class Splitter:
         if m < 2 * least:
             return None
         n_steps = next(steps for n_rows, steps in _STEPS if m >= n_rows)
-        step_of, steps = self._steps(rows, n_steps)
-        table, secrets = self._counted(rows, steps, n_steps)
+        step_of = self._steps(rows, n_steps)
+        table, secrets = self._counted(rows, step_of, n_steps)
         if not table.size:
             return None
         total, all_secrets = table[0].sum(axis=0), secrets[0].sum(axis=0)
@@ -130,36 +133,51 @@ class Splitter:
         """Level of these rows in one column."""
         return self.keys[rows, column].astype(np.int64) - self.starts[column]
 
-    def _steps(self, rows: NDArray[np.int64], n_steps: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Step of each level of each column, shape (levels,), and of each row and column: about equally many rows."""
-        keys = self.keys[rows]
-        counts = np.bincount(keys.ravel(), minlength=self.starts[-1])
+    def _steps(self, rows: NDArray[np.int64], n_steps: int) -> NDArray[np.int64]:
+        """Step of each level of each column, shape (levels,): steps hold about equally many of these rows."""
+        counts = np.zeros(self.starts[-1], np.int64)
+        for block in _blocks(rows):
+            counts += np.bincount(self.keys[block].ravel(), minlength=len(counts))
         before = np.cumsum(counts) - counts
         before -= before[self.first]
-        step_of = np.minimum((2 * before + counts) * n_steps // (2 * len(rows)), n_steps - 1)
-        return step_of, step_of[keys]
+        return np.minimum((2 * before + counts) * n_steps // (2 * len(rows)), n_steps - 1)
 
     def _counted(
-        self, rows: NDArray[np.int64], steps: NDArray[np.int64], n_steps: int
+        self, rows: NDArray[np.int64], step_of: NDArray[np.int64], n_steps: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Counts by (column, its step, step of any column), and by (column, its step, secret)."""
-        d = steps.shape[1]
-        places = steps + np.arange(d) * n_steps
-        others = places[:, : len(self.weights)]
-        width = others.shape[1] * n_steps
-        if self.target is not None:
-            others, width = self.target[rows][:, None], self.target_size
-        table = np.empty((d, n_steps, width), np.int64)
-        if len(rows) * d * others.shape[1] <= _AT_ONCE:
-            keys = (places * width)[:, :, None] + others[:, None, :]
-            table[:] = np.bincount(keys.ravel(), minlength=d * n_steps * width).reshape(table.shape)
-        else:
-            for k in range(d):
-                keys = (steps[:, k] * width)[:, None] + others
-                table[k] = np.bincount(keys.ravel(), minlength=n_steps * width).reshape(n_steps, width)
-        told = places * self.n_secrets + self.secrets[rows][:, None]
-        secrets = np.bincount(told.ravel(), minlength=d * n_steps * self.n_secrets)
+        d = self.keys.shape[1]
+        place_of = step_of + np.repeat(np.arange(d) * n_steps, np.diff(self.starts))
+        width = self.target_size if self.target is not None else len(self.weights) * n_steps
+        table = np.zeros(d * n_steps * width, np.int64)
+        secrets = np.zeros(d * n_steps * self.n_secrets, np.int64)
+        for block in _blocks(rows):
+            places = place_of[self.keys[block]]
+            told = places * self.n_secrets + self.secrets[block][:, None]
+            secrets += np.bincount(told.ravel(), minlength=len(secrets))
+            if self.target is not None:
+                table += np.bincount((places * width + self.target[block][:, None]).ravel(), minlength=len(table))
+            else:
+                self._count_pairs(places, width, table, n_steps)
+        table = table.reshape(d, n_steps, width)
+        if self.target is None:
+            pairs = table.reshape(d, n_steps, -1, n_steps)
+            below = (self.another < self.one) & (self.one < len(self.weights))
+            one, another = self.one[below], self.another[below]
+            pairs[another, :, one, :] = pairs[one, :, another, :].transpose(0, 2, 1)
         return table, secrets.reshape(d, n_steps, self.n_secrets)
+
+    def _count_pairs(self, places: NDArray[np.int64], width: int, table: NDArray[np.int64], n_steps: int) -> None:
+        """Add counts of each pair of columns once, the later column first."""
+        if len(places) * len(self.one) <= _AT_ONCE:
+            keys = places.take(self.one, axis=1) * width + places.take(self.another, axis=1)
+            table += np.bincount(keys.ravel(), minlength=len(table))
+            return
+        for k in range(places.shape[1]):
+            own = slice(k * n_steps * width, (k + 1) * n_steps * width)
+            n_others = min(k + 1, len(self.weights))
+            keys = ((places[:, k] - k * n_steps) * width)[:, None] + places[:, :n_others]
+            table[own] += np.bincount(keys.ravel(), minlength=n_steps * width)
 
     @property
     def target_size(self) -> int:
@@ -180,3 +198,9 @@ class Splitter:
             return np.zeros(len(gains))
         scale = 10.0 ** (_DIGITS - np.ceil(np.log10(most)))
         return np.round(gains * scale) / scale
+
+
+def _blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Rows, some at a time."""
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        yield rows[start : start + _BLOCK_ROWS]

@@ -19,7 +19,6 @@ import sanitize as sz
 from sanitize._sampling.noise import NoiseKey
 from sanitize._sampling.sampler import draw_all
 from sanitize._tables import keys as _keys
-from sanitize._tables.keys import distinct_rows
 from sanitize.alphabet import Alphabet
 from sanitize.budgets._conditional import conditional_budget
 from sanitize.channel._tuple_channel import tuple_channel
@@ -296,8 +295,22 @@ def test_a_chain_on_tuples_is_the_product_of_its_kernels():
     assert parts_of(sz.Channel.identity(3).stages) is None
 
 
-@given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=40))
-def test_rows_are_numbered_in_lexicographic_order(rows):
-    distinct, places = distinct_rows(np.array(rows, np.int32), [4, 4, 4])
+@pytest.mark.parametrize(("dense", "word"), [(1 << 22, 1 << 62), (5, 1 << 62), (5, 20), (1, 4)])
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), max_size=40))
+def test_rows_are_numbered_in_lexicographic_order(dense, word, rows):
+    """By a table of combinations, by one whole number a row, and by several, as wider and wider rows need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_keys, "_DENSE_CELLS", dense)
+        patch.setattr(_keys, "_MOST_CELLS", word)
+        distinct, places = _keys.distinct_rows(np.array(rows, np.int32).reshape(-1, 4), [4, 4, 4, 4])
     assert [tuple(row) for row in distinct.tolist()] == sorted(set(rows))
     assert [tuple(distinct[place].tolist()) for place in places] == rows
+
+
+def test_rows_wider_than_a_word_are_numbered():
+    rng = np.random.default_rng(0)
+    sizes = [2**31 - 1, 3, 2**30, 2**31 - 1, 2]
+    rows = np.stack([rng.integers(size - 2, size, 300) for size in sizes], axis=1).astype(np.int32)
+    distinct, places = _keys.distinct_rows(rows, sizes)
+    assert np.array_equal(distinct, np.unique(rows, axis=0))
+    assert np.array_equal(distinct[places], rows)
