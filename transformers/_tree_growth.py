@@ -74,7 +74,7 @@ class GrownLayout(TreeLayout):
         """P(t|cell) of a column, shape (n_levels, n_cells); None where no column is the target."""
         if target is None:
             return None
-        law = self.grown.laws[target]
+        law = self.grown.law(target)
         return np.asarray(law / law.sum(axis=0))
 
     def printer(self, release: Printing, channel: Channel) -> Printer:

@@ -197,7 +197,7 @@ class TreeSanitizer(Sanitizer):
         if self.confidence is not None:
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
-        report = with_columns(report, layout.grown.laws, layout.grown.pair_laws(), self.channel_)
+        report = with_columns(report, layout.grown.laws(), layout.grown.pair_laws(), self.channel_)
         return report.with_section(cells_section(layout.tree, rows, self.confidence))
 
 

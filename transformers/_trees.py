@@ -282,7 +282,7 @@ class TreeRandomResponse(TreeSanitizer):
             certified_random_response,
             design=design,
             fresh=fresh,
-            members=layout.tree.members,
+            members=layout.tree.members.toarray(),
             profiles=layout.grown.profiles,
             budget=budget,
             confidence=self.confidence,

@@ -12,7 +12,7 @@ from sanitize.report._facts import Section
 from sanitize.report._kept import KeptColumn, kept_by_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -26,7 +26,7 @@ _MOST_PAIRS = 30
 
 def with_columns(
     report: LeakageReport,
-    laws: Mapping[str, NDArray[np.float64]],
+    laws: Iterable[tuple[str, NDArray[np.float64]]],
     pairs: Iterable[tuple[tuple[str, str], NDArray[np.float64]]],
     channel: Channel,
 ) -> LeakageReport:
@@ -35,15 +35,18 @@ def with_columns(
     Parameters
     ----------
     report : LeakageReport
-    laws : mapping of name to ndarray of shape (n_levels, n_x)
+    laws : iterable of (name, ndarray of shape (n_levels, n_x))
         Law of (X_j, X) of each column.
     pairs : iterable of ((name, name), ndarray of shape (n_groups, n_x))
         Law of (X_i, X_j, X) of each pair of columns in groups of their values.
     channel : Channel
         From X to Y.
     """
-    kept = kept_by_column(laws, channel)
-    varied = [kept[name] for name, law in laws.items() if len(law) > 1]
+    kept: dict[str, float] = {}
+    varied = []
+    for name, law in laws:  # one at a time: all laws together are large
+        kept |= kept_by_column({name: law}, channel)
+        varied += [kept[name]] if len(law) > 1 else []
     line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
     words = "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y)."
     columns = tuple(KeptColumn(name, share) for name, share in kept.items())
@@ -56,7 +59,7 @@ def _with_pairs(
     report: LeakageReport, pairs: Iterable[tuple[tuple[str, str], NDArray[np.float64]]], channel: Channel
 ) -> LeakageReport:
     kept: dict[str, float] = {}
-    for names, law in pairs:  # one at a time: all laws together are large
+    for names, law in pairs:
         if len(law) > 1:
             kept |= kept_by_column({" x ".join(names): law}, channel)
     if not kept:

@@ -50,14 +50,15 @@ class GrownTree:
         cells, levels = self.cells[self._seen], self._levels[self._seen]
         return Profiles.count(cells, levels, self._columns, self._measured, self._scale, self.tree.n_cells)
 
-    @cached_property
-    def laws(self) -> dict[str, NDArray[np.float64]]:
-        """Law of (X_j, cell) of each column X_j over all rows, shape (n_levels, n_cells)."""
-        k, found = self.tree.n_cells, {}
-        for column, levels in zip(self._columns, self._levels.T, strict=True):
-            counts = cell_counts(self.cells, levels, k, column.n_levels)
-            found[column.name] = counts[counts.any(axis=1)] / len(levels)
-        return found
+    def law(self, name: str) -> NDArray[np.float64]:
+        """Law of (X_j, cell) of a column X_j over all rows, shape (n_levels, n_cells)."""
+        j = self.tree.names.index(name)
+        counts = cell_counts(self.cells, self._levels[:, j], self.tree.n_cells, self._columns[j].n_levels)
+        return counts[counts.any(axis=1)] / len(self.cells)
+
+    def laws(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """Name and law of each column; all of them at once can take a gigabyte."""
+        return ((name, self.law(name)) for name in self.tree.names)
 
     def pair_laws(self) -> Iterator[tuple[tuple[str, str], NDArray[np.float64]]]:
         """Law of (X_i, X_j, cell) of each pair of columns, each in at most 16 groups, shape (n_groups, n_cells).

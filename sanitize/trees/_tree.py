@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from sanitize.errors import ColumnError
 from sanitize.trees._labels import boxes, label
@@ -95,14 +96,19 @@ class Tree:
         return self.n_rows[self.cell_nodes]
 
     @cached_property
-    def members(self) -> NDArray[np.bool_]:
+    def members(self) -> sparse.csr_array:
         """Whether each cell lies below each node, shape (n_nodes, n_cells)."""
-        found = np.zeros((len(self.column), self.n_cells), bool)
-        found[self.cell_nodes, np.arange(self.n_cells)] = True
-        for node in range(len(self.column) - 1, -1, -1):
-            if self.column[node] >= 0:
-                found[node] = found[self.sides[node]].any(axis=0)
-        return found
+        parent = np.full(len(self.column), -1)
+        is_cut = np.flatnonzero(self.column >= 0)
+        parent[self.sides[is_cut]] = is_cut[:, None]
+        cells, nodes = np.arange(self.n_cells), self.cell_nodes
+        found = []
+        while len(cells):
+            found.append((nodes, cells))
+            above = parent[nodes]
+            nodes, cells = above[above >= 0], cells[above >= 0]
+        places = tuple(np.concatenate(side) for side in zip(*found, strict=True))
+        return sparse.csr_array((np.ones(len(places[0]), bool), places), (len(self.column), self.n_cells))
 
     @cached_property
     def labels(self) -> tuple[dict[str, str], ...]:

@@ -63,10 +63,12 @@ def test_blocks_that_are_over_the_budget_under_another_law_give_way_to_the_node_
         return bool((budget.excess_of((own / own.sum() / joint.p_s)[:, None], joint.p_s) <= 0).all())
 
     def parted(node: int) -> bool:
-        return tree.block[node] < 0 and all(within(tree.members[side]) or parted(side) for side in tree.sides[node])
+        return tree.block[node] < 0 and all(
+            within(tree.members[[side]].toarray()[0]) or parted(side) for side in tree.sides[node]
+        )
 
     for block in set(labels):
         cells = labels == block
-        node = next(i for i, members in enumerate(tree.members) if (members == cells).all())
+        node = next(i for i, members in enumerate(tree.members.toarray()) if (members == cells).all())
         assert within(cells)
         assert not parted(node)

@@ -132,7 +132,7 @@ def certified_channel(prior: np.ndarray, given: np.ndarray, n: int, seed: int, b
     grown = grow(table, secrets, None, min_cell_rows=20, max_cells=16, max_block_cells=None, rows=first)
     counts = [cell_counts(grown.cells[part], secrets[part], grown.tree.n_cells, len(prior)) for part in (first, ~first)]
     joint = sz.JointDistribution.from_matrix(sum(counts) / n)
-    channel = certified_random_response(joint, *counts, grown.tree.members, grown.profiles, budget, 0.95)
+    channel = certified_random_response(joint, *counts, grown.tree.members.toarray(), grown.profiles, budget, 0.95)
     return grown, joint, channel
 
 
@@ -176,7 +176,7 @@ def test_candidates_do_not_look_at_fresh_rows_and_reach_every_cell() -> None:
     grown = grow(table, secrets, None, min_cell_rows=50, max_cells=12, max_block_cells=None)
     counts = cell_counts(grown.cells, secrets, grown.tree.n_cells, 2)
     bounds = (np.array([0.4, 0.1]), np.array([0.9, 0.5]))
-    net = candidates(counts, grown.tree.members, bounds, 3.0).toarray()
+    net = candidates(counts, grown.tree.members.toarray(), bounds, 3.0).toarray()
     assert net.max() == 1.0
     assert (net.max(axis=1) == 1.0).all()
     assert (net.sum(axis=0) > 0).all()

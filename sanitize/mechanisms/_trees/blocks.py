@@ -28,16 +28,19 @@ def finest_blocks(tree: Tree, alone: NDArray[np.bool_], may_part: NDArray[np.boo
     parted = np.zeros(len(alone), bool)  # whether both sides have a partition of such nodes
     for node in np.flatnonzero(may_part)[::-1]:  # sides come after their parents
         parted[node] = (alone | parted)[tree.sides[node]].all()
-    labels = np.empty(tree.n_cells, np.intp)
+    labels = np.full(len(alone), -1, np.intp)
     stack, number = [0], 0
     while stack:
         node = stack.pop()
         if parted[node]:
             stack.extend(tree.sides[node][::-1].tolist())
         else:
-            labels[tree.members[node]] = number
+            labels[node] = number
             number += 1
-    return labels
+    for node in np.flatnonzero(tree.column >= 0):
+        if labels[node] >= 0:
+            labels[tree.sides[node]] = labels[node]
+    return labels[tree.cell_nodes]
 
 
 def blocks_within(tree: Tree, joint: JointDistribution, budget: Budget) -> NDArray[np.intp]:

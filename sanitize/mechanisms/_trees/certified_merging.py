@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Channel, group_alphabet
@@ -76,7 +75,7 @@ def certified_tree_merging(
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.release(channel)).max() <= 0)
     True
     """
-    nodes = sparse.csr_array(tree.members[1:].astype(np.float64))  # without the root
+    nodes = tree.members[1:].astype(np.float64)  # without the root
     _, passed = proven(joint, design, fresh, as_lift_budget(as_budget(budget)), confidence, lambda _: nodes)
     labels = finest_blocks(tree, np.concatenate([[True], passed]), tree.column >= 0)
     n_blocks = int(labels.max()) + 1
