@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -112,3 +113,12 @@ def test_a_grown_set_is_safe_and_needs_each_of_its_members(kind):
         assert not risks.safe(column[:, None] - risks.columns[:, spare]).any() or len(members) == len(joint.p_x)
         mass = joint.p_x[members]
         assert merging_costs(joint.p_x, members) == pytest.approx((mass * np.log(mass.sum() / mass)).sum(), abs=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_search_of_merging_keeps_no_less(kind):
+    """Above 17 symbols, where the best partition is not looked for."""
+    bounds = [(0.0, 1e-9), (1e-9, math.inf), (0.3, 0.3), (0.3, math.inf), (math.inf, 0.3)]
+    budgets = [sz.LiftBudget(lower=lower, upper=upper) for lower, upper in bounds]
+    joint = awkward_law(kind, 3, 18, 1)
+    assert worst_drop(joint, partial(sz.subset_merging, effort=60_000), budgets) <= 0.005

@@ -17,7 +17,7 @@ from sanitize.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging import partition_search
 from sanitize.mechanisms._merging.exact_partition import exact_partition
-from sanitize.mechanisms._merging.matching import matched_groups
+from sanitize.mechanisms._merging.matching import _nearest, matched_groups
 from sanitize.mechanisms._merging.risks import RiskOfSets
 from sanitize.mechanisms._merging.windows import partition_windows
 
@@ -168,3 +168,31 @@ def test_with_a_confidence_the_search_is_never_below_algorithm_1_either():
 def test_effort_must_be_a_number_of_units(value):
     with pytest.raises(InvalidParameter, match="effort must be a number of units of work >= 1, got"):
         sz.subset_merging(awkward("uniform", 20, 2, np.random.default_rng(4)), 0.1, effort=value)
+
+
+@pytest.mark.parametrize(("n", "dimensions"), [(300, 9), (5000, 3), (5000, 9)])
+def test_the_nearest_are_the_nearest_of_a_part(n, dimensions):
+    """Few points, or points of few dimensions, are all asked; of many in many dimensions each seeker asks a part."""
+    rng = np.random.default_rng(n + dimensions)
+    points, asking = rng.random((n, dimensions)), rng.random((n // 2, dimensions))
+    near = _nearest(points, asking, 5)
+    distance = np.linalg.norm(points[near] - asking[:, None], axis=2)
+    assert (np.diff(distance, axis=1) >= 0).all()
+    assert all(len(set(row)) == 5 for row in near.tolist())
+    rank = np.array([(np.linalg.norm(points - q, axis=1) < d[0]).sum() for q, d in zip(asking, distance, strict=True)])
+    if n == 300 or dimensions == 3:
+        assert not rank.any()
+    else:
+        # One of three parts, dealt at random: the nearest of it is nearest of all in a third of the cases.
+        assert 0.25 < (rank == 0).mean() < 0.42
+        assert np.median(rank) <= 3
+
+
+def test_many_symbols_of_many_secrets_are_merged_safely():
+    rng = np.random.default_rng(5)
+    cells = rng.random((12, 5000)) ** 3
+    joint = sz.JointDistribution.from_matrix(cells / cells.sum())
+    budget = sz.LiftBudget.symmetric(0.4)
+    channel = sz.subset_merging(joint, budget, effort=1)
+    assert (budget.excess(joint.release(channel)) <= 0).all()
+    assert sz.normalized_utility(joint, channel) > 0.8

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # Fewer unsafe groups than this are finished one by one.
 _FEW = 400
 _MATES, _DIMENSIONS = 12, 14
+# In more dimensions than so many a search for the nearest asks nearly all points: of more than so many, each seeker
+# then only asks a part, drawn anew in every round, which keeps the time nearly linear.
+_FLAT, _PART = 6, 2000
 # Uniform lift that is mixed in where sets are compared, so that those which rule out a sensitive symbol are in order.
 _SOFT = 0.05
 _GROWING = 8
@@ -107,7 +110,7 @@ class _Groups:
         noise = np.random.default_rng(len(here)).random((len(here), len(told)))
         points = away[np.sort(told)].T * (1 + _NOISE * noise)
         k = min(_MATES, len(pool))
-        near = pool[cKDTree(points[pool]).query(-points[seekers], k=k)[1].reshape(-1, k)]
+        near = pool[_nearest(points[pool], -points[seekers], k)]
         if self.is_stuck:
             # Where nearly all lean to one side, all mirror images are the same few: some mates are drawn instead.
             drawn = np.random.default_rng(len(here)).integers(0, len(pool), (len(seekers), _DRAWN))
@@ -157,6 +160,20 @@ class _Groups:
         # What is not safe by rounding alone, all symbols together, has nothing left to take.
         is_done = self.risks.is_safe(column) or not (self.labels != group).any()
         self.unsafe = left[left != group] if is_done else left
+
+
+def _nearest(points: NDArray[np.float64], mirrored: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """Positions of the k points nearest to each of others, or nearest of a part of the points where they are many."""
+    n_parts = 1 if points.shape[1] <= _FLAT else -(-len(points) // _PART)
+    if n_parts == 1:
+        return np.asarray(cKDTree(points).query(mirrored, k=k)[1], np.intp).reshape(-1, k)
+    rng = np.random.default_rng(len(points))
+    dealt, asking = rng.permutation(len(points)), rng.permutation(len(mirrored))
+    near = np.empty((len(mirrored), k), np.intp)
+    for part in range(n_parts):
+        some, those = dealt[part::n_parts], asking[part::n_parts]
+        near[those] = some[cKDTree(points[some]).query(mirrored[those], k=k)[1].reshape(-1, k)]
+    return near
 
 
 def _settle(seekers: NDArray[np.intp], wishes: NDArray[np.intp], rank: NDArray[np.intp]) -> NDArray[np.intp]:
