@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._release.order_counts import by_block
+from sanitize._release.order_evidence import log_evidence
 from sanitize._release.order_scales import Scales, class_of, edges_of_blocks, keys_of, n_blocks
 from sanitize._release.permutation import log_chance_of_table
 from sanitize._tables.columns import python_values
@@ -120,7 +121,7 @@ class OrderAudit:
         for scales in self.released:
             if found := list(self._telling(scales)):
                 for table, known in found:
-                    _refuse_beyond(budget, _given(counts, scales.columns, known) @ table.T)
+                    _refuse_beyond(budget, table.T, _given(counts, scales.columns, known))
                 notes.append(
                     f"the rows keep their order, which depends on column {scales.columns[0]!r}: raw values can be told "
                     "from it"
@@ -151,12 +152,22 @@ def _given(counts: ContingencyTable, columns: tuple[str, ...], known: NDArray[np
     return table / np.maximum(table.sum(axis=0), 1)
 
 
-def _refuse_beyond(budget: Budget, table: NDArray[np.float64] | NDArray[np.int64]) -> None:
-    """Refuse an order where a place of a table of (symbols, places) is over the budget; those of few rows are one."""
-    sizes = table.sum(axis=0)
+def _refuse_beyond(budget: Budget, counts: NDArray[np.int64], given: NDArray[np.float64] | None = None) -> None:
+    """Refuse an order where places of a table of (symbols, places) are over the budget.
+
+    A place of many rows is judged by its own frequencies; those of few rows as one, and by what all of them say.
+    ``given`` are P(s|symbol), where the symbols are not those of S.
+    """
+    told = counts if given is None else given @ counts
+    sizes = counts.sum(axis=0)
     many = sizes >= min(_LEAST_ROWS, sizes.sum() / 8)
-    table = np.column_stack([table[:, many], table[:, ~many].sum(axis=1)])
+    table = np.column_stack([told[:, many], told[:, ~many].sum(axis=1)])
     table = table[np.ix_(table.sum(axis=1) > 0, table.sum(axis=0) > 0)]
     joint = JointDistribution.from_matrix(table / table.sum())
     if float(budget.excess(joint).max()) > 0:
         raise RowOrderLeak(mutual_information(joint))
+    few = counts[:, ~many]
+    few, prior = few[:, few.any(axis=0)], counts.sum(axis=1) / counts.sum()
+    known = np.eye(len(prior)) if given is None else given
+    if few.size and log_evidence(budget, few, known, prior) > -math.log(FALSE_ALARM):
+        raise RowOrderLeak(mutual_information(JointDistribution.from_matrix(told / told.sum())))

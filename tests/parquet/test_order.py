@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 import sanitize as sz
 from sanitize._release import order_counts
+from sanitize._release.order_evidence import log_evidence
 from sanitize._release.order_scales import Scales, keys_of
 from sanitize._release.permutation import log_chance_of_table, log_chi_square_tail
 from sanitize._release.row_order import FALSE_ALARM
@@ -50,6 +51,12 @@ ORDERS = {
     "walk": walk(),
     "64 rows later": scattered(),
     "within blocks of 1000": (ROWS % 1000 < 500).astype(int),
+    "by position in a block of 1000": np.random.default_rng(9).integers(0, 2, 1000)[ROWS % 1000],
+    "by position in a block of 1024, not always": np.where(
+        np.random.default_rng(10).random(N) < 0.9,
+        np.random.default_rng(11).integers(0, 2, 1024)[ROWS % 1024],
+        np.random.default_rng(12).integers(0, 2, N),
+    ),
     "sorted": (ROWS < N // 2).astype(int),
 }
 
@@ -88,6 +95,44 @@ def test_a_released_column_in_order_that_tells_nothing_of_the_secret_is_mentione
     secret = np.random.default_rng(4).integers(0, 2, N)
     report = plan(write(tmp_path / "raw.parquet", secret, ROWS * 4 // N))
     assert any("'x'" in note for note in report.facts.warnings)
+
+
+def test_a_released_column_by_position_in_a_block_is_refused_where_it_tells_the_secret(tmp_path):
+    """No place has more than twenty rows, and all of them have one value."""
+    rng = np.random.default_rng(13)
+    x = rng.integers(0, 4, 1000)[ROWS % 1000]
+    secret = np.where(x == 0, rng.random(N) < 0.95, rng.random(N) < 0.3).astype(int)
+    with pytest.raises(RowOrderLeak):
+        plan(write(tmp_path / "raw.parquet", secret, x))
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("p", [0.5, 0.1])
+def test_the_mean_of_the_evidence_is_at_most_one_for_places_within_the_budget(p, budget):
+    """Exactly, over all counts of two places of 7 and 4 rows."""
+    prior, given, bound = np.array([1 - p, p]), np.eye(2), sz.LiftBudget(lower=budget, upper=budget)
+    least = max(p * math.exp(-budget), 1 - (1 - p) * math.exp(budget))
+    most = min(p * math.exp(budget), 1 - (1 - p) * math.exp(-budget))
+    counts = np.array([[[7 - a, 4 - b], [a, b]] for a in range(8) for b in range(5)])
+    evidence = np.array([log_evidence(bound, table, given, prior) for table in counts])
+    for q in np.linspace(least, most, 5):
+        chance = np.array([binom.pmf(table[1], [7, 4], q).prod() for table in counts])
+        assert chance @ np.exp(evidence) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("n_symbols", [2, 5])
+def test_the_mean_of_the_evidence_is_at_most_one_where_places_tell_nothing(n_symbols):
+    """2,000 tables of 40 places of 5 rows, drawn from a fixed seed; one in a million may say what is beyond chance."""
+    rng = np.random.default_rng(n_symbols)
+    prior = np.arange(1, n_symbols + 1) / np.arange(1, n_symbols + 1).sum()
+    found = np.array(
+        [
+            log_evidence(sz.LiftBudget(lower=0.1, upper=0.1), rng.multinomial(5, prior, 40).T, np.eye(n_symbols), prior)
+            for _ in range(2000)
+        ]
+    )
+    assert np.exp(found).mean() < 2
+    assert found.max() < -math.log(FALSE_ALARM)
 
 
 @pytest.mark.parametrize("n", [2, 10, 200, 5000])
