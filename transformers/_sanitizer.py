@@ -263,9 +263,12 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         elif self.report_.facts.seeded:
             warn_of_seed()
         release = replace(self.fitted_release(), handle_unknown="high_risk")
+        expected = release.expected(counted.table)
+        if key is None and isinstance(self.random_state, NoiseKey):
+            self.random_state.bind(self.channel_, expected.tobytes(), None)  # files are told apart by their counts
         words = random_words(self.random_state if key is None else key)
         footer = footer_of(self.report_, order)
-        return Prepared(release, release.expected(counted.table), words, self.report_, footer)
+        return Prepared(release, expected, words, self.report_, footer)
 
     def draft(self, table: FirstPass, order: RowOrder) -> LeakageReport:
         """Fit on a table in files and measure, and prepare nothing: for who compares many designs.
@@ -320,7 +323,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, ABC):  # type
         table = self._read(X, reset=False)
         if isinstance(self.random_state, NoiseKey):
             codes, _ = self._release.encode(table)
-            self.random_state.bind(self.channel_, hashlib.sha256(codes.tobytes()).digest())
+            rows = np.bincount(codes, minlength=self.channel_.n_inputs)
+            self.random_state.bind(self.channel_, rows.tobytes(), hashlib.sha256(codes.tobytes()).digest())
         columns, n_unseen = self._release.apply(table, random_words(self.random_state))
         if kept := tuple(name for name in self._kept if name in table.names):
             warnings.warn(

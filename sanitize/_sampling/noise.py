@@ -81,17 +81,23 @@ class NoiseKey:
     def bind(self, *use: object) -> None:
         """Use the key on something, which it must be used on ever after: equal noise on other rows tells them apart.
 
+        Parameters
+        ----------
+        use : objects
+            What tells one use from another, always in the same order; None stands for what is not known.
+
         Raises
         ------
         InvalidParameter
             If it was used on something else in this process.
         """
-        if self._use and self._use != list(use):
+        before = self._use or [None] * len(use)
+        if any(None not in pair and pair[0] != pair[1] for pair in zip(before, use, strict=True)):
             raise InvalidParameter(
                 "this NoiseKey has drawn the noise of other rows or of another channel, and equal noise would tell "
                 "which values differ; use a new key for each release, or random_state=None"
             )
-        self._use[:] = use
+        self._use[:] = [new if old is None else old for old, new in zip(before, use, strict=True)]
 
     @classmethod
     def from_system(cls) -> NoiseKey:

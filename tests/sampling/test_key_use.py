@@ -56,3 +56,29 @@ def test_a_file_from_a_seed_warns(tmp_path):
     sanitizer = respond().set_params(random_state=3)
     with pytest.warns(ReleaseWarning, match="seed"):
         sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer)
+
+
+def test_files_are_told_from_other_files_and_rows_by_their_counts(tmp_path):
+    """A key that drew for one file draws for no other, and for no other rows in memory."""
+    FRAME.to_parquet(tmp_path / "raw.parquet")
+    FRAME.assign(x=["d", *FRAME["x"][1:]]).to_parquet(tmp_path / "other.parquet")
+    for name, refused in (("raw", "other"), ("other", "raw")):
+        key = sz.NoiseKey(KEY)
+        for _ in range(2):
+            sz.privatize_parquet(tmp_path / f"{name}.parquet", tmp_path / "out.parquet", respond(key=key), force=True)
+        before = (tmp_path / "out.parquet").read_bytes()
+        with pytest.raises(InvalidParameter, match="use a new key"):
+            sz.privatize_parquet(
+                tmp_path / f"{refused}.parquet", tmp_path / "out.parquet", respond(key=key), force=True
+            )
+        assert (tmp_path / "out.parquet").read_bytes() == before
+        if name == "raw":
+            respond(key=key).fit_transform(FRAME)
+        with pytest.raises(InvalidParameter, match="use a new key"):
+            respond(key=key).fit_transform(FRAME[:100])
+    in_memory = sz.NoiseKey(KEY)
+    respond(key=in_memory).fit_transform(FRAME)
+    sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(key=in_memory), force=True)
+    with pytest.raises(InvalidParameter, match="use a new key"):
+        sz.privatize_parquet(tmp_path / "other.parquet", tmp_path / "new.parquet", respond(key=in_memory))
+    assert not (tmp_path / "new.parquet").exists()
