@@ -277,9 +277,10 @@ class Channel:
         if state.get("version") not in _READ or state.get("scale_bits") != SCALE_BITS:
             raise InvalidChannel("this channel was written by an incompatible version; design it again")
         try:
-            stages = stages_from(state["stages"])
-            return cls(stages, Alphabet.from_dict(state["inputs"]), Alphabet.from_dict(state["outputs"]))
-        except (KeyError, TypeError, IndexError, ValueError) as error:
+            with np.errstate(invalid="raise"):  # a number far beyond every code
+                stages = stages_from(state["stages"])
+                return cls(stages, Alphabet.from_dict(state["inputs"]), Alphabet.from_dict(state["outputs"]))
+        except (KeyError, TypeError, IndexError, ValueError, ArithmeticError) as error:
             if isinstance(error, InvalidChannel):
                 raise
             raise InvalidChannel("this channel is damaged: parts are missing or of the wrong kind") from None
