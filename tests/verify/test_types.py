@@ -48,3 +48,20 @@ def test_an_honest_release_passes_as_parquet(name, tmp_path):
 def test_an_honest_release_passes_as_text(name, tmp_path):
     found = verified(tmp_path, COLUMNS[name], ".csv")
     assert found.ok, str(found)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_in_another_encoding_or_with_nul_in_their_names_spoil_no_release_of_others(suffix, tmp_path):
+    """CSV in latin-1 beyond the released columns, and a Parquet source one of whose names holds NUL."""
+    text = b"s,x,note\n" + b"".join(
+        b"%c,%c,caf\xe9 number %d\n" % (b"pq"[i % 2], b"uv"[i % 3 == 0], i) for i in range(N)
+    )
+    (tmp_path / "raw.csv").write_bytes(text)
+    table = {"s": [*"pq"] * 300, "x": [*"uvu"] * 200, "a\0b": [f"number {i}" for i in range(N)]}
+    pq.write_table(pa.table(table), tmp_path / "raw.parquet")
+    sanitizer = RandomizedResponse(2.0, sensitive="s", public="x")
+    for source in ("raw.csv", "raw.parquet"):
+        target = tmp_path / f"{source}.out{suffix}"
+        privatize_parquet(tmp_path / source, target, sanitizer)
+        found = verify_parquet(target, tmp_path / source, sanitizer)
+        assert found.ok, str(found)

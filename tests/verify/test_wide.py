@@ -77,3 +77,17 @@ def test_a_damaged_column_that_is_not_released_spoils_neither_the_release_nor_th
     content = pq.read_table(released)
     pq.write_table(content.replace_schema_metadata({"note": "SECRET_6_3"}), released)
     assert "1 values of column 'c6' turn up in its bytes" in sz.verify_parquet(released, source, SANITIZER).to_text()
+
+
+def test_a_policy_for_many_columns_opens_a_file_as_often_as_for_few(tmp_path, opened, capsys):
+    from sanitize.cli import main
+
+    counts = []
+    for n_columns in (3, 300):
+        _, source = wide(tmp_path, n_columns)
+        opened.clear()
+        assert main(["init", str(source)]) == 0
+        assert f'"c{n_columns - 1}"' in capsys.readouterr().out
+        counts.append(opened.count("raw.parquet"))
+        (tmp_path / "out.parquet").unlink()
+    assert counts[0] == counts[1]
