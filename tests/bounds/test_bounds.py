@@ -324,6 +324,7 @@ def test_infinite_budgets_keep_what_is_finite() -> None:
     assert bd.sibson_bound(2.0, 1.0, INF).tight == 1.0
     assert bd.sibson_bound(INF, 800.0, 1).tight == pytest.approx(800.0)
     assert bd.sibson_bound(INF, 2000.0, 3).tight == pytest.approx(2000.0)
+    assert bd.sibson_bound(1.0, 800.0, 1).tight == pytest.approx(800 * (1 - math.exp(-1)) - math.exp(-1))
     assert bd.sibson_bound(1.0, 2000.0, 3).tight == pytest.approx(2000 + math.log(1 - math.exp(-1)) / 2)
     assert bd.sibson_bound(1.0, 800.0, 1.05).tight == pytest.approx(
         float(mpmath.log(_power_mean(1.0, 800.0, 1.05)) / (mpmath.mpf(1.05) - 1)),
@@ -417,6 +418,21 @@ def test_no_lift_exceeds_one_over_the_share(share: float) -> None:
         assert bd.max_lift_from_alpha(bound, share, 2.0).tight == 1 / share
     # The α-lift of the letter alone is P**(1/α - 1): the cap binds from there on.
     assert bd.max_lift_from_alpha(1.001 * share**-0.5, share, 2.0).tight == 1 / share
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("bound", [1.0, 1.25, 7.0])
+def test_converses_as_the_paper_prints_them(share: float, bound: float) -> None:
+    assert bd.max_lift_from_l1(bound, share).printed == pytest.approx(1 + bound / share, rel=1e-13)
+    assert bd.max_lift_from_chi2(bound, share).printed == pytest.approx(1 + math.sqrt(bound / share), rel=1e-13)
+    assert bd.min_lift_from_l1_inverse(bound, share).printed == pytest.approx(share / (bound + share), rel=1e-13)
+    root = math.sqrt(share)
+    assert bd.min_lift_from_chi2_inverse(bound, share).printed == pytest.approx(root / (math.sqrt(bound) + root))
+    for alpha in (1.0, 1.5, 2.0, 50.0):
+        assert bd.max_lift_from_alpha(bound, share, alpha).printed == pytest.approx(bound / share ** (1 / alpha))
+        assert bd.min_lift_from_alpha_inverse(bound, share, alpha).printed == pytest.approx(
+            share ** (1 / alpha) / bound
+        )
 
 
 # --- arguments -----------------------------------------------------------------------------------------------

@@ -184,6 +184,8 @@ def test_no_prior_exceeds_the_capacity(pair):
     joint, channel = pair
     capacity = channel_capacity(channel)
     matrix = channel.matrix
+    assert capacity.gap >= 0
+    assert channel_capacity(matrix).gap >= 0
     for p in (joint.p_x, np.full(len(matrix), 1 / len(matrix)), capacity.input_law):
         q = p @ matrix
         seen = (p[:, None] * matrix) > 0

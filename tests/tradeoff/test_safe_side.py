@@ -7,6 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from sanitize import conversions as cv
 from sanitize import tradeoff as td
@@ -104,6 +105,53 @@ def test_the_least_level_is_not_below_the_optimum_and_its_channel_has_it() -> No
         assert found.distortion <= distortion * (1 + 1e-9)
         assert global_dp(found.channel, 1, 3) <= found.privacy
         assert math.isfinite(found.privacy)
+
+
+@pytest.mark.parametrize("jump", [0.3, 2.345, 40.0])
+@pytest.mark.parametrize(("before", "after"), [(None, 0.0), (None, 1e-9), (1.0, 0.0), (1.0, 1e-9)])
+def test_the_least_level_of_a_design_that_jumps(jump: float, before: float | None, after: float) -> None:
+    """Only halving finds a jump, before which there is no channel or a costly one."""
+    asked = []
+
+    def design(level: float) -> td.OptimalChannel:
+        asked.append(level)
+        if level < jump and before is None:
+            raise InvalidParameter("eps must be larger")
+        return td.OptimalChannel(level, before if level < jump else after, np.eye(2))
+
+    found = td.least_level(design, 0.1)
+    assert jump <= found.privacy <= jump * (1 + 1e-8)
+    assert len(asked) < 100
+
+
+def least_distortion_with_events(eps: float, prior: np.ndarray, d: np.ndarray, delta: float) -> float:
+    """The linear program with a variable for what each row has beyond e**ε times another, output by output."""
+    n_x, n_y = d.shape
+    pairs = [(i, j) for i in range(n_x) for j in range(n_x) if i != j]
+    n, beyond = n_x * n_y, len(pairs) * n_y
+    ratios, events = np.zeros((beyond, n + beyond)), np.zeros((len(pairs), n + beyond))
+    for k, (i, j) in enumerate(pairs):
+        for y in range(n_y):
+            row = k * n_y + y
+            ratios[row, [i * n_y + y, j * n_y + y, n + row]] = 1, -math.exp(eps), -1
+            events[k, n + row] = 1
+    rows = np.hstack([np.kron(np.eye(n_x), np.ones(n_y)), np.zeros((n_x, beyond))])
+    limits = np.concatenate([np.zeros(beyond), np.full(len(pairs), delta)])
+    cost = np.concatenate([(prior[:, None] * d).ravel(), np.zeros(beyond)])
+    return linprog(cost, A_ub=np.vstack([ratios, events]), b_ub=limits, A_eq=rows, b_eq=np.ones(n_x)).fun
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_with_a_delta_any_distances_are_met_at_the_optimum_of_the_program_of_events(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, delta = 3 + seed % 2, 0.1 if seed < 6 else 0.01
+    prior, d = rng.dirichlet(np.ones(m)), rng.random((m, m)) * (1 - np.eye(m))
+    found = td.optimal_dp_channel(0.7, prior, d, delta=delta)
+    best = least_distortion_with_events(0.7, prior, d, delta)
+    assert best - 1e-9 <= found.distortion <= best + 1e-6
+    assert found.privacy <= 0.7
+    gap = found.channel[:, None] - math.exp(0.7) * found.channel[None]
+    assert np.maximum(gap, 0).sum(axis=2).max() <= delta + 1e-12
 
 
 def test_information_meets_the_closed_form_where_an_output_is_given_up() -> None:

@@ -322,6 +322,16 @@ def test_zb_definition_1_a_source_set_is_not_without_loss_its_convex_hull() -> N
     assert td.uniform_mutual_information(0.1, 1, 2) == pytest.approx(LN2 - binary_entropy(0.1))
 
 
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (1, 5), (2, 2), (3, 4)])
+def test_nothing_leaks_from_the_distortion_of_a_blind_guess_on(n: int, m: int) -> None:
+    blind = n * (m - 1) / m
+    for distortion in (blind, (blind + n) / 2, n):
+        levels = [td.uniform_sibson_information(distortion, n, m, alpha) for alpha in ORDERS]
+        levels += [td.uniform_maximal_leakage(distortion, n, m), td.uniform_max_information(distortion, n, m)]
+        assert levels == pytest.approx([0] * len(levels), abs=1e-12)
+        assert all(td.uniform_sibson_information(0.99 * blind, n, m, alpha) > 0 for alpha in ORDERS)
+
+
 def test_zb_lemma_20_sibson_and_renyi_grow_with_the_order_between_their_ends() -> None:
     for n, m, d in ((1, 3, 0.2), (2, 2, 0.6), (3, 4, 1.0)):
         values = [td.uniform_sibson_information(d, n, m, a) for a in ORDERS]
