@@ -5,8 +5,9 @@ A fault is a sign (+ for -, a dropped minus), a factor (a product or quotient 5 
 sides of a difference or of a quotient), in the function that a row names or in a private function of the same file
 that it calls. Faults ``first`` to ``last`` of the drawn ones are run, counted from 0.
 
-``python benchmarks/mutants.py rows [words]`` takes every row, or those with the words in them, by itself: faults in its
-own functions, its own tests, until one is caught. Faults beside a delta come first where a row's function has one.
+``python benchmarks/mutants.py rows [pattern]`` takes every row, or those whose statement or function fits the pattern,
+by itself: faults in its own functions, its own tests, until one is caught. Faults beside a delta come first where a
+row's function has one.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import FunctionType
+
+    # Node, kind of fault, and what makes the node that replaces it.
+    Places = Iterator[tuple[ast.AST, str, Callable[[], ast.AST]]]
 
 ROOMS = ("tradeoff", "bounds", "conversions", "capacity", "accounting", "individual", "notions", "lifts", "measures")
 # Order does not matter to these, and what they are given by name and value is not a formula.
@@ -87,7 +91,8 @@ def functions(name: str) -> list[FunctionType]:
     module_name, _, last = name.rpartition(".")
     found = getattr(importlib.import_module(module_name), last, None)
     if inspect.isclass(found):
-        todo = [one for one in vars(found).values() if inspect.isfunction(one)]
+        written = (one for one in vars(found).values() if inspect.isfunction(one))
+        todo = [one for one in written if one.__code__.co_filename.endswith(".py")]
     else:
         todo = [inspect.unwrap(found)] if callable(found) else []
     seen: list[FunctionType] = []
@@ -102,7 +107,14 @@ def functions(name: str) -> list[FunctionType]:
     return seen
 
 
-def sites(tree: ast.AST) -> Iterator[tuple[ast.AST, str, Callable[[], ast.AST]]]:
+def results(tree: ast.AST) -> Places:
+    """The values that a function returns, each 5 % off."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node, "factor", lambda value=node.value: ast.Return(ast.BinOp(value, ast.Mult(), ast.Constant(1.05)))
+
+
+def sites(tree: ast.AST) -> Places:
     """Places of a function that can be changed: node, kind of fault, and the node that replaces it."""
     skipped: set[int] = set()
     for node in ast.walk(tree):
@@ -143,15 +155,15 @@ class _Replace(ast.NodeTransformer):
         return ast.copy_location(self.new(), node) if id(node) == self.place else super().generic_visit(node)
 
 
-def faults(owner: str, function: FunctionType) -> list[Fault]:
+def faults(owner: str, function: FunctionType, places: Callable[[ast.AST], Places] = sites) -> list[Fault]:
     """Every fault of one function that compiles to the same free names."""
     source = inspect.getsource(function)
     indent = len(source) - len(source.lstrip())
     tree = ast.parse("\n".join(line[indent:] for line in source.splitlines()))
     found = []
-    for number in range(sum(1 for _ in sites(tree))):
+    for number in range(sum(1 for _ in places(tree))):
         changed = copy.deepcopy(tree)
-        node, kind, new = list(sites(changed))[number]
+        node, kind, new = list(places(changed))[number]
         body = ast.fix_missing_locations(_Replace(id(node), new).visit(changed)).body[0]
         body.decorator_list = []
         space = dict(function.__globals__)
@@ -259,12 +271,15 @@ def main(mutants: int = 200, seed: int = 0, part: str = ":") -> None:
     print(dict(sorted(counts.items())))
 
 
-def each_row(words: str = "") -> None:
-    table = [row for row in rows(Path("THEOREMS.md").read_text()) if words in " ".join([row[0], *row[1]])]
+def each_row(pattern: str = "") -> None:
+    table = [row for row in rows(Path("THEOREMS.md").read_text()) if re.search(pattern, " ".join([row[0], *row[1]]))]
     usual = warmed(sorted({node for *_, nodes in table for node in nodes}))
     random_, counts = random.Random(0), Counter[str]()
     for statement, names, nodes in table:
-        pool = [fault for name in names for function in functions(name) for fault in faults(name, function)]
+        owned = [(name, function) for name in names for function in functions(name)]
+        pool = [fault for one in owned for fault in faults(*one)]
+        if not pool:  # a function of one line, or one that only passes on
+            pool = [fault for one in owned for fault in faults(*one, results)]
         random_.shuffle(pool)
         pool.sort(key=lambda fault: "delta" not in fault.text)
         found, tried = "no fault to plant", 0

@@ -202,10 +202,9 @@ def _renyi(eps: float, n_symbols: int, alpha: float) -> float:
     if eps == 0 or math.isinf(eps) or math.isinf(alpha):
         return eps
     order = alpha - 1
-    other = 1 / (math.exp(eps) + n_symbols - 1) if eps < _EXPONENT else math.exp(-eps)
     # c**α q**(1-α) + q**α c**(1-α) - c - q factors into q (1 - e**(-(α-1)ε))(e**(αε) - 1): nothing cancels.
     if alpha * eps < _EXPONENT:
-        grown = other * math.expm1(alpha * eps)
+        grown = math.expm1(alpha * eps) / (math.exp(eps) + n_symbols - 1)
         if order == 0:
             return eps * grown
         return math.log1p(grown * -math.expm1(-order * eps)) / order
