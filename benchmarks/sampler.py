@@ -6,7 +6,8 @@ Dense, sparse (4 outputs a row) and k-ary randomized response channels, with the
 cryptographically secure. Rates are million rows a second of CPU, medians of repeats taken in turns. Codes and symbols
 are of the narrowest type and symbols go to a given array; "plain" is `channel.sample(codes)` on 32-bit codes, which
 makes a new array of 32 bits. Beside each stands `np.take(table, codes)`, which draws nothing: as one writes it (64-bit
-codes), and tuned (the narrowest type and a given array too, blocks that fit the cache, ``mode="clip"``). OpenDP,
+codes), and tuned (the narrowest type and a given array too, blocks that fit the cache, ``mode="clip"``). For dense
+channels "bare/drawn" is what one random look-up in a table of the channel's size, and nothing drawn, does more. OpenDP,
 multi-freq-ldpy and diffprivlib take part in k-ary randomized response where they are installed; they draw value by
 value, so they get fewer rows.
 """
@@ -24,6 +25,8 @@ import numpy as np
 import sanitize as sz
 
 BLOCK = 1 << 15
+# A draw from a dense channel of more than 1,000 symbols takes at most so many times a bare look-up.
+BARE_GOAL = 1.5
 PEER_ROWS = 20_000
 
 
@@ -63,6 +66,24 @@ def tuned_take(table: np.ndarray, codes: np.ndarray) -> Callable[[], object]:
             place = index[: len(block)]
             np.copyto(place, block)
             small.take(place, out=out[begin : begin + len(block)], mode="clip")
+
+    return run
+
+
+def bare_look_up(n: int, codes: np.ndarray, rng: np.random.Generator) -> Callable[[], object]:
+    """One look-up at a random place of each row of a table as large as that of a dense channel; nothing is drawn."""
+    bits = int(np.ceil(np.log2(n)))
+    table = rng.integers(0, 1 << 16, n << bits).astype(np.uint16 if n <= 256 else np.uint32)
+    own = rng.integers(0, 1 << bits, len(codes)).astype(np.uint16)
+    out, index = np.empty(BLOCK, table.dtype), np.empty(BLOCK, np.intp)
+
+    def run() -> None:
+        for begin in range(0, len(codes), BLOCK):
+            place = index[: len(codes) - begin]
+            np.copyto(place, codes[begin : begin + BLOCK])
+            place <<= bits
+            place |= own[begin : begin + BLOCK]
+            table.take(place, out=out[: len(place)], mode="wrap")
 
     return run
 
@@ -112,7 +133,10 @@ def main() -> None:
     given = parser.parse_args()
     n_rows, rng = int(given.rows), np.random.default_rng(0)
     print(f"{n_rows:,} rows, medians of {given.repeats}, million rows a second of CPU")
-    print(f"{'symbols':>8} {'channel':8}{'drawn':>8}{'plain':>8}{'take':>8}{'tuned take':>12}{'tuned/drawn':>13}")
+    print(
+        f"{'symbols':>8} {'channel':8}{'drawn':>8}{'plain':>8}{'take':>8}{'tuned take':>12}{'tuned/drawn':>13}", end=""
+    )
+    print(f"{'bare/drawn':>12}")
     for n in given.symbols:
         codes, table = rng.integers(0, n, n_rows).astype(np.int32), rng.permutation(n)
         for make in (dense, sparse, k_ary):
@@ -125,11 +149,15 @@ def main() -> None:
                 "take": (naive_take(table, codes), n_rows),
                 "tuned": (tuned_take(table, codes), n_rows),
             }
+            if make is dense:
+                ways["bare"] = (bare_look_up(n, short, rng), n_rows)
             got = rates(ways, given.repeats)
             ratio = got["tuned"] / got["drawn"]
+            goal = f" (goal: at most {BARE_GOAL})" if n > 1000 else ""
+            bare = f"{got['bare'] / got['drawn']:>12.2f}{goal}" if "bare" in got else ""
             print(
                 f"{n:>8} {make.__name__:8}{got['drawn']:>8.0f}{got['plain']:>8.0f}"
-                f"{got['take']:>8.0f}{got['tuned']:>12.0f}{ratio:>13.2f}",
+                f"{got['take']:>8.0f}{got['tuned']:>12.0f}{ratio:>13.2f}{bare}",
                 flush=True,
             )
         few = codes[:PEER_ROWS].tolist()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import RandomWords
 
 # Rows whose intermediate arrays stay in the cache.
-BLOCK_ROWS = 1 << 17
+BLOCK_ROWS = 1 << 16
 # Short words tie for one draw in 2**(16 - bits); more often would cost more than long words do.
 _MOST_SHORT_BITS = 8
 _NOWHERE = np.empty(0, np.intp)
