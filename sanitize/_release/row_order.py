@@ -2,8 +2,9 @@
 
 Looked at are the sensitive columns as one, and each released column by itself: by position (blocks of rows, every
 period up to 12, and those of binary and decimal blocks), by neighbours at eleven distances, and between both
-neighbours; of large tables in runs of rows that are spread evenly. What cannot be tested: an order that follows S by a rule that is none of these, such as one that needs a
-secret (rows sorted by a hash of S and a password) or a period that is not looked at. The default is to shuffle.
+neighbours; of large tables in runs of rows that are spread evenly. What cannot be tested: an order that follows S by a
+rule that is none of these, such as one that needs a secret (rows sorted by a hash of S and a password) or a period that
+is not looked at. The default is to shuffle.
 """
 
 from __future__ import annotations
