@@ -141,7 +141,7 @@ def pc_values(column: pa.Array) -> pa.Array:
 
 
 def test_statistics_of_raw_values_are_caught(written):
-    """Bytes of a statistic changed in place: no reader would notice."""
+    """Bytes of a statistic changed in place, in a file that has some of text: no reader would notice."""
     target, content = written
     rewrite(target, content)
     data = bytearray(target.read_bytes())
