@@ -148,6 +148,7 @@ def test_cy_pairwise_divergence_bounds_information_and_information_bounds_variat
     variation = max(np.abs(a - b).sum() / 2 for a in rows for b in rows)
     epsilon = max(np.abs(np.log(a / b)).max() for a in rows for b in rows)
     assert information <= cv.mutual_information_from_kl(largest) + 1e-12
+    assert cv.mutual_information_from_kl(largest) == pytest.approx(largest, rel=1e-12)  # I <= ε, as printed
     assert information <= cv.mutual_information_from_dp(float(epsilon)) + 1e-12
     assert information <= cv.mutual_information_from_total_variation(variation, *rows.shape) + 1e-9
     top = float(np.array([kl(row, rows.mean(axis=0)) for row in rows]).max())  # at least the capacity
