@@ -154,11 +154,12 @@ def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(small, sp
 
 def test_the_ledger_gets_the_entry_of_one_machine_once_though_tasks_fail(small, spark, tmp_path, monkeypatch):
     alone, engine = two_ledgers(tmp_path, small)
-    with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"ledger", "write"})
-    sanitizer = merging(1.0)
-    privatize_parquet(small, tmp_path / "out", sanitizer, key=KEY, spark=spark, task_rows=1, ledger=engine)
-    assert {"failed-ledger", "failed-write"} <= set(left_in(tmp_path))
-    sz.privatize_parquet(small, tmp_path / "single.parquet", merging(1.0), key=KEY, ledger=alone)
+    with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"ledger", "rewrite"})
+    sanitizer = merging(2.0)
+    given = {"rows": "keep", "key": KEY}
+    privatize_parquet(small, tmp_path / "out", sanitizer, spark=spark, task_rows=1, ledger=engine, **given)
+    assert {"failed-ledger", "failed-rewrite"} <= set(left_in(tmp_path))
+    sz.privatize_parquet(small, tmp_path / "single.parquet", merging(2.0), ledger=alone, **given)
     assert book_of(engine) == book_of(alone)
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
 
