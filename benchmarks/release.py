@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 KINDS = "kinds.parquet"
-_FEW_ROWS = 10_000
+_FEW_ROWS = 300_000
 TEXT_SYMBOLS = (5, 17, 40, 8, 100, 12, 5, 30)
 
 
