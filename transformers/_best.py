@@ -30,7 +30,7 @@ class BestSanitizer(Sanitizer):
 
     Watchdog, subset merging, and for lift and LDP budgets the optimal and the subset random response are designed
     for the same budget; equals to a millionth go to the simplest. The report names the one that was chosen as its
-    mechanism, and lists the others inside. The same table and settings choose the same one on every machine.
+    mechanism, and lists the others inside. The same table and settings choose the same one.
 
     Parameters
     ----------

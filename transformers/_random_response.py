@@ -77,8 +77,8 @@ class OptimalRandomResponse(_Searching):
     gap : float
         Distance of I(X;Y) from the optimum that is good enough, in nats.
     effort : float, optional
-        Entries of linear programs to solve, >= 1; by default about half a minute's. The same effort gives the same
-        channel on every machine.
+        Entries of linear programs to solve, >= 1; by default about half a minute's. The same effort is the same
+        work on every machine; where it cuts the search short, last digits may decide what is found.
     time_limit : float, optional
         Seconds after which the best channel so far is taken; it is within the budget all the same.
     sensitive, public : str, list of str or of positions, or callable, optional
@@ -148,8 +148,8 @@ class SubsetRandomResponse(_Searching):
     gap : float
         Distance of I(X;Y) from the optimum that is good enough, in nats.
     effort : float, optional
-        Entries of linear programs to solve, >= 1; by default about half a minute's. The same effort gives the same
-        channel on every machine.
+        Entries of linear programs to solve, >= 1; by default about half a minute's. The same effort is the same
+        work on every machine; where it cuts the search short, last digits may decide what is found.
     time_limit : float, optional
         Seconds after which the best channel so far is taken; it is within the budget all the same.
     sensitive, public : str, list of str or of positions, or callable, optional

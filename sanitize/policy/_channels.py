@@ -101,7 +101,7 @@ SETTINGS: dict[str, tuple[Form[Any], tuple[str, ...]]] = {
     ),
     "effort": (
         keys.number(1, finite=True).said(
-            "Units of work of the search; the same effort gives the same channel on every machine."
+            "Units of work of the search; the same effort is the same work on every machine."
         ),
         ("subset-merging", "optimal-random-response", "subset-random-response"),
     ),

@@ -131,7 +131,7 @@ def compare(
     """Design with every mechanism that fits the law, and say which one keeps most within the budget.
 
     Merging always fits; random responses fit lift and LDP budgets and up to some thousand combinations of public
-    values. The same data, budget and effort give the same recommendation on every machine.
+    values. The same data, budget and effort give the same recommendation.
 
     Parameters
     ----------

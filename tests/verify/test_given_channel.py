@@ -82,7 +82,7 @@ def test_without_its_channel_it_fails_and_says_what_to_do(folder):
     cut(folder)
     found = verified(folder, responding())
     assert not found.ok
-    assert "its time limit may have cut it off elsewhere than the release: give the channel" in found.checks[0].detail
+    assert "it was cut short, and the release perhaps elsewhere: give the channel" in found.checks[0].detail
 
 
 def test_the_command_takes_the_channel_that_a_release_wrote(folder, tmp_path, capsys):
