@@ -45,11 +45,13 @@ def measured_max_information(prior: Vector, channel: Vector) -> float:
     """Largest log p(y|x)/p_Y(y) over all inputs, possible or not, rounded up."""
     if constant(channel):
         return 0.0
-    marginal = prior @ channel
     top = channel.max(axis=0)
     shown = top > 0
+    # Sums are exact, and one logarithm is taken of each ratio: those of small masses have larger last digits than it.
+    marginal = np.array([math.fsum(column) for column in (prior[:, None] * channel[:, shown]).T]) / math.fsum(prior)
     with np.errstate(divide="ignore"):
-        return rounded_up(max(0.0, float((np.log(top[shown]) - np.log(marginal[shown])).max())))
+        ratios = np.log(top[shown] / marginal)
+    return rounded_up(max(0.0, float(ratios.max()))) + _ABSOLUTE  # rows sum to 1 but for the last digit
 
 
 def measured_maximal_leakage(channel: Vector) -> float:

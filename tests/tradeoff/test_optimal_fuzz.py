@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from sanitize import tradeoff as td
+from sanitize.tradeoff._measured import measured_max_information
 
 mpmath.mp.dps = 60
 CASES = 400
@@ -195,6 +196,18 @@ def test_max_information_channels_keep_their_level_and_reach_the_uniform_value(s
         if case % 2:
             truth = max(mpmath.mpf(0), 1 - mpmath.exp(mpmath.mpf(level)) / m) * unit
             assert close(found.distortion, truth, 1e-9 * unit)
+
+
+def test_max_information_of_many_letters_is_measured_on_the_safe_side() -> None:
+    """A hundred letters at small levels: the last digits of log 0.01 are larger than those of the level."""
+    rng = np.random.default_rng(0)
+    prior = np.full(100, 0.01)
+    for level in (1e-8, 1.1612745380759746e-06, 0.005645528270887391, 0.3):
+        channel = rng.dirichlet(np.ones(100)) + (math.expm1(level) / 100) * np.eye(100)[rng.permutation(100)]
+        channel /= channel.sum(axis=1, keepdims=True)
+        stated, p = measured_max_information(prior, channel), Fraction(0.01)
+        for column in zip(*exact(channel), strict=True):
+            assert log(max(column)) - log(sum(p * v for v in column) / (100 * p)) <= mpmath.mpf(stated)
 
 
 def sharp_law(rng: np.random.Generator) -> tuple[np.ndarray, float]:
