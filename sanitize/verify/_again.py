@@ -85,7 +85,8 @@ def design_check(again: Sanitizer, channel: Channel | None) -> Check:
 def with_way_out(checks: list[Check], again: Sanitizer, channel: Channel | None) -> list[Check]:
     """The checks; where one failed and a clock, or other last digits, could be why, the design says what to do."""
     design = checks[0]
-    is_cut = any(value is not None for value in _limits(again)) or again.report_.summary.get("status") == "cut short"
+    standing = again.channel_.standing
+    is_cut = any(value is not None for value in _limits(again)) or (standing and standing.status == "cut short")
     if channel is not None or not design.ok or not is_cut or all(check.ok for check in checks):
         return checks
     return [Check.passed("design", f"{design.detail}; {_WAY_OUT}"), *checks[1:]]

@@ -85,6 +85,16 @@ def test_without_its_channel_it_fails_and_says_what_to_do(folder):
     assert "it was cut short, and the release perhaps elsewhere: give the channel" in found.checks[0].detail
 
 
+@pytest.mark.parametrize("effort", [1, None])
+def test_an_effort_that_cut_a_design_short_is_named_too(effort, folder):
+    """A design that was not cut short can only fail for what was released."""
+    privatize_parquet(folder / "raw.parquet", folder / "out.parquet", responding(is_cut=effort is None), force=True)
+    found = verified(folder, responding(is_cut=effort == 1).set_params(time_limit=None))
+    assert not found.ok
+    is_named = "give the channel" in found.checks[0].detail
+    assert is_named == (found.checks[0].detail.count("cut short") > 0) == (effort == 1)
+
+
 def test_the_command_takes_the_channel_that_a_release_wrote(folder, tmp_path, capsys):
     from sanitize.cli import main
 
