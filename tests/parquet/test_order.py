@@ -205,8 +205,9 @@ def test_of_a_large_table_runs_are_looked_at_however_it_is_cut(monkeypatch):
     assert np.sum(made[0]["blocks"]) == n
 
 
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", [name for name in ORDERS if not name.startswith("by position in a block")])
 def test_an_order_that_tells_the_secret_of_a_large_table_is_refused(name, tmp_path, monkeypatch):
+    """A quarter of the rows is looked at, five of each place in a block of 1,000: too few for what such places tell."""
     monkeypatch.setattr(order_counts, "_LOOKED_AT", N // 4)
     monkeypatch.setattr(order_counts, "_RUN_ROWS", 1250)
     with pytest.raises(RowOrderLeak):
