@@ -65,7 +65,7 @@ def privatize_parquet(
     task_rows: int = TASK_ROWS,
     ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
-    """Release a Parquet file or data set with Dask: `sanitize.privatize_parquet`, its two passes run by workers.
+    """Release a Parquet file or data set with Dask: `sanitize.privatize_parquet`, counted and written by workers.
 
     Workers read the source and write the parts by themselves, so all of them need to see both places under the
     same path. The channel is the single-machine one bit for bit, and so are the rows for the same key: read one

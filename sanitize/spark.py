@@ -69,7 +69,7 @@ def privatize_parquet(
     task_rows: int = TASK_ROWS,
     ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
-    """Release a Parquet file or data set with Spark: `sanitize.privatize_parquet`, its two passes run by workers.
+    """Release a Parquet file or data set with Spark: `sanitize.privatize_parquet`, counted and written by workers.
 
     Spark hands out tasks (a file and some of its row groups); Python workers read the source and write the parts by
     themselves, and no row crosses the JVM. All of them need to see both places under the same path. The channel is
