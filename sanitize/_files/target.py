@@ -81,12 +81,13 @@ class Target:
         """Paths to write the parts of a folder to; the folder takes its name when the block ends well."""
         self.clear_stale()
         hidden, claim = hidden_name(self.path), None
+        paths = [hidden / f"part-{i:05d}.parquet" for i in range(n_parts)]
         try:
             with writing(self.path):
                 hidden.mkdir(mode=0o700)
             claim = os.open(hidden, os.O_RDONLY)
             take_lock(claim)
-            yield [hidden / f"part-{i:05d}.parquet" for i in range(n_parts)]
+            yield paths
             with writing(self.path):
                 hidden.chmod(0o777 & ~_umask())
                 _sync_folder(hidden)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Cells of a table that stays in the cache.
 _CELLS = 1 << 15
 # Rows whose intermediate arrays stay in the cache.
-_ROWS = 1 << 17
+_ROWS = 1 << 15
 # Rows of a large table that are looked at beside one another and by period, and of each run of them.
 _LOOKED_AT = 1 << 20
 _RUN_ROWS = 1 << 17
@@ -125,7 +125,7 @@ def between(codes: NDArray[np.uint8], n_codes: int, first: int, begin: int, peri
     return counts.reshape(n_codes, n_codes, period, n_codes)
 
 
-@lru_cache(maxsize=64)  # as many as a table of three columns asks for
+@lru_cache(maxsize=32)  # those of one or two columns
 def _repeated(every: int, step: int, period: int, n_cells: int) -> NDArray[Any]:
     """Multiples of ``step`` that go up every few rows and start again with each period, from any row of one on.
 

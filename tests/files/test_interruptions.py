@@ -18,6 +18,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 WATCHED = {module.__file__ for module in (contextlib, shutil, second_name, signals, target)}
 
 
+@pytest.fixture(autouse=True)
+def as_at_a_prompt():
+    """Python's own answer to Ctrl-C, which a shell takes away from what it runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted_at(line, work):
     """Lines that some work took, or None where Ctrl-C came as its line of this number began."""
     seen = 0
