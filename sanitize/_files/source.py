@@ -152,6 +152,13 @@ def stamp_of(file: Path) -> tuple[int, int, int]:
     return state.st_size, state.st_mtime_ns, state.st_ino
 
 
+def bytes_of(file: Path) -> bytes:
+    """All that a regular file holds, for files that are small."""
+    with reading(file.name):
+        check_regular(file)
+        return file.read_bytes()
+
+
 @contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
     """Errors of a reader as one sentence that quotes no bytes of the file."""

@@ -41,13 +41,13 @@ def log_evidence(
     k = len(counts)
     own = counts / n
     p_s = given @ prior
-    within, beyond = np.zeros(len(n)), np.ones(len(n))
-    for step in [1.0] + [math.nan] * _HALVINGS:
-        share = np.full(len(n), step) if step == 1.0 else (within + beyond) / 2
+    within, beyond, share = np.zeros(len(n)), np.ones(len(n)), np.ones(len(n))
+    for _ in range(1 + _HALVINGS):
         laws = prior[:, None] + share * (own - prior[:, None])
         is_within = budget.excess_of(given @ laws / p_s[:, None], p_s) <= 0
         within = np.where(is_within, share, within)
         beyond = np.where(is_within, beyond, share)
+        share = (within + beyond) / 2
     laws = prior[:, None] + within * (own - prior[:, None])
     mixed = gammaln(k / 2) - gammaln(n + k / 2) + (gammaln(counts + 0.5) - gammaln(0.5)).sum(axis=0)
     bets = mixed - xlogy(counts, laws).sum(axis=0)

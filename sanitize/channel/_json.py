@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._files.source import check_regular, reading
+from sanitize._files.source import bytes_of
 from sanitize.channel._stage import Stage
 from sanitize.channel._tuples import PartStage, Tuples
 from sanitize.errors import ColumnError, InvalidChannel
@@ -75,11 +75,7 @@ def text_of(text_or_path: str | os.PathLike[str]) -> str:
     )
     if not is_path:
         return text_or_path  # type: ignore[return-value]  # what is no text at all is refused as no JSON
-    path = Path(text_or_path)
-    with reading(path.name):
-        check_regular(path)
-        content = path.read_bytes()
-    return content.decode("utf-8", errors="replace")
+    return bytes_of(Path(text_or_path)).decode("utf-8", errors="replace")
 
 
 def _derived(stage: Stage) -> Tuples | None:

@@ -46,7 +46,8 @@ def with_columns(
     varied = []
     for name, law in laws:  # one at a time: all laws together are large
         kept |= kept_by_column({name: law}, channel)
-        varied += [kept[name]] if len(law) > 1 else []
+        if len(law) > 1:
+            varied.append(kept[name])
     line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
     words = "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y)."
     columns = tuple(KeptColumn(name, share) for name, share in kept.items())

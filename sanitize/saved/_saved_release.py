@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.numbers import Numbers
-from sanitize._files.source import check_regular, reading
+from sanitize._files.source import bytes_of
 from sanitize._files.strict_json import seal_of
 from sanitize._files.target import write_text
 from sanitize._release.design import Recipe
@@ -204,10 +204,7 @@ class SavedRelease:
         """
         if isinstance(text_or_path, str) and text_or_path.lstrip().startswith("{"):
             return cls._from_state(parse(text_or_path))
-        path = Path(text_or_path)
-        with reading(path.name):
-            check_regular(path)
-            content = path.read_bytes()
+        content = bytes_of(Path(text_or_path))
         try:
             return cls._from_state(parse(content.decode("utf-8")))
         except UnicodeDecodeError:

@@ -155,11 +155,10 @@ def _steps(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 def _last_start(starts: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint16]:
     """Number of the last start that is not beyond each number, of the first start for what is before them all."""
     later = starts[1:]
-    if not len(later) or not all(array.dtype.kind == "i" for array in (starts, numbers)):
+    are_whole = all(array.dtype.kind == "i" for array in (starts, numbers))
+    if not (are_whole and len(later) and int(starts[-1]) - int(starts[0]) < _LOOKED_UP):
         return np.searchsorted(later, numbers, side="right").astype(np.uint16)
     least, most = int(starts[0]), int(starts[-1])
-    if most - least >= _LOOKED_UP:
-        return np.searchsorted(later, numbers, side="right").astype(np.uint16)
     # Whole numbers of a short range are looked up, which takes a tenth of the time of a search.
     found = np.searchsorted(later, np.arange(least, most + 1), side="right").astype(np.uint16)
     return found[np.clip(numbers.astype(np.int64, copy=False), least, most) - least]

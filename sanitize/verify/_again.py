@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.names import path_of
 from sanitize._files.open import open_source
-from sanitize._files.source import BATCH_ROWS, check_regular, reading
+from sanitize._files.source import BATCH_ROWS, bytes_of
 from sanitize._release.first_pass import FirstPass
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError
@@ -68,9 +68,7 @@ def channel_of(given: ChannelLike, sanitizer: Sanitizer | Policy, against: Seque
     if isinstance(given, SavedRelease):
         return given.channel
     path = path_of(given, SourceError)
-    with reading(path.name):
-        check_regular(path)
-        text = path.read_bytes().decode("utf-8", errors="replace")
+    text = bytes_of(path).decode("utf-8", errors="replace")
     return SavedRelease.from_json(path).channel if '"sanitize/release"' in text[:200] else Channel.from_json(text)
 
 
