@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 # More steps than this do not help a split, and histograms of them cost memory at every node.
 MOST_LEVELS = 1024
-# Largest range of whole numbers of which each has its level in a table that stays in the cache.
-_LOOKED_UP = 1 << 15
+# Intervals of a table of levels, which stays in the cache, in bits; numbers that are looked up together.
+_TABLE_BITS = 14
+_BATCH = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,15 +154,37 @@ def _steps(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 def _last_start(starts: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint16]:
-    """Number of the last start that is not beyond each number, of the first start for what is before them all."""
+    """Number of the last start that is not beyond each number, of the first start for what is before them all.
+
+    Numbers of a kind are looked up in a table of intervals, and only those in an interval with a start inside it are
+    searched for, which takes a tenth of the time of a search for each. NaN has any number.
+    """
     later = starts[1:]
-    are_whole = all(array.dtype.kind == "i" for array in (starts, numbers))
-    if not (are_whole and len(later) and int(starts[-1]) - int(starts[0]) < _LOOKED_UP):
+    if not len(later) or len(numbers) < _BATCH or {starts.dtype.kind, numbers.dtype.kind} not in ({"i"}, {"f"}):
         return np.searchsorted(later, numbers, side="right").astype(np.uint16)
-    least, most = int(starts[0]), int(starts[-1])
-    # Whole numbers of a short range are looked up, which takes a tenth of the time of a search.
-    found = np.searchsorted(later, np.arange(least, most + 1), side="right").astype(np.uint16)
-    return found[np.clip(numbers.astype(np.int64, copy=False), least, most) - least]
+    keys = _whole_keys(later)
+    least, most = int(_whole_keys(starts[:1])[0]), int(keys[-1])
+    shift = max((most - least).bit_length() - _TABLE_BITS, 0)
+    begins = np.arange(least >> shift, (most >> shift) + 1) << shift
+    number, last = (np.searchsorted(keys, ends, side="right") for ends in (begins, begins + ((1 << shift) - 1)))
+    number, is_cut = number.astype(np.uint16), number != last
+    found = np.empty(len(numbers), np.uint16)
+    for batch in (slice(start, start + _BATCH) for start in range(0, len(numbers), _BATCH)):
+        key = np.clip(_whole_keys(numbers[batch]), least, most)
+        interval = (key >> shift) - (least >> shift)
+        levels = number.take(interval)
+        searched = np.flatnonzero(is_cut.take(interval))
+        levels[searched] = np.searchsorted(keys, key[searched], side="right")
+        found[batch] = levels
+    return found
+
+
+def _whole_keys(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Whole numbers in the order of whole or real numbers: of real ones the bits, those of negative ones turned."""
+    if numbers.dtype.kind == "i":
+        return numbers.astype(np.int64, copy=False)
+    bits = (numbers.astype(np.float64, copy=False) + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+    return np.asarray(bits ^ ((bits >> 63) & np.iinfo(np.int64).max))
 
 
 def plain(arrow: ArrowColumn) -> ArrowColumn:

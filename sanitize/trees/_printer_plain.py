@@ -74,7 +74,7 @@ def _table(entry: Any) -> Fields:
         raise bad("every symbol of its printer must print something")
     if (counts < 1).any() or counts.sum(dtype=np.float64) > _MOST_ROWS:
         raise bad("its printer must count rows, one or more each")
-    return levels, codes.astype(np.int32), starts.astype(np.int64), counts.astype(np.int64)
+    return levels, np.asfortranarray(codes, np.int32), starts.astype(np.int64), counts.astype(np.int64)
 
 
 def _level(column: Any) -> tuple[str, pa.Array]:

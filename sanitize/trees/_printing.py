@@ -35,7 +35,7 @@ class PrintTable:
     levels : dict of name to Arrow array
         Values of each printed column, without missing.
     codes : ndarray of int, shape (n_printed, n_columns)
-        Place of each value among the levels; the last place is missing.
+        Place of each value among the levels; the last place is missing. Column by column in memory, as they are drawn.
     starts : ndarray of int, shape (n_cells + 1,)
         Where the printed rows of each cell begin.
     counts : ndarray of int, shape (n_printed,)
@@ -58,9 +58,9 @@ class PrintTable:
         """A printed row for each row, from its cell; row i of a table draws the same in any batch."""
         stage = self.stage
         step = stage.indices.take if stage.is_deterministic else stage.sampler.drawing(words, lane, start)
-        rows = draw_all([step], cells, np.empty(len(cells), np.int32))
+        rows = draw_all([step], cells, np.empty(len(cells), np.int32)).astype(np.intp)
         columns = zip(self.levels.items(), self.codes.T, strict=True)
-        return {name: _released(level, codes[rows]) for (name, level), codes in columns}
+        return {name: _released(level, codes.take(rows)) for (name, level), codes in columns}
 
     @property
     def n_cells(self) -> int:
@@ -72,8 +72,9 @@ def _released(level: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:
     """Column of some values, whose dictionary names no others: a file would hold them too."""
     seen = np.zeros(len(level) + 1, bool)
     seen[codes] = True
-    place = (np.cumsum(seen) - 1).astype(np.int32)[codes]
-    return pa.DictionaryArray.from_arrays(pa.array(place, mask=codes == len(level)), level.filter(pa.array(seen[:-1])))
+    place = (np.cumsum(seen) - 1).astype(np.int32).take(codes)
+    missing = codes == len(level) if seen[-1] else None
+    return pa.DictionaryArray.from_arrays(pa.array(place, mask=missing), level.filter(pa.array(seen[:-1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,7 @@ def whole_rows(table: Mapping[str, Any], names: list[str], cells: NDArray[np.int
     distinct, place = distinct_rows(rows, [n_cells, *(len(level) + 1 for level in levels.values())])
     starts = np.searchsorted(distinct[:, 0], np.arange(n_cells + 1))
     counts = np.bincount(place, minlength=len(distinct))
-    return PrintTable(levels, np.ascontiguousarray(distinct[:, 1:]), starts, counts)
+    return PrintTable(levels, np.asfortranarray(distinct[:, 1:]), starts, counts)
 
 
 def single_columns(
@@ -182,7 +183,7 @@ def labels(texts: Sequence[Mapping[str, str]], names: Sequence[str]) -> PrintTab
     -------
     PrintTable
     """
-    levels, codes = {}, np.empty((len(texts), len(names)), np.int32)
+    levels, codes = {}, np.empty((len(texts), len(names)), np.int32, order="F")
     for j, name in enumerate(names):
         distinct, codes[:, j] = np.unique([text[name] for text in texts], return_inverse=True)
         levels[name] = pa.array(distinct.tolist(), pa.string())

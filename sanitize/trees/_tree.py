@@ -135,20 +135,21 @@ class Tree:
         if not len(used):
             return np.zeros(len(table[self.names[0]]), np.int32)
         n = len(table[self.columns[used[0]].name])
-        levels = np.empty((n, len(used)), np.uint16)
-        for k, j in enumerate(used):
-            column = self.columns[j].encode(table[self.columns[j].name])
-            if len(column) != n:
-                name = self.columns[j].name
-                raise ColumnError(f"column {name!r} has {len(column)} rows, the columns before it {n}", name)
-            levels[:, k] = column
+        levels = []
+        for column in (self.columns[j] for j in used):
+            levels.append(column.encode(table[column.name]))
+            if len(levels[-1]) != n:
+                raise ColumnError(
+                    f"column {column.name!r} has {len(levels[-1])} rows, the columns before it {n}", column.name
+                )
         cells = np.empty(n, np.int32)
         for start in range(0, n, _BATCH):
-            flat = levels[start : start + _BATCH].ravel()
-            rows = np.arange(0, len(flat), len(used))  # of the type of indices, which saves `take` a copy
+            flat = np.concatenate([column[start : start + _BATCH] for column in levels])
+            rows = np.arange(len(flat) // len(used))  # of the type of indices, which saves `take` a copy
+            begin = place * len(rows)
             node = np.zeros(len(rows), np.intp)
             for _ in range(self.depth):  # a cell leads to itself
-                node = following.take(offset.take(node) + flat.take(rows + place.take(node)))
+                node = following.take(offset.take(node) + flat.take(rows + begin.take(node)))
             cells[start : start + len(node)] = number.take(node)
         return cells
 
