@@ -12,7 +12,7 @@ from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
 from sanitize.trees._growth import Node, grow_blocks, grow_cells, leaves
 from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
-from sanitize.trees._levels import Levels
+from sanitize.trees._levels import Levels, entropy
 from sanitize.trees._splits import Splitter
 from sanitize.trees._tree import Tree
 
@@ -45,9 +45,10 @@ def grow(
     """Learn cells and blocks over all columns of a table, as they come.
 
     Best first from the root: a split is allowed while both sides are within the budget and hold ``min_rows``, and the
-    one is taken that keeps most, Σ_j w_j (n H(X_j) - n_L H_L(X_j) - n_R H_R(X_j)) / H(X_j). Nodes without an allowed
-    split are the blocks. Splits inside blocks do not look at S. The same table gives the same tree, in whatever order
-    its rows come.
+    one is taken for which Σ_j w_j (ΔI(X_j)/H(X_j) - ΔI(S)/H(S)) is largest, where ΔI(X) = n H(X) - n_L H_L(X) -
+    n_R H_R(X): it keeps much of the columns and tells little of S, which leaves the budget to later splits. Nodes
+    without an allowed split are the blocks. Splits inside blocks do not look at S, and ΔI(S) has no part in them. The
+    same table gives the same tree, in whatever order its rows come.
 
     Parameters
     ----------
@@ -113,7 +114,10 @@ def grow(
     ]
     measured = [names.index(target)] if target is not None else list(range(len(names)))
     scale = np.array([shares[names[j]] / entropies[j] if entropies[j] > 0 else 0.0 for j in measured])
-    splitter = _splitter(columns, levels[seen], views, scale, codes[seen], measured if target is not None else None)
+    of_secrets = entropy(np.bincount(codes[seen]))
+    price = sum(shares[names[j]] for j in measured) / of_secrets if of_secrets > 0 else 0.0
+    aim = measured if target is not None else None
+    splitter = _splitter(columns, levels[seen], views, scale, codes[seen], price, aim)
     root = Node(np.arange(len(seen)))
     if budget is None:
         root.block = 0
@@ -141,12 +145,12 @@ def _prepare(
         if len(column) != n:
             raise ColumnError(f"column {name!r} has {len(column)} rows, the secrets have {n}", name)
         if everyone:
-            learned, levels[:, j], entropy = Levels.learn(column, name)
+            learned, levels[:, j], told = Levels.learn(column, name)
         else:
-            learned, _, entropy = Levels.learn(as_arrow(column, name).take(seen), name)
+            learned, _, told = Levels.learn(as_arrow(column, name).take(seen), name)
             levels[:, j] = learned.encode(column)
         columns.append(learned)
-        entropies.append(entropy)
+        entropies.append(told)
     return columns, levels, entropies
 
 
@@ -156,6 +160,7 @@ def _splitter(
     views: list[tuple[int, NDArray[np.int64]]],
     scale: NDArray[np.float64],
     secrets: NDArray[np.int64],
+    price: float,
     target: list[int] | None,
 ) -> Splitter:
     """Splitter over the columns and the heights of their hierarchies."""
@@ -173,6 +178,7 @@ def _splitter(
         scale,
         secrets,
         int(secrets.max()) + 1,
+        price,
         None if target is None else levels[:, target[0]].astype(np.int64),
     )
 

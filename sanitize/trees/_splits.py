@@ -28,7 +28,7 @@ class Split:
     Attributes
     ----------
     gain : float
-        Information that it keeps, summed over the columns with their weights.
+        Information that it keeps, summed over the columns with their weights, less the price of what it tells of S.
     column : int
     left : ndarray of bool, shape (n_levels,)
         Levels of the column that go left.
@@ -42,7 +42,9 @@ class Split:
 class Splitter:
     """Rows as levels, and what is asked of their splits.
 
-    The gain of a split is Σ_j w_j (n H(X_j) - n_L H_L(X_j) - n_R H_R(X_j)), with H in nats within the node.
+    A split keeps Σ_j w_j (n H(X_j) - n_L H_L(X_j) - n_R H_R(X_j)), with H in nats within the node. Where it may look at
+    S, its gain is what it keeps less ``price`` (n H(S) - n_L H_L(S) - n_R H_R(S)): sides that are alike in S leave more
+    of the budget for later splits.
 
     Parameters
     ----------
@@ -57,6 +59,8 @@ class Splitter:
         offer splits only.
     secrets : ndarray of int, shape (n,)
     n_secrets : int
+    price : float
+        Of a nat about S.
     target : ndarray of int, shape (n,), optional
         Values of the one column whose information is to be kept; all columns by default.
     """
@@ -70,13 +74,14 @@ class Splitter:
         weights: NDArray[np.float64],
         secrets: NDArray[np.int64],
         n_secrets: int,
+        price: float = 0.0,
         target: NDArray[np.int64] | None = None,
     ) -> None:
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
         self.keys = (levels + self.starts[:-1]).astype(np.int32)
         self.first = np.repeat(self.starts[:-1], sizes)
         self.by_threshold, self.by_value, self.weights = by_threshold, by_value, weights
-        self.secrets, self.n_secrets = secrets, n_secrets
+        self.secrets, self.n_secrets, self.price = secrets, n_secrets, price
         self.target = target
         later, earlier = np.tril_indices(levels.shape[1], m=len(weights))
         self.one, self.another = later, earlier
@@ -86,7 +91,7 @@ class Splitter:
     def best(
         self, rows: NDArray[np.int64], least: int, allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None
     ) -> Split | None:
-        """Split that keeps most, both of whose sides hold ``least`` rows and are allowed; None where there is none.
+        """Split of the largest gain that keeps anything and whose sides hold ``least`` rows and are allowed, or None.
 
         Ties go to the lowest column, to thresholds before single values, and then to the lowest threshold.
 
@@ -121,9 +126,12 @@ class Splitter:
                 column, place = column[may], place[may]
             if not len(column):
                 continue
-            gains = self._gains(side[column, place], total, n_left[column, place], m, n_steps)
+            kept = self._kept(side[column, place], total, n_left[column, place], m, n_steps)
+            keeps = _rounded(kept) > 0
+            price = self._price(told[column, place], all_secrets) if allowed is not None else 0.0
+            gains = np.where(keeps, _rounded(kept - price), -np.inf)
             k = int(np.argmax(gains))
-            if gains[k] > 0 and (found is None or (gains[k], -column[k]) > (found.gain, -found.column)):
+            if keeps[k] and (found is None or (gains[k], -column[k]) > (found.gain, -found.column)):
                 j = int(column[k])
                 own = step_of[self.starts[j] : self.starts[j + 1]]
                 found = Split(float(gains[k]), j, own == place[k] if single else own <= place[k])
@@ -184,20 +192,30 @@ class Splitter:
         """Values of the target."""
         return int(self.target.max()) + 1 if self.target is not None and len(self.target) else 1
 
-    def _gains(
+    def _kept(
         self, left: NDArray[np.int64], total: NDArray[np.int64], n_left: NDArray[np.int64], m: int, n_steps: int
     ) -> NDArray[np.float64]:
-        """Gain of each candidate, rounded so that the last digits decide nothing."""
+        """What each candidate keeps."""
         f = self.n_log_n
         width = self.target_size if self.target is not None else n_steps
         mixed = (f[left] + f[total - left]).reshape(len(left), -1, width).sum(axis=2)
         whole = f[total].reshape(-1, width).sum(axis=1)
-        gains = ((f[m] - f[n_left] - f[m - n_left])[:, None] + mixed - whole) @ self.weights
-        most = float(np.abs(gains).max(initial=0.0))
-        if most < _NOTHING:
-            return np.zeros(len(gains))
-        scale = 10.0 ** (_DIGITS - np.ceil(np.log10(most)))
-        return np.round(gains * scale) / scale
+        return np.asarray(((f[m] - f[n_left] - f[m - n_left])[:, None] + mixed - whole) @ self.weights)
+
+    def _price(self, left: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Price of what each candidate tells of S, from the counts of S on its left side."""
+        f, right = self.n_log_n, total - left
+        told = (f[left] + f[right]).sum(axis=1) - f[left.sum(axis=1)] - f[right.sum(axis=1)]
+        return np.asarray(self.price * (told - f[total].sum() + f[total.sum()]))
+
+
+def _rounded(gains: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gains of candidates, rounded so that the last digits decide nothing."""
+    most = float(np.abs(gains).max(initial=0.0))
+    if most < _NOTHING:
+        return np.zeros(len(gains))
+    scale = 10.0 ** (_DIGITS - np.ceil(np.log10(most)))
+    return np.asarray(np.round(gains * scale) / scale)
 
 
 def _blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
