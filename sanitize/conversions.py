@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from sanitize._checks import number, whole_number
 from sanitize.bounds import Bound
@@ -62,6 +61,8 @@ def binary_entropy_inverse(entropy: float) -> float:
     >>> round(binary_entropy_inverse(0.3465), 2)
     0.11
     """
+    from scipy.optimize import brentq
+
     entropy = number("entropy", entropy, 0, _LN2)
     if entropy == 0:
         return 0.0
@@ -287,6 +288,8 @@ def _up(figure: float) -> float:
 
 def _bias(gap: float) -> float:
     """The t in [0, 1] with log 2 - h_b((1-t)/2) = gap < log 2, without cancellation for small gaps."""
+    from scipy.optimize import brentq
+
     if gap == 0:
         return 0.0
     if gap > 0.5:

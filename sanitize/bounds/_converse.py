@@ -10,7 +10,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from sanitize._checks import number
 from sanitize.bounds._lift import Bound, excess
@@ -207,6 +206,8 @@ def _log_norm(t: float, share: float, cap: float, alpha: float) -> float:
 
 def _root(above: Callable[[float], float], high: float) -> float:
     """Where an increasing function crosses 0 between 0 and ``high``."""
+    from scipy.optimize import brentq
+
     if above(high) <= 0:
         return high
     return float(brentq(above, 0.0, high, xtol=_XTOL, rtol=_RTOL, maxiter=1000)) if above(0.0) < 0 else 0.0

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlogy
 
 if TYPE_CHECKING:
@@ -235,6 +234,8 @@ class _NewtonSystem:
     """Solves (K + diag(barrier)) dp + const = right side with sum dp = 0."""
 
     def __init__(self, curvature: NDArray[np.float64], barrier: NDArray[np.float64]) -> None:
+        from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
         diagonal = curvature.diagonal() + barrier
         # Equal rows make K singular to rounding; a relative ridge bends the step, never the bracket.
         for ridge in _RIDGES:
@@ -245,6 +246,8 @@ class _NewtonSystem:
         self.ones = cho_solve(self.factor, np.ones(len(barrier)), check_finite=False)
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+        from scipy.linalg import cho_solve
+
         free: NDArray[np.float64] = cho_solve(self.factor, right, check_finite=False)
         step: NDArray[np.float64] = free - free.sum() / self.ones.sum() * self.ones
         return step

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from sanitize._files.target import write_text
 from sanitize._formatting import number, times
 from sanitize.report import _marks as marks
@@ -25,7 +23,7 @@ from sanitize.report._three_tests import three_tests
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
     from sanitize._formatting import Number
 
@@ -135,6 +133,8 @@ def _template() -> Template:
 @cache
 def environment() -> Environment:
     """Templates of the pages, with the filters that escape, shorten and round what they print."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     made = Environment(
         autoescape=True,
         loader=PackageLoader("sanitize", "report"),

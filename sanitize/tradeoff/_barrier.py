@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.linalg import lstsq
-from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 
 if TYPE_CHECKING:
@@ -138,6 +136,8 @@ class _Path:
 
     def certified(self, weight: float) -> Certified:
         """The channel of this moment with the bound that its gradient gives."""
+        from scipy.optimize import minimize_scalar
+
         channel = self.channel / self.channel.sum(axis=1, keepdims=True)
         gradient = self._gradient(channel)
 
@@ -188,6 +188,8 @@ class _Path:
 
     def _step(self, weight: float, p: Vector, pull: Vector, gradient: Vector, slack: float) -> tuple[Vector, float]:
         """Newton's direction, rows kept at sum 1, and its decrement."""
+        from scipy.linalg import lstsq
+
         filled = np.where(self.allowed, p, 1.0)
         h, v = self.information.curvature(filled, np.where(self.allowed, pull, 0.0))
         inverse = np.where(self.allowed, filled**2 / (1 + weight * h * filled**2), 0.0)

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,4 +32,6 @@ def level_of(value: Callable[[float], float], target: float) -> float:
 
 def root_between(function: Callable[[float], float], low: float, high: float) -> float:
     """Root in a bracket, to relative machine precision."""
+    from scipy.optimize import brentq
+
     return float(brentq(function, low, high, xtol=_TINY, rtol=_RTOL, maxiter=1000))

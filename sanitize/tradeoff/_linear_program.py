@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from sanitize._checks import probabilities
 from sanitize.errors import InvalidDistribution, InvalidParameter
@@ -119,6 +118,8 @@ class Program:
 
     def least(self, variables: Index, costs: Vector) -> Vector:
         """Values of all variables at the least Σ costs * variables."""
+        from scipy.optimize import linprog
+
         cost = np.zeros(self.n_variables)
         cost[variables[variables >= 0]] = costs[variables >= 0]
         upper, limits = self._limits.matrix(self.n_variables)

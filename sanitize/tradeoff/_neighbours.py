@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import shortest_path
 
 from sanitize.tradeoff._linear_program import Problem, Program
 from sanitize.tradeoff._measured import normalised
@@ -24,6 +23,8 @@ _LOG_TINY = -690.0
 
 def steps_between(pairs: NDArray[np.intp], size: int) -> Vector:
     """Fewest steps from input to input over ordered pairs of neighbours; inf where no path leads."""
+    from scipy.sparse.csgraph import shortest_path
+
     graph = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
     steps: Vector = shortest_path(graph, unweighted=True)
     return steps

@@ -6,7 +6,6 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING
 
-from scipy.optimize import brentq
 from scipy.special import xlogy
 
 from sanitize._checks import nats, whole_number
@@ -149,6 +148,8 @@ def root(off: Callable[[float], float], low: float, high: float, rounding: float
     A root is found to the last digits of the parameter only, and a figure that rounding or an early stop makes
     jump has none; so the parameter is moved to the private (lower) side until its own figure fits.
     """
+    from scipy.optimize import brentq
+
     off = cache(off)
     found: float = brentq(lambda parameter: off(parameter) + rounding, low, high, xtol=rounding / 8, rtol=1e-15)
     step = rounding / 8

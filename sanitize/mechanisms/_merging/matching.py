@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from sanitize.mechanisms._merging.risks import by_size, first_least
 
@@ -164,6 +163,8 @@ class _Groups:
 
 def _nearest(points: NDArray[np.float64], mirrored: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     """Positions of the k points nearest to each of others, or nearest of a part of the points where they are many."""
+    from scipy.spatial import cKDTree
+
     n_parts = 1 if points.shape[1] <= _FLAT else -(-len(points) // _PART)
     if n_parts == 1:
         return np.asarray(cKDTree(points).query(mirrored, k=k)[1], np.intp).reshape(-1, k)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 from scipy.special import entr
 
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
@@ -205,6 +204,8 @@ def price_of_repair(tree: Tree, p_w: NDArray[np.float64]) -> float:
     c >= 0, of all prices, with δ·l + c >= r: w is linear in v, so both are cuts of prices. A linear program finds the
     cuts that take least from μ·P_X, δ·P_W + c: about the average shortage, where c alone would take the largest.
     """
+    from scipy.optimize import linprog
+
     if not tree.heap:
         return 0.0
     nodes = [node for _, _, node in tree.heap]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from sanitize.mechanisms._random_response.loss import Loss
 
@@ -107,6 +106,8 @@ def scaled_columns(matrix: sparse.csc_array, p_x: NDArray[np.float64]) -> tuple[
 
 def _solve(cost: NDArray[np.float64], matrix: sparse.csc_array) -> Any:
     """Solve the master program with the simplex method, at tight and then at default tolerances."""
+    from scipy.optimize import linprog
+
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
     for options in (tight, {}):
         solution = linprog(cost, A_eq=matrix, b_eq=np.ones(matrix.shape[0]), method="highs-ds", options=options)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import lsqr
 
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import TOLERANCE
@@ -105,6 +104,8 @@ def _balance(
 
     Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
     """
+    from scipy.sparse.linalg import lsqr
+
     masses: NDArray[np.float64] = columns.data * weights.repeat(_sizes(columns))
     entries = masses / p_x[columns.indices]
     error = 1 - np.bincount(columns.indices, entries, len(p_x))

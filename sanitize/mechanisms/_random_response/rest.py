@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from sanitize.mechanisms._random_response.pool import scaled_columns
 
@@ -28,6 +27,8 @@ def rest_beside(pool: ColumnPool, polytope: ResponsePolytope, about: NDArray[np.
     much of each column, the rest q >= 0 being within the budget. Its loss is concave, and is replaced by its tangent
     at ``about``, which is never less.
     """
+    from scipy.optimize import linprog
+
     n, n_columns = polytope.n, len(pool)
     scaled, scale = scaled_columns(pool.matrix(), pool.p_x)
     cuts = _cuts(polytope)

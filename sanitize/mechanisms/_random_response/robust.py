@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 from scipy.special import entr
 
 from sanitize._checks import positive
@@ -187,6 +186,8 @@ class Mixing:
 
     def mix(self) -> None:
         """Mixture of the least H(T|Y) = Σ P(y) H(T|v_y), its prices and its weights; T is X by default."""
+        from scipy.optimize import linprog
+
         solved = linprog(self.loss.of(self.v), A_eq=self.v.T, b_eq=self.cone.p_x, method="highs-ds")
         if solved.x is None:
             raise SanitizeError(f"the linear program of the mixture failed: {solved.message}")

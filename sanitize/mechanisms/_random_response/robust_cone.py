@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from sanitize.budgets import LDPBudget, logs
 from sanitize.confidence import excess_of, least_law, lift_bounds, ratio_bounds, released_bounds
@@ -105,6 +104,8 @@ class RobustCone:
 
     def _solve(self, costs: NDArray[np.float64], effort: Effort) -> NDArray[np.float64]:
         """Optimal v of each cost over the rows known so far: independent programs, solved as a few large ones."""
+        from scipy.optimize import linprog
+
         n = len(self.p_x)
         matrix = np.concatenate([self.rows @ self._forms, self._thresholds()])
         per_batch = max(1, _BLOCK // matrix.size)

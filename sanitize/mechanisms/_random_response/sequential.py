@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import TOLERANCE, LDPBudget, as_budget, check_kind
@@ -129,6 +128,8 @@ def _side(high: Vector, low: Vector, level: float) -> Vector:
 
 def _solved(over: Vector, worth: Vector) -> Vector:
     """M_2 of the largest Σ worth M_2, to the tolerance of a program."""
+    from scipy.optimize import linprog
+
     n_x, n_y = worth.shape
     found = linprog(
         -worth.ravel() / (float(np.abs(worth).max()) or 1.0),

@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.special import entr
 
 from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
@@ -140,6 +139,8 @@ class _Design:
 
     def _try(self, pool: Vector, thresholds: Vector) -> bool:
         """Take the best mixture for these thresholds if it keeps more; whether it does."""
+        from scipy.optimize import linprog
+
         thresholds = np.minimum(thresholds, self.bound)
         points = np.concatenate([pool, self.points, *self._cells(thresholds)])
         points = np.unique(np.round(points, 15), axis=0)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.channel import HEURISTIC
@@ -235,6 +234,8 @@ def _lifts(net: sparse.csr_array, joint: JointDistribution) -> NDArray[np.float6
 
 def best_mixture(net: sparse.csr_array, profiles: Profiles) -> NDArray[np.float64]:
     """Amounts a >= 0 of each symbol with Σ_y a_y w_y(cell) = 1 for all cells that lose the least information."""
+    from scipy.optimize import linprog
+
     solved = linprog(profiles.lost(net), A_eq=sparse.csc_array(net.T), b_eq=np.ones(net.shape[1]), method="highs-ds")
     if solved.x is None:
         raise SanitizeError(f"the linear program of the mixture failed: {solved.message}")
