@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any
 
-import numpy as np
-
-from sanitize._release.design import Recipe
-from sanitize._release.layout import Layout
-from sanitize._tables.columns import as_arrow
-from sanitize.alphabet import Alphabet
-from sanitize.binning import Grid
-from sanitize.budgets import as_capacity_budget
-from sanitize.channel import Channel
-from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.mechanisms import gaussian_channel, product_channel
+from sanitize._release.designers import gaussian as designers
 from sanitize.transformers._sanitizer import Sanitizer
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from sanitize._sampling.noise import Randomness
-    from sanitize._tables.columns import ArrowColumn
-    from sanitize._tables.frame import Table
-    from sanitize.binning import Bins
-    from sanitize.budgets import CapacityBudget
-    from sanitize.joint import ContingencyTable, JointDistribution
-    from sanitize.mechanisms import Method
-    from sanitize.transformers._roles import ColumnSpec
-
-    Pair = Sequence[float]
-
-_MOST_CELLS = 1 << 24
-
-
-class GaussianChannel(Sanitizer):
+class GaussianChannel(designers.GaussianChannel, Sanitizer):
     """Add Gaussian noise to numeric columns, calibrated so that the channel's capacity is within a budget [WXH §5].
 
     Each public column is clipped to its declared bounds, rounded to a declared grid, and released on that grid
@@ -99,151 +67,8 @@ class GaussianChannel(Sanitizer):
     ["1 rows of column 'age' lay outside the declared edges and were clipped to them"]
     """
 
-    _needs_sensitive = False
-
-    # What the base reads of parameters that make no sense here: grid points are released as they are, none is
-    # pooled or unseen, and missing or infinite values are refused by the grid.
-    release: Literal["label"] = "label"
-    handle_unknown: Literal["error"] = "error"
-    missing: Literal["category"] = "category"
-    smoothing = 0.0
-    confidence = None
-    min_count = 0
-
-    def __init__(
-        self,
-        budget: CapacityBudget | float | None = None,
-        *,
-        bounds: Mapping[str, Pair] | Pair | None = None,
-        step: Mapping[str, float] | float | None = None,
-        points: int = 33,
-        reach: float = 4.0,
-        method: Method = "exact",
-        sensitive: ColumnSpec = None,
-        public: ColumnSpec = None,
-        bins: Mapping[str, Sequence[float] | int] | None = None,
-        keep_sensitive: bool = False,
-        random_state: Randomness = None,
-    ) -> None:
-        self.budget = budget
-        self.bounds = bounds
-        self.step = step
-        self.points = points
-        self.reach = reach
-        self.method = method
-        self.sensitive = sensitive
-        self.public = public
-        self.bins = bins
-        self.keep_sensitive = keep_sensitive
-        self.random_state = random_state
-
-    def _recipe(self) -> Recipe:
-        budget = as_capacity_budget(self.budget, "GaussianChannel")
-        if not 0 < budget.nats < math.inf:
-            raise InvalidParameter(
-                f"budget must be a finite capacity > 0 (at 0 no finite noise suffices), got {budget.nats}"
-            )
-        mechanism = _Noise(budget.nats, self.reach, self.method)
-        return self._with_settings("Gaussian channel", mechanism, budget)
-
-    def _layout(
-        self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
-    ) -> tuple[Layout, Mapping[str, Any]]:
-        layout, source = super()._layout(table, sensitive_features, weights)
-        own = sorted(set(layout.bins) & set(layout.public))
-        if own:
-            raise ColumnError(f"bins are for sensitive columns here; {own[0]!r} has a grid: give its bounds", own[0])
-        columns = {name: as_arrow(source[name], name) for name in layout.public}
-        grids: dict[str, Bins] = {name: self._grid(name, column) for name, column in columns.items()}
-        return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids}), source
-
-    def _grid(self, name: str, column: ArrowColumn) -> Grid:
-        """Grid of a public column."""
-        pair = self.bounds.get(name) if isinstance(self.bounds, Mapping) else self.bounds
-        if pair is None:
-            raise ColumnError(
-                f"column {name!r} needs declared bounds, bounds={{{name!r}: (low, high)}}. They are not taken from "
-                "the rows: the smallest and the largest value belong to single persons, and noise scaled to them "
-                "would give them away",
-                name,
-            )
-        step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
-        return Grid.declared_on(name, pair, step, self.points, column)
-
-    def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
-        super()._fit_counts(layout, counts, recipe, clipped)
-        # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
-        noise = recipe.mechanism
-        assert isinstance(noise, _Noise)
-        self.channel_ = noise.over(layout.public, [layout.bins[name].labels for name in layout.public])
-        self._release = replace(self._release, design=replace(self._release.design, channel=self.channel_))
-        return self
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = False
         tags.input_tags.allow_nan = False
         return tags
-
-
-@dataclass(frozen=True)
-class _GridLayout(Layout):
-    """Layout whose public columns may have a different value in every row: no law of theirs is needed."""
-
-    def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse sensitive columns that hold a different value in most rows."""
-        try:
-            super().check_distinct(table)
-        except ColumnError as error:
-            if error.column not in self.public:
-                raise
-
-
-@dataclass(frozen=True)
-class _Noise:
-    """The mechanism: Gaussian noise on every column, the capacity shared equally."""
-
-    capacity: float
-    reach: float
-    method: Literal["exact", "closed_form"]
-
-    def __call__(self, joint: JointDistribution) -> Channel:
-        """Channel on the tuples that occur; the levels of the alphabet are the grids."""
-        full = self.over(joint.public.columns, joint.public.levels)
-        rows = full.inputs.encode(joint.public.decode(np.arange(len(joint.public))))
-        return Channel((full.stages[0].take(rows), *full.stages[1:]), joint.public, full.outputs)
-
-    def over(self, names: tuple[str, ...], levels: Sequence[Any]) -> Channel:
-        """Channel on all tuples of grid points, given the grid of each column."""
-        grids = tuple(tuple(level.to_pylist()) for level in levels)
-        # 1 and 1.0 are one key of a cache, but not one symbol.
-        return _product(self, names, grids, tuple(isinstance(grid[0], int) for grid in grids))
-
-
-@lru_cache(maxsize=4)
-def _product(
-    noise: _Noise, names: tuple[str, ...], grids: tuple[tuple[float, ...], ...], whole: tuple[bool, ...]
-) -> Channel:
-    """Channel on all tuples of grid points."""
-    share = noise.capacity / len(grids)
-    channels = [
-        gaussian_channel(grid, share, step=grid[1] - grid[0], reach=noise.reach, method=noise.method) for grid in grids
-    ]
-    n_x, n_y = (math.prod(sizes) for sizes in zip(*((c.n_inputs, c.n_outputs) for c in channels), strict=True))
-    if n_x * n_y > _MOST_CELLS:
-        raise InvalidParameter(
-            f"the channel on all columns together would map {n_x} tuples of grid points to {n_y}, too many to "
-            "measure; take larger steps, a smaller reach, or fewer columns"
-        )
-    released = [
-        [round(y) for y in channel.outputs.symbols] if ints else list(channel.outputs.symbols)
-        for channel, ints in zip(channels, whole, strict=True)
-    ]
-    return product_channel(channels, _tuples(names, grids), _tuples(names, released))
-
-
-def _tuples(names: tuple[str, ...], grids: Sequence[Sequence[float]]) -> Alphabet:
-    """Alphabet of all tuples of grid points in lexicographic order."""
-    mesh = np.stack([axis.ravel() for axis in np.meshgrid(*(np.arange(len(g)) for g in grids), indexing="ij")], axis=1)
-    table = {name: np.asarray(grid)[mesh[:, j]] for j, (name, grid) in enumerate(zip(names, grids, strict=True))}
-    return Alphabet.from_table(table, names)

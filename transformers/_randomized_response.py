@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from sanitize._checks import is_number
-from sanitize._release.design import Recipe
-from sanitize.budgets import LDPBudget, nats_of
-from sanitize.channel import Channel
-from sanitize.errors import InvalidBudget
-from sanitize.joint import JointDistribution
-from sanitize.mechanisms import randomized_response
+from sanitize._release.designers import randomized_response as designers
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class RandomizedResponse(Sanitizer):
+class RandomizedResponse(designers.RandomizedResponse, Sanitizer):
     """Keep each public symbol or replace it by a random one: ε-LDP whatever the law of the data [WXH §4.1].
 
     Parameters
@@ -65,20 +57,3 @@ class RandomizedResponse(Sanitizer):
     >>> round(sanitizer.report_.summary["ldp_public"], 6)
     1.0
     """
-
-    _needs_sensitive = False
-
-    def _recipe(self) -> Recipe:
-        budget = self.budget
-        if is_number(budget):
-            budget = LDPBudget(nats_of(budget))
-        if not isinstance(budget, LDPBudget):
-            given = "none" if budget is None else type(budget).__name__
-            raise InvalidBudget(f"RandomizedResponse needs its LDP in nats: a number or LDPBudget(eps), got {given}")
-        mechanism = partial(_respond, eps=budget.eps)
-        return self._with_settings("randomized response", mechanism, budget, keeps_symbols=True)
-
-
-def _respond(joint: JointDistribution, eps: float, confidence: object = None) -> Channel:
-    # LDP of X bounds LDP of S under every law, so a set of laws changes nothing.
-    return randomized_response(len(joint.public), eps).renamed(inputs=joint.public)

@@ -2,96 +2,18 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Collection
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from sanitize._release.design import Recipe
-from sanitize.budgets import as_budget
-from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.report import with_columns
+from sanitize._release.designers import tree_designer as designers
+from sanitize.errors import InvalidParameter
 from sanitize.transformers._sanitizer import Sanitizer
-from sanitize.transformers._tree_growth import GrownLayout, cells_section, check_printing, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from sanitize._files.numbers import Numbers
-    from sanitize._release.first_pass import Counted, FirstPass
-    from sanitize._release.layout import Layout
-    from sanitize._release.row_order import RowOrder
-    from sanitize._sampling.noise import Randomness
-    from sanitize._tables.frame import Table
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.joint import ContingencyTable, JointDistribution
-    from sanitize.report import LeakageReport
-    from sanitize.transformers._roles import ColumnSpec
-    from sanitize.transformers._tree_growth import Printing
-    from sanitize.trees import Hierarchy
+    from collections.abc import Iterator
 
 
-# Rows of files that a tree is grown on: more would not make it better.
-MOST_SAMPLED = 1_000_000
-
-
-class TreeSanitizer(Sanitizer):
+class TreeSanitizer(designers.TreeSanitizer, Sanitizer):
     """Base of the estimators whose public symbols are the cells of a tree."""
-
-    # What the base reads of parameters that make no sense here: every row has a cell, and cells are not rare.
-    handle_unknown: Literal["error"] = "error"
-    smoothing = 0.0
-    min_count = 0
-    release: Printing  # type: ignore[assignment]
-
-    _is_part = False
-    _name: str
-
-    def __init__(
-        self,
-        budget: Budget | float | None = None,
-        *,
-        sensitive: ColumnSpec = None,
-        public: ColumnSpec = None,
-        min_rows: int = 200,
-        max_cells: int | None = None,
-        weights: Mapping[str, float] | None = None,
-        hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
-        target: str | None = None,
-        bins: Mapping[str, Sequence[float] | int] | None = None,
-        release: Printing = "resample",
-        confidence: float | None = None,
-        missing: Literal["category", "error"] = "category",
-        keep_sensitive: bool = False,
-        random_state: Randomness = None,
-    ) -> None:
-        self.budget = budget
-        self.sensitive = sensitive
-        self.public = public
-        self.min_rows = min_rows
-        self.max_cells = max_cells
-        self.weights = weights
-        self.hierarchies = hierarchies
-        self.target = target
-        self.bins = bins
-        self.release = release
-        self.confidence = confidence
-        self.missing = missing
-        self.keep_sensitive = keep_sensitive
-        self.random_state = random_state
-
-    @abstractmethod
-    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
-        """Budget, share of the rows, and rows and numbers of blocks and cells that the tree is grown with."""
-
-    @abstractmethod
-    def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
-        """From the law of (S, cell) to the channel."""
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]
         """Grow the tree, learn the law of (S, cell), design the channel and check it against the budget.
@@ -117,89 +39,8 @@ class TreeSanitizer(Sanitizer):
         """
         return super().fit(X, y, sensitive_features=sensitive_features)
 
-    @property
-    def numbers(self) -> Numbers:
-        """Columns with bins, and public ones that a CSV file writes as numbers throughout."""
-        public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
-        if isinstance(public, Collection):
-            return replace(super().numbers, found=public.__contains__)
-        if isinstance(sensitive, Collection):
-            return replace(super().numbers, found=lambda name: name not in sensitive)
-        return super().numbers
-
-    def _recipe(self) -> Recipe:
-        check_printing(self.release)
-        # The tree's own certificate takes the place of a set of laws, and its printer that of resampled columns.
-        return Recipe(
-            self._name, _not_grown, as_budget(self.budget), release="label" if self.release == "label" else "resample"
-        )
-
-    def _layout(
-        self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
-    ) -> tuple[Layout, Mapping[str, Any]]:
-        layout, source = super()._layout(table, sensitive_features, weights)
-        return self._grow(layout, source, table.n_rows), source
-
-    def _grow(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
-        own = sorted(set(layout.bins) & set(layout.public))
-        if own:
-            raise ColumnError(f"bins are for sensitive columns here; the tree finds intervals of {own[0]!r}", own[0])
-        if self.target is not None and self.target not in layout.public:
-            shown = ", ".join(map(repr, layout.public[:10]))
-            raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
-        settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
-        return GrownLayout.grow(layout, source, **settings, **self._growth(n_rows, as_budget(self.budget)))
-
-    def _fit_batches(self, batches: Iterator[Any]) -> Sanitizer:
+    def _fit_batches(self, batches: Iterator[Any]) -> Self:
         raise InvalidParameter(
             f"{type(self).__name__} reads its rows twice, to grow a tree and to count them, and an iterator is read "
             "once: give the name of a file or folder, or one table"
         )
-
-    def _fit_counted(self, table: FirstPass, order: RowOrder, given: Channel | None = None) -> Counted:
-        """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""
-        assert given is None, "a tree has no time limit, so its channel is designed again"
-        self._check_for_files()
-        recipe = self._recipe()
-        with table.naming_absent():
-            roles, _ = super()._layout(self._read(table.empty(), reset=True), None, None)
-            sample = table.sample((*roles.sensitive, *roles.public), MOST_SAMPLED)
-            n_sampled = len(sample[roles.public[0]])
-            layout = self._grow(roles, sample, n_sampled)
-            counted = table.count(layout.bare(), order)
-        if n_sampled < counted.table.n:
-            note = f"the tree was grown on a uniform sample of {n_sampled} rows, and what it prints is drawn from them"
-            recipe = replace(recipe, facts=replace(recipe.facts, warnings=(*recipe.facts.warnings, note)))
-        self._fit_counts(layout, counted.table, recipe, counted.clipped)
-        if counted.order is not None:
-            self.report_ = counted.order.checked(self.report_, recipe.budget, counted.table)
-        return counted
-
-    def _fit_counts(
-        self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]
-    ) -> Sanitizer:
-        assert isinstance(layout, GrownLayout)
-        rows = counts.counts.sum(axis=0)
-        notes = (*recipe.facts.warnings, told(self.release, layout.tree, rows))
-        facts = replace(recipe.facts, warnings=notes)
-        mechanism = self._mechanism(layout, counts, recipe.budget)
-        super()._fit_counts(layout.bare(), counts, replace(recipe, mechanism=mechanism, facts=facts), clipped)
-        self.tree_ = layout.tree
-        self.report_ = self._told(self.report_, layout, rows)
-        design = replace(self._release.design, report=self.report_)
-        printer = layout.printer(self.release, self.channel_)
-        self._release = replace(self._release, design=design, printer=printer)
-        return self
-
-    def _told(self, report: LeakageReport, layout: GrownLayout, rows: NDArray[np.int64]) -> LeakageReport:
-        """Report of the columns, and of what the tree's own certificate claims in place of a set of laws."""
-        report = replace(report, public=layout.tree.names, facts=replace(report.facts, release=self.release))
-        if self.confidence is not None:
-            lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
-            report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
-        report = with_columns(report, layout.grown.laws(), layout.grown.pair_laws(), self.channel_)
-        return report.with_section(cells_section(layout.tree, rows, self.confidence))
-
-
-def _not_grown(_: JointDistribution) -> Channel:
-    raise AssertionError("a tree is grown before its channel is designed")  # pragma: no cover

@@ -16,7 +16,7 @@ from sanitize._progress import shown
 from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
-from sanitize.policy import make_plan
+from sanitize.policy import designer_of, make_plan
 
 if TYPE_CHECKING:
     import argparse
@@ -46,7 +46,7 @@ def plan(args: argparse.Namespace) -> None:
         check_output(args.html, args, force=args.force, records=_records(args, policy))
         if not is_internal:
             raise InvalidParameter("--html is for the house: it draws further figures of the same table; leave it out")
-    with table_of(args, policy, policy.sanitizer().numbers) as table:
+    with table_of(args, policy, designer_of(policy).numbers) as table:
         # Advice, curves and comparison are made of further figures of the same table, so the public does not see them.
         made = make_plan(policy, table, advise=is_internal)
     made = made.with_origin(**_origin(args, policy))
@@ -75,7 +75,7 @@ def release(args: argparse.Namespace) -> None:
         check_output(args.channel, args, force=args.force, records=_records(args, policy))
         if args.report is not None and args.channel.resolve() == args.report.resolve():
             raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
-    sanitizer = policy.sanitizer()
+    sanitizer = designer_of(policy)
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
     with _old_one(written, args) as old:
@@ -102,7 +102,7 @@ def verify(args: argparse.Namespace) -> None:
     policy = policy_of(args)
     if STREAM in (args.input, args.source):
         raise InvalidParameter("verify reads files, not standard input; write the release to a file first")
-    sanitizer = policy if args.policy is not None else policy.sanitizer()
+    sanitizer = policy if args.policy is not None else designer_of(policy)
     with shown():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
         settings |= {"delimiter": policy.delimiter, "channel": args.channel}

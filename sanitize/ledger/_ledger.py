@@ -19,10 +19,10 @@ from sanitize.ledger._joint_law import together
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sanitize._release.designers import Designer
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
-    from sanitize.transformers import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Ledger:
         """Releases recorded."""
         return len(Book.read(self.path).entries)
 
-    def check(self, rows: Any, sanitizer: Sanitizer) -> LeakageReport:
+    def check(self, rows: Any, sanitizer: Designer) -> LeakageReport:
         """What one more release would tell together with all that are recorded; nothing is recorded.
 
         Parameters
@@ -124,7 +124,7 @@ class Ledger:
         book = Book.read(self.path)
         return together(book, Entry.of(sanitizer.fitted_release(), None), rows)[1]
 
-    def record(self, rows: Any, sanitizer: Sanitizer, *, key: Randomness = None) -> LeakageReport:
+    def record(self, rows: Any, sanitizer: Designer, *, key: Randomness = None) -> LeakageReport:
         """Record a release, if all together stay within the budget. Do it before the release is handed out.
 
         Parameters
@@ -155,7 +155,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def spending(
-        self, rows: Any, sanitizer: Sanitizer, *, key: Randomness = None, target: Path | None = None
+        self, rows: Any, sanitizer: Designer, *, key: Randomness = None, target: Path | None = None
     ) -> Iterator[LeakageReport]:
         """Record a release for the time of a block that makes it, and take it back if the block fails.
 
@@ -183,7 +183,7 @@ class Ledger:
                     Book.read(self.path).without(number).write(self.path)
             raise
 
-    def _spend(self, rows: Any, sanitizer: Sanitizer, key: Randomness) -> tuple[str, LeakageReport]:
+    def _spend(self, rows: Any, sanitizer: Designer, key: Randomness) -> tuple[str, LeakageReport]:
         release = sanitizer.fitted_release()
         while True:
             book = Book.read(self.path)
@@ -203,7 +203,7 @@ def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
 
 
 def recorded(
-    ledger: Ledger | None, rows: Any, sanitizer: Sanitizer, *, key: bytes | None, target: Path | None
+    ledger: Ledger | None, rows: Any, sanitizer: Designer, *, key: bytes | None, target: Path | None
 ) -> contextlib.AbstractContextManager[object]:
     """The release in its ledger, if there is one, while a block writes it; see `Ledger.spending`."""
     if ledger is None:

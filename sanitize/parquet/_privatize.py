@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._files.open import SourceLike, TargetLike
+    from sanitize._release.designers import Designer
     from sanitize._release.row_order import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
     from sanitize.saved import AppendedReport
-    from sanitize.transformers import Sanitizer
 
 
 @overload
 def privatize_parquet(
     source: SourceLike,
     target: TargetLike,
-    sanitizer: Sanitizer,
+    sanitizer: Designer,
     *,
     rows: RowOrder = ...,
     key: bytes | None = ...,
@@ -59,7 +59,7 @@ def privatize_parquet(
 def privatize_parquet(
     source: SourceLike,
     target: TargetLike,
-    sanitizer: Sanitizer | SavedRelease,
+    sanitizer: Designer | SavedRelease,
     *,
     rows: RowOrder = "shuffle",
     key: bytes | None = None,
@@ -154,7 +154,7 @@ def privatize_parquet(
         prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows, key=key)
         written = place.path if isinstance(place, Target) else None
         # Without a book nothing is recorded, and a saved release has none.
-        with recorded(book, table, cast("Sanitizer", sanitizer), key=key, target=written):
+        with recorded(book, table, cast("Designer", sanitizer), key=key, target=written):
             SecondPass(table, prepared.release, prepared.words, batch_rows, threads).write(
                 place, rows, prepared.expected, prepared.footer
             )
@@ -174,7 +174,7 @@ def _check_order(sanitizer: object, call: str) -> None:
 
 def plan_parquet(
     source: SourceLike,
-    sanitizer: Sanitizer,
+    sanitizer: Designer,
     *,
     rows: RowOrder = "shuffle",
     batch_rows: int = BATCH_ROWS,

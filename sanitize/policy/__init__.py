@@ -12,6 +12,7 @@ from sanitize.policy._plan import Plan as Plan
 from sanitize.policy._plan import make_plan as make_plan
 from sanitize.policy._plan.proposals import FEW_ROWS as FEW_ROWS
 from sanitize.policy._policy import Policy
+from sanitize.policy._policy import designer_of as designer_of
 from sanitize.policy._policy import is_joint as is_joint
 from sanitize.policy._reader import is_day as is_day
 

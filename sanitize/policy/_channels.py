@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sanitize.policy._reader import Form, Section
-    from sanitize.transformers import Sanitizer
 
 # Keys with a few words to choose from, the first of which is the default.
 CHOICES = {
@@ -227,11 +226,10 @@ class PolicyChannel:
         missing: Literal["category", "error"],
         handle_unknown: Literal["high_risk", "error"],
         random_state: Any,
-    ) -> Sanitizer:
-        """The estimator of this channel, not fitted."""
-        import sanitize.transformers
-
-        estimator = getattr(sanitize.transformers, MECHANISMS[self.mechanism][0])
+        kinds: Any,
+    ) -> Any:
+        """The estimator of this channel, not fitted; or its designer, as it is called among ``kinds``."""
+        estimator = getattr(kinds, MECHANISMS[self.mechanism][0])
         known = signature(estimator).parameters
         given: dict[str, Any] = {"bins": dict(self.bins) or None, **self.settings}
         if "confidence" in given and "confidence" not in known:
@@ -240,10 +238,9 @@ class PolicyChannel:
             )
         shared = {"missing": missing, "handle_unknown": handle_unknown}
         given |= {key: value for key, value in shared.items() if key in known}
-        made: Sanitizer = estimator(
+        return estimator(
             budget, sensitive=list(sensitive), public=list(self.public), random_state=random_state, **given
         )
-        return made
 
 
 def read_channel(section: Section, name: str, public: tuple[str, ...], budget: PolicyBudget | None) -> PolicyChannel:

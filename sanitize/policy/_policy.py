@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from sanitize._release.designers import Designer
     from sanitize.policy._reader import Section
     from sanitize.transformers import Sanitizer
 
@@ -218,28 +219,43 @@ class Policy:
         random_state : None, int, Generator or NoiseKey
             None is a cryptographic generator keyed by the operating system; a policy never holds a seed.
         """
-        build: dict[str, Any] = {
-            "sensitive": self.sensitive,
-            "missing": self.missing,
-            "handle_unknown": self.handle_unknown,
-        }
-        if not is_joint(self):
-            return self.channels[0].build(self.budget.build(), **build, random_state=random_state)
-        from sanitize.transformers import JointRelease
+        import sanitize.transformers
 
-        parts = [
-            (channel.name, channel.build(channel.budget and channel.budget.build(), **build, random_state=None))
-            for channel in self.channels
-        ]
-        return JointRelease(
-            parts,
-            self.budget.build(),
-            sensitive=list(self.sensitive),
-            keep=list(self.keep) or None,
-            missing=self.missing,
-            handle_unknown=self.handle_unknown,
-            random_state=random_state,
-        )
+        made: Sanitizer = _built(self, sanitize.transformers, random_state)
+        return made
+
+
+def designer_of(policy: Policy) -> Designer:
+    """The same as ``policy.sanitizer()`` without scikit-learn, for who releases files and fits nothing else."""
+    from sanitize._release import designers
+
+    made: Designer = _built(policy, designers, None)
+    return made
+
+
+def _built(policy: Policy, kinds: Any, random_state: Any) -> Any:
+    """What designs a policy's release, of the kinds of a module."""
+    build: dict[str, Any] = {
+        "sensitive": policy.sensitive,
+        "missing": policy.missing,
+        "handle_unknown": policy.handle_unknown,
+        "kinds": kinds,
+    }
+    if not is_joint(policy):
+        return policy.channels[0].build(policy.budget.build(), **build, random_state=random_state)
+    parts = [
+        (channel.name, channel.build(channel.budget and channel.budget.build(), **build, random_state=None))
+        for channel in policy.channels
+    ]
+    return kinds.JointRelease(
+        parts,
+        policy.budget.build(),
+        sensitive=list(policy.sensitive),
+        keep=list(policy.keep) or None,
+        missing=policy.missing,
+        handle_unknown=policy.handle_unknown,
+        random_state=random_state,
+    )
 
 
 def is_joint(policy: Policy) -> bool:

@@ -11,7 +11,7 @@ from sanitize._files.source import BATCH_ROWS, bytes_of
 from sanitize._release.first_pass import FirstPass
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError
-from sanitize.policy import Policy
+from sanitize.policy import Policy, designer_of
 from sanitize.saved import SavedRelease
 from sanitize.verify._row_checks import Check
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._files.open import SourceLike
+    from sanitize._release.designers import Designer
     from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
-    from sanitize.transformers import Sanitizer
 
     ChannelLike = Channel | SavedRelease | str | os.PathLike[str]
 
@@ -34,13 +34,13 @@ _WAY_OUT = (
 
 
 def designed(
-    source: SourceLike, sanitizer: Sanitizer | Policy, rows: RowOrder, channel: Channel | None = None
-) -> tuple[Sanitizer, ContingencyTable]:
+    source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, channel: Channel | None = None
+) -> tuple[Designer, ContingencyTable]:
     """Design the release again, from the counts of its source, or measure the channel that was given on them."""
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
             sanitizer.check(table.schema.names)
-        again = sanitizer.sanitizer()
+        again = designer_of(sanitizer)
     else:
         again = copy.deepcopy(sanitizer)
     with open_source(source, again.numbers) as table:
@@ -48,7 +48,7 @@ def designed(
     return again, counts
 
 
-def channel_of(given: ChannelLike, sanitizer: Sanitizer | Policy, against: Sequence[Any]) -> Channel:
+def channel_of(given: ChannelLike, sanitizer: Designer | Policy, against: Sequence[Any]) -> Channel:
     """The channel that a release went through, from what keeps it.
 
     Raises
@@ -56,7 +56,7 @@ def channel_of(given: ChannelLike, sanitizer: Sanitizer | Policy, against: Seque
     InvalidParameter, InvalidChannel, SourceError
         If it cannot be read, or the design needs none.
     """
-    whole = sanitizer.sanitizer() if isinstance(sanitizer, Policy) else sanitizer
+    whole = designer_of(sanitizer) if isinstance(sanitizer, Policy) else sanitizer
     if not _limits(whole):
         raise InvalidParameter(
             f"{type(whole).__name__} has no time limit, so its channel is designed again; leave the channel out"
@@ -72,7 +72,7 @@ def channel_of(given: ChannelLike, sanitizer: Sanitizer | Policy, against: Seque
     return SavedRelease.from_json(path).channel if '"sanitize/release"' in text[:200] else Channel.from_json(text)
 
 
-def design_check(again: Sanitizer, channel: Channel | None) -> Check:
+def design_check(again: Designer, channel: Channel | None) -> Check:
     """What stands behind the channel that the rows are compared with."""
     mechanism = again.report_.facts.mechanism
     if channel is not None:
@@ -80,7 +80,7 @@ def design_check(again: Sanitizer, channel: Channel | None) -> Check:
     return Check.passed("design", f"{mechanism}, designed again from the source")
 
 
-def with_way_out(checks: list[Check], again: Sanitizer, channel: Channel | None) -> list[Check]:
+def with_way_out(checks: list[Check], again: Designer, channel: Channel | None) -> list[Check]:
     """The checks; where one failed and a clock, or other last digits, could be why, the design says what to do."""
     design = checks[0]
     standing = again.channel_.standing
@@ -90,7 +90,7 @@ def with_way_out(checks: list[Check], again: Sanitizer, channel: Channel | None)
     return [Check.passed("design", f"{design.detail}; {_WAY_OUT}"), *checks[1:]]
 
 
-def _limits(sanitizer: Sanitizer) -> list[Any]:
+def _limits(sanitizer: Designer) -> list[Any]:
     """Time limits of a sanitizer and its parts, None where they could be set."""
-    settings = sanitizer.get_params().items()
-    return [value for name, value in settings if name.rsplit("__", 1)[-1] == _LIMIT]
+    parts = [part for _, part in getattr(sanitizer, "sanitizers", ())]
+    return [getattr(one, _LIMIT) for one in (sanitizer, *parts) if hasattr(one, _LIMIT)]

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
+    from sanitize._release.designers import Designer
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
     from sanitize.report import LeakageReport, State
-    from sanitize.transformers import Sanitizer
     from sanitize.verify._again import ChannelLike
 
     File = str | os.PathLike[str]
@@ -146,7 +146,7 @@ class Verification:
 def verify_parquet(
     released: File,
     source: File,
-    sanitizer: Sanitizer | Policy,
+    sanitizer: Designer | Policy,
     *,
     rows: RowOrder | None = None,
     against: Sequence[tuple[File, File]] = (),
@@ -254,7 +254,7 @@ def _words(report: LeakageReport) -> dict[str, Any]:
 
 
 def _others(
-    pairs: Sequence[tuple[File, SourceLike]], written: Source, sanitizer: Sanitizer | Policy, rows: RowOrder
+    pairs: Sequence[tuple[File, SourceLike]], written: Source, sanitizer: Designer | Policy, rows: RowOrder
 ) -> Iterator[tuple[Observed, bool]]:
     """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
     for released, source in pairs:
@@ -266,7 +266,7 @@ def _others(
             yield Observed.read(table, other, again._release, counts, rows), same
 
 
-def _contents(table: Source, written: Source, again: Sanitizer, rows: RowOrder) -> list[Check]:
+def _contents(table: Source, written: Source, again: Designer, rows: RowOrder) -> list[Check]:
     """Whether the files hold the columns and rows of a release, and nothing else."""
     printed = again._release.printed_levels
     expected = json.loads(footer_of(again.report_, rows))

@@ -17,6 +17,7 @@ from ledger_cases import KEY, WIDE, respond, table
 import sanitize as sz
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.frame import Table
+from sanitize.budgets import as_capacity_budget
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -184,7 +185,7 @@ def test_a_ledger_needs_a_file_or_a_budget(tmp_path):
     with pytest.raises(LedgerError, match="cannot be locked"):
         sz.Ledger(tmp_path / "no" / "folder", 1.0)
     with pytest.raises(InvalidBudget, match="keeps one of LiftBudget"):
-        sz.Ledger(tmp_path / "none", sz.transformers._gaussian.as_capacity_budget(1.0, ""))  # type: ignore[attr-defined]
+        sz.Ledger(tmp_path / "none", as_capacity_budget(1.0, ""))
 
 
 @pytest.mark.parametrize(

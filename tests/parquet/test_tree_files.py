@@ -12,7 +12,7 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize._files.open import open_source
 from sanitize._release.first_pass import FirstPass
-from sanitize.transformers import TreeMerging, TreeRandomResponse, _tree_sanitizer
+from sanitize.transformers import TreeMerging, TreeRandomResponse
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 KEY = bytes(range(32))
@@ -68,7 +68,7 @@ def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
 
 
 def test_a_tree_from_a_sample_is_counted_on_all_rows(raw, monkeypatch):
-    monkeypatch.setattr(_tree_sanitizer, "MOST_SAMPLED", 1500)
+    monkeypatch.setattr("sanitize._release.designers.tree_designer.MOST_SAMPLED", 1500)
     for sanitizer in KINDS:
         with open_source(raw) as table:
             report = sanitizer.prepare(FirstPass(table, 1000), "shuffle").report

@@ -153,7 +153,7 @@ def left_in(folder: Path) -> list[str]:
 def make_leaky(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the mechanism design a channel over its budget."""
     monkeypatch.setattr(
-        "sanitize.transformers._merging.subset_merging",
+        "sanitize._release.designers.merging.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
 

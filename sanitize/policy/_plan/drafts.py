@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sanitize.errors import SanitizeError
 from sanitize.policy._channels import AUTO, MECHANISMS, SETTINGS, TREES
-from sanitize.policy._policy import is_joint
+from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import TradeoffCurve
 from sanitize.suggestion import KINDS, point_of
 
@@ -104,7 +104,7 @@ class Drafts:
         for name, multiple in self.places():
             # A mechanism may be unable to keep to the budget here, or the order of the rows tell too much for it.
             with contextlib.suppress(SanitizeError):
-                self.found[name, multiple] = self.policy_at(name, multiple).sanitizer().draft(table, self.policy.rows)
+                self.found[name, multiple] = designer_of(self.policy_at(name, multiple)).draft(table, self.policy.rows)
             yield name, multiple
 
     def policy_at(self, name: str, multiple: float) -> Policy:

@@ -18,7 +18,7 @@ from sanitize.policy._plan.drafts import Drafts, chosen
 from sanitize.policy._plan.proposals import Proposal, proposals_text, propose
 from sanitize.policy._plan.whole_table import advice
 from sanitize.policy._plan.words import budget_lines, others_text
-from sanitize.policy._policy import is_joint
+from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import Section, plan_page
 from sanitize.suggestion import comparison_section
 
@@ -143,7 +143,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     >>> [curve.mechanism for curve in plan.curves]
     ['subset merging', 'watchdog', 'optimal random response']
     """
-    sanitizer = policy.sanitizer()
+    sanitizer = designer_of(policy)
     with open_source(source, sanitizer.numbers) as table:
         first = RememberedPass(table, BATCH_ROWS, workers=n_workers(policy.workers))
         proposals: tuple[Proposal, ...] = ()

@@ -10,24 +10,24 @@ import numpy as np
 from sanitize.errors import SanitizeError
 from sanitize.policy._channels import MECHANISMS, SETTINGS, TREES
 from sanitize.policy._plan.proposals import FEW_ROWS
-from sanitize.policy._policy import is_joint
+from sanitize.policy._policy import designer_of, is_joint
 
 if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
+    from sanitize._release.designers import Designer
     from sanitize.policy._policy import Policy
-    from sanitize.transformers import Sanitizer
 
 # Entries of the laws of columns and tuples up to which it is computed what tuples keep of each column.
 _MOST_ENTRIES = 1 << 25
 
 
-def advice(policy: Policy, sanitizer: Sanitizer, table: SourceLike) -> str | None:
+def advice(policy: Policy, sanitizer: Designer, table: SourceLike) -> str | None:
     """What to do where a release that was designed is one of too many tuples; None where it is not, or nothing helps.
 
     Parameters
     ----------
     policy : Policy
-    sanitizer : Sanitizer
+    sanitizer : Designer
         Fitted, for the policy.
     table : Source
     """
@@ -40,7 +40,7 @@ def advice(policy: Policy, sanitizer: Sanitizer, table: SourceLike) -> str | Non
     from sanitize.parquet import plan_parquet
 
     try:
-        kept = plan_parquet(table, tree.sanitizer()).summary["mean_column_utility"]
+        kept = plan_parquet(table, designer_of(tree)).summary["mean_column_utility"]
     except SanitizeError:  # dates that no tree can split, for one: then there is nothing to advise
         return None
     own = _kept(sanitizer)
@@ -68,7 +68,7 @@ def _tree_of(policy: Policy) -> Policy | None:
     return replace(policy, channels=(made,))
 
 
-def _kept(sanitizer: Sanitizer) -> float | None:
+def _kept(sanitizer: Designer) -> float | None:
     """Mean of what a release of tuples keeps of each column; None where that is too much to compute."""
     from sanitize.report import column_laws, kept_by_column
 

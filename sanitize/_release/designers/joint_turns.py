@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import entr
-from sklearn.base import clone
 
 from sanitize._progress import progress
 from sanitize._release.design import channels_of
+from sanitize._release.designers.given_law import labels_of
 from sanitize.budgets import TOLERANCE, conditional_budget, scaled_budget
-from sanitize.transformers._given_law import labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designers.given_law import GivenLaw
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
-    from sanitize.transformers._given_law import GivenLaw
-    from sanitize.transformers._sanitizer import Sanitizer
 
 # Steps in which the budget rises: with more of them no part can take all at once, with fewer each is used better.
 _LADDERS = (4, 2, 1)
@@ -40,7 +39,7 @@ class OpenPart:
 
     Attributes
     ----------
-    sanitizer : Sanitizer
+    sanitizer : Designer
         Watchdog or SubsetMerging.
     table : ContingencyTable
         Counts of S and the part's columns.
@@ -48,7 +47,7 @@ class OpenPart:
         What its share counts, and how large a share is fair.
     """
 
-    sanitizer: Sanitizer
+    sanitizer: Designer
     table: ContingencyTable
     weight: float
 
@@ -167,7 +166,7 @@ def _turns(
         part = parts[number]
         others = {other: channels[0] for other, channels in state.channels.items() if other != number}
         pairs, conditional = conditional_budget(given.cells(number, others), part.table.public, budget)
-        recipe = _with_effort(part.sanitizer, effort).set_params(budget=conditional)._recipe()
+        recipe = _with_effort(part.sanitizer, effort)._copy(budget=conditional)._recipe()
         channels = channels_of(part.table, part.table.to_joint(), recipe, pairs)
         share = _share(channels[0], part.table)
         if number not in state.channels or share > state.shares[number] + TOLERANCE:
@@ -176,12 +175,10 @@ def _turns(
     return state, moved
 
 
-def _with_effort(sanitizer: Sanitizer, effort: float | None) -> Sanitizer:
-    """A copy with this effort, where it has none of its own."""
-    made: Sanitizer = clone(sanitizer)
-    if effort is not None and made.get_params(deep=False).get("effort", effort) is None:
-        made.set_params(effort=effort)
-    return made
+def _with_effort(sanitizer: Designer, effort: float | None) -> Designer:
+    """The same with this effort, where it has none of its own."""
+    unset = effort is not None and sanitizer._parameters().get("effort", effort) is None
+    return sanitizer._copy(effort=effort) if unset else sanitizer
 
 
 def _share(merged: Channel, table: ContingencyTable) -> float:

@@ -6,24 +6,23 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone
 
 from sanitize._release.design import channels_of
+from sanitize._release.designers.given_law import GivenLaw, summed
+from sanitize._release.designers.joint_turns import OpenPart, design_in_turns
 from sanitize._release.layout import Layout
 from sanitize.budgets import TOLERANCE
 from sanitize.channel import Channel, Tuples, tuple_channel
 from sanitize.errors import InvalidParameter
 from sanitize.joint import ContingencyTable
 from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
-from sanitize.transformers._given_law import GivenLaw, summed
-from sanitize.transformers._joint_turns import OpenPart, design_in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sanitize._release.designers.designer import Designer
     from sanitize.budgets import Budget
     from sanitize.joint import JointDistribution
-    from sanitize.transformers._sanitizer import Sanitizer
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class JointPlan:
     def of(
         cls,
         layout: JointLayout,
-        parts: Sequence[tuple[str, Sanitizer]],
+        parts: Sequence[tuple[str, Designer]],
         counts: ContingencyTable,
         budget: Budget,
         weights: Mapping[str, float],
@@ -161,7 +160,7 @@ def _there(channels: tuple[Channel, Channel | None]) -> tuple[Channel, ...]:
 
 def _told(
     layout: JointLayout,
-    parts: Sequence[tuple[str, Sanitizer]],
+    parts: Sequence[tuple[str, Designer]],
     tables: Sequence[ContingencyTable],
     channels: Mapping[str, Channel],
 ) -> tuple[tuple[PartLeakage, ...], tuple[str, ...]]:
@@ -169,7 +168,7 @@ def _told(
     lines, warnings = [], []
     for (name, part), table in zip(parts, tables, strict=False):
         own = part.budget is not None
-        recipe = (part if own else clone(part).set_params(budget=0.0))._recipe()
+        recipe = (part if own else part._copy(budget=0.0))._recipe()
         if recipe.smoothing:
             warnings.append(
                 f"part {name!r} was designed with smoothing {recipe.smoothing:g}, a prior and not data; the "
@@ -182,7 +181,7 @@ def _told(
     return tuple(lines), tuple(warnings)
 
 
-def _check_open(name: str, part: Sanitizer) -> None:
+def _check_open(name: str, part: Designer) -> None:
     """Refuse what cannot be designed given other columns."""
     if not part._takes_any_budget:
         raise InvalidParameter(

@@ -1,0 +1,185 @@
+"""Designers over whole tables: merging of cells into blocks of a tree, and random responses inside blocks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize._release.designers.tree_designer import TreeSanitizer
+from sanitize.budgets import LiftBudget
+from sanitize.mechanisms import (
+    MOST_PAIRED,
+    as_lift_budget,
+    blocks_within,
+    certified_random_response,
+    certified_tree_merging,
+    tree_merging,
+    tree_random_response,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sanitize._release.designers.roles import ColumnSpec
+    from sanitize._release.designers.tree_growth import GrownLayout, Printing
+    from sanitize._sampling.noise import Randomness
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.trees import Hierarchy, Tree
+
+MOST_CELLS = 4096
+# Rows for each cell of a certified response: fewer make more cells than the rows can certify.
+_CERTIFIED_ROWS = 390
+_FEWEST_CELLS = 8
+# Shares of the rows that trees are grown on where the others certify.
+_RESPONSE_SHARE, _MERGING_SHARE = 0.15, 0.5
+# Nats by which the blocks are within the budget where they were grown, and the least rows they have there.
+_MARGIN, _CERTIFIED_LEAST = 0.3, 100
+
+
+class TreeMerging(TreeSanitizer):
+    """Release, of each row, the block of a tree over all public columns that it lies in, printed as a row again."""
+
+    _name = "tree merging"
+    _takes_any_budget = False
+
+    def __init__(
+        self,
+        budget: Budget | float | None = None,
+        *,
+        sensitive: ColumnSpec = None,
+        public: ColumnSpec = None,
+        min_rows: int = 20,
+        max_cells: int | None = None,
+        weights: Mapping[str, float] | None = None,
+        hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
+        target: str | None = None,
+        bins: Mapping[str, Sequence[float] | int] | None = None,
+        release: Printing = "resample",
+        confidence: float | None = None,
+        missing: Literal["category", "error"] = "category",
+        keep_sensitive: bool = False,
+        random_state: Randomness = None,
+    ) -> None:
+        super().__init__(
+            budget,
+            sensitive=sensitive,
+            public=public,
+            min_rows=min_rows,
+            max_cells=max_cells,
+            weights=weights,
+            hierarchies=hierarchies,
+            target=target,
+            bins=bins,
+            release=release,
+            confidence=confidence,
+            missing=missing,
+            keep_sensitive=keep_sensitive,
+            random_state=random_state,
+        )
+
+    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
+        most = MOST_CELLS if self.max_cells is None else self.max_cells
+        share, least = None, self.min_rows
+        if self.confidence is not None:
+            budget, share, least = _narrower(as_lift_budget(budget)), _MERGING_SHARE, max(least, _CERTIFIED_LEAST)
+        limits = {"min_rows": least, "min_cell_rows": least, "max_cells": most, "max_block_cells": 1}
+        return limits | {"budget": budget, "share": share}
+
+    def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
+        if self.confidence is None:
+            return partial(_merged, tree=layout.tree, budget=budget)
+        design, fresh = layout.apart(counts)
+        return partial(
+            certified_tree_merging,
+            design=design,
+            fresh=fresh,
+            tree=layout.tree,
+            budget=budget,
+            confidence=self.confidence,
+        )
+
+
+class TreeRandomResponse(TreeSanitizer):
+    """Exchange rows at random with like rows, inside the blocks of a tree over all public columns [ZDS Algorithm 2]."""
+
+    _name = "tree random response"
+
+    def __init__(
+        self,
+        budget: Budget | float | None = None,
+        *,
+        sensitive: ColumnSpec = None,
+        public: ColumnSpec = None,
+        min_rows: int = 200,
+        min_cell_rows: int = 20,
+        max_cells: int | None = None,
+        weights: Mapping[str, float] | None = None,
+        hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
+        target: str | None = None,
+        bins: Mapping[str, Sequence[float] | int] | None = None,
+        release: Printing = "resample",
+        confidence: float | None = None,
+        missing: Literal["category", "error"] = "category",
+        keep_sensitive: bool = False,
+        random_state: Randomness = None,
+    ) -> None:
+        super().__init__(
+            budget,
+            sensitive=sensitive,
+            public=public,
+            min_rows=min_rows,
+            max_cells=max_cells,
+            weights=weights,
+            hierarchies=hierarchies,
+            target=target,
+            bins=bins,
+            release=release,
+            confidence=confidence,
+            missing=missing,
+            keep_sensitive=keep_sensitive,
+            random_state=random_state,
+        )
+        self.min_cell_rows = min_cell_rows
+
+    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
+        limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}
+        if self.confidence is None:
+            most = MOST_CELLS if self.max_cells is None else self.max_cells
+            return limits | {"max_cells": most, "budget": budget, "share": None}
+        most = min(max(n_rows // _CERTIFIED_ROWS, _FEWEST_CELLS), MOST_PAIRED)
+        most = most if self.max_cells is None else self.max_cells
+        return limits | {"max_cells": most, "max_block_cells": None, "budget": None, "share": _RESPONSE_SHARE}
+
+    def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
+        if self.confidence is None:
+            return partial(_mixed, tree=layout.tree, budget=budget, target=layout.target_law(self.target))
+        design, fresh = layout.apart(counts)
+        return partial(
+            certified_random_response,
+            design=design,
+            fresh=fresh,
+            members=layout.tree.members.toarray(),
+            profiles=layout.grown.profiles,
+            budget=budget,
+            confidence=self.confidence,
+        )
+
+
+def _narrower(budget: LiftBudget) -> LiftBudget:
+    """Budget that blocks grown on some rows meet there, so that most of them meet the whole one on others."""
+    lower, upper = (bound - min(_MARGIN, bound / 2) for bound in (budget.lower, budget.upper))
+    return LiftBudget(lower=lower, upper=upper)
+
+
+def _merged(joint: JointDistribution, tree: Tree, budget: Budget) -> Channel:
+    return tree_merging(joint, blocks_within(tree, joint, budget), budget)
+
+
+def _mixed(joint: JointDistribution, tree: Tree, budget: Budget, target: NDArray[np.float64] | None) -> Channel:
+    return tree_random_response(joint, blocks_within(tree, joint, budget), budget, target=target)
