@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from sanitize._files.workers import in_turn
 from sanitize._release.row_order import OrderAudit
-from sanitize._release.tree_layout import TreeLayout
 from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError
 
@@ -150,6 +149,8 @@ class RememberedPass(FirstPass):
             if known == layout and kept == order:
                 return counted
         counted = super().count(layout, order)
+        from sanitize._release.tree_layout import TreeLayout
+
         if not isinstance(layout, TreeLayout):  # every budget grows a tree of its own
             self._counted.append((layout, order, counted))
         return counted

@@ -13,10 +13,9 @@ from sanitize._files.open import delimited
 from sanitize._files.second_name import put_back, second_name
 from sanitize._files.target import Target
 from sanitize._progress import shown
-from sanitize.cli import _policy_skeleton as _skeleton
 from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
-from sanitize.policy import designer_of, make_plan
+from sanitize.policy import designer_of
 
 if TYPE_CHECKING:
     import argparse
@@ -39,6 +38,8 @@ def audit(args: argparse.Namespace) -> None:
 
 def plan(args: argparse.Namespace) -> None:
     """Design a release, and print its verdict, what else could be released, and lines that the policy could gain."""
+    from sanitize.policy import make_plan
+
     policy = policy_of(args)
     _check_report(args, policy)
     is_internal = (args.audience or policy.audience) == "internal"
@@ -137,12 +138,14 @@ def report(args: argparse.Namespace) -> None:
 
 def init(args: argparse.Namespace) -> None:
     """Write a policy for a table to start from."""
+    from sanitize.cli._policy_skeleton import skeleton
+
     check_stdout(is_written=args.output is None)
     if args.output is not None:
         check_output(args.output, args, force=args.force)
     source = delimited(sys.stdin.buffer if args.input == STREAM else Path(args.input), args.delimiter)
     with shown():
-        content = _skeleton.skeleton(source)
+        content = skeleton(source)
     if args.output is None:
         print(content, end="")
         return

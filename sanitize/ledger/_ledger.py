@@ -19,7 +19,7 @@ from sanitize.ledger._joint_law import together
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sanitize._release.designers import Designer
+    from sanitize._release.designers.designer import Designer
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.report import LeakageReport

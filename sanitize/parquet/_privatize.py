@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast, overload
+import contextlib
+from typing import TYPE_CHECKING, overload
 
 from sanitize._files.open import delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._files.workers import n_workers
+from sanitize._release.designers.designer import Designer
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.layout import Layout
 from sanitize._release.row_order import check_row_order
 from sanitize.errors import InvalidParameter
-from sanitize.ledger import as_ledger, recorded
 from sanitize.parquet._csv_writer import formula_note
 from sanitize.parquet._second_pass import SecondPass
-from sanitize.saved import SavedRelease
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sanitize._files.open import SourceLike, TargetLike
-    from sanitize._release.designers import Designer
     from sanitize._release.row_order import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
-    from sanitize.saved import AppendedReport
+    from sanitize.saved import AppendedReport, SavedRelease
 
 
 @overload
@@ -143,24 +142,35 @@ def privatize_parquet(
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
     threads = n_workers(workers)
-    if isinstance(sanitizer, SavedRelease) and ledger is not None:
+    if not isinstance(sanitizer, Designer) and ledger is not None:
         raise InvalidParameter(
             "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave the "
             "ledger out"
         )
     place = open_target(target, source, force=force)
-    book = as_ledger(ledger)
+    spending = _spending(ledger)
     with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows, key=key)
         written = place.path if isinstance(place, Target) else None
-        # Without a book nothing is recorded, and a saved release has none.
-        with recorded(book, table, cast("Designer", sanitizer), key=key, target=written):
+        with spending(table, sanitizer, key=key, target=written):
             SecondPass(table, prepared.release, prepared.words, batch_rows, threads).write(
                 place, rows, prepared.expected, prepared.footer
             )
     if isinstance(place, Target) and not place.is_csv:
         return prepared.report
     return prepared.report.with_notes(formula_note(prepared.release.printed_levels))
+
+
+def _spending(
+    ledger: Ledger | str | os.PathLike[str] | None,
+) -> Callable[..., contextlib.AbstractContextManager[object]]:
+    """What a release is recorded by while it is written: its ledger's `spending`, or nothing without one."""
+    if ledger is None:
+        return lambda *_, **__: contextlib.nullcontext()
+    from sanitize.ledger import Ledger
+
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return book.spending
 
 
 def _check_order(sanitizer: object, call: str) -> None:

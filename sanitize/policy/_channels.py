@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets import AlphaLiftBudget, CapacityBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import PolicyError
 from sanitize.policy import _reader as keys
 
@@ -165,8 +165,6 @@ class PolicyBudget:
 
     def build(self) -> Any:
         """The budget itself."""
-        from sanitize.mechanisms import CapacityBudget
-
         bounds = self.bounds
         match self.notion:
             case "ldp":
@@ -226,10 +224,10 @@ class PolicyChannel:
         missing: Literal["category", "error"],
         handle_unknown: Literal["high_risk", "error"],
         random_state: Any,
-        kinds: Any,
+        kind: Callable[[str], Any],
     ) -> Any:
-        """The estimator of this channel, not fitted; or its designer, as it is called among ``kinds``."""
-        estimator = getattr(kinds, MECHANISMS[self.mechanism][0])
+        """The estimator of this channel, or its designer, not fitted; ``kind`` gives the class of a name."""
+        estimator = kind(MECHANISMS[self.mechanism][0])
         known = signature(estimator).parameters
         given: dict[str, Any] = {"bins": dict(self.bins) or None, **self.settings}
         if "confidence" in given and "confidence" not in known:

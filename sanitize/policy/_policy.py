@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,9 +18,9 @@ from sanitize.policy._shape import Misshapen, check_shape
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from sanitize._release.designers import Designer
+    from sanitize._release.designers.designer import Designer
     from sanitize.policy._reader import Section
     from sanitize.transformers import Sanitizer
 
@@ -221,25 +222,25 @@ class Policy:
         """
         import sanitize.transformers
 
-        made: Sanitizer = _built(self, sanitize.transformers, random_state)
+        made: Sanitizer = _built(self, partial(getattr, sanitize.transformers), random_state)
         return made
 
 
 def designer_of(policy: Policy) -> Designer:
     """The same as ``policy.sanitizer()`` without scikit-learn, for who releases files and fits nothing else."""
-    from sanitize._release import designers
+    from sanitize._release.designers.by_name import designer
 
-    made: Designer = _built(policy, designers, None)
+    made: Designer = _built(policy, designer, None)
     return made
 
 
-def _built(policy: Policy, kinds: Any, random_state: Any) -> Any:
-    """What designs a policy's release, of the kinds of a module."""
+def _built(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
+    """What designs a policy's release; ``kind`` gives the class of a name."""
     build: dict[str, Any] = {
         "sensitive": policy.sensitive,
         "missing": policy.missing,
         "handle_unknown": policy.handle_unknown,
-        "kinds": kinds,
+        "kind": kind,
     }
     if not is_joint(policy):
         return policy.channels[0].build(policy.budget.build(), **build, random_state=random_state)
@@ -247,7 +248,7 @@ def _built(policy: Policy, kinds: Any, random_state: Any) -> Any:
         (channel.name, channel.build(channel.budget and channel.budget.build(), **build, random_state=None))
         for channel in policy.channels
     ]
-    return kinds.JointRelease(
+    return kind("JointRelease")(
         parts,
         policy.budget.build(),
         sensitive=list(policy.sensitive),

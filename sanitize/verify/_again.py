@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._files.open import SourceLike
-    from sanitize._release.designers import Designer
+    from sanitize._release.designers.designer import Designer
     from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
 

@@ -17,8 +17,8 @@ from jsonschema import Draft202012Validator
 
 import sanitize as sz
 import sanitize.transformers
+from sanitize.budgets import CapacityBudget
 from sanitize.errors import ColumnError, PolicyError
-from sanitize.mechanisms import CapacityBudget
 from sanitize.policy._channels import MECHANISMS, SETTINGS
 from sanitize.policy._schema import schema_text
 

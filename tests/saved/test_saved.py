@@ -19,6 +19,7 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize._files.strict_json import seal_of
 from sanitize.binning import Bins
+from sanitize.budgets import CapacityBudget
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -28,7 +29,6 @@ from sanitize.errors import (
     TargetExists,
     UnknownSymbol,
 )
-from sanitize.mechanisms import CapacityBudget
 from sanitize.parquet import privatize_parquet
 from sanitize.saved import SavedRelease
 from sanitize.saved import _json as _saved_json

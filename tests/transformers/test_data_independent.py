@@ -15,10 +15,11 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sanitize as sz
+from sanitize.budgets import CapacityBudget
 from sanitize.capacity import channel_capacity
 from sanitize.channel import Channel
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter
-from sanitize.mechanisms import CapacityBudget, capacity_randomized_response, randomized_response
+from sanitize.mechanisms import capacity_randomized_response, randomized_response
 from sanitize.report import LeakageReport
 from sanitize.transformers import ExponentialChannel, GaussianChannel
 

@@ -1,0 +1,49 @@
+# The face of the room: read by type checkers, and by `lazy_loader` at run time.
+from ._data_independent.calibration import (
+    calibrate_randomized_response as calibrate_randomized_response,
+    capacity_randomized_response as capacity_randomized_response,
+    randomized_response_capacity as randomized_response_capacity,
+)
+from ._data_independent.discrete_laplace import discrete_laplace_channel as discrete_laplace_channel
+from ._data_independent.exponential import (
+    calibrate_exponential as calibrate_exponential,
+    exponential_channel as exponential_channel,
+    exponential_entropy as exponential_entropy,
+)
+from ._data_independent.gaussian import (
+    Method as Method,
+    gaussian_channel as gaussian_channel,
+    gaussian_noise_variance as gaussian_noise_variance,
+)
+from ._data_independent.hamming import (
+    hamming_channel as hamming_channel,
+    identifiability_channel as identifiability_channel,
+    product_channel as product_channel,
+)
+from ._data_independent.randomized_response import randomized_response as randomized_response
+from ._merging.best_partition import best_subset_merging as best_subset_merging
+from ._merging.paper_merging import paper_subset_merging as paper_subset_merging
+from ._merging.subset_merging import subset_merging as subset_merging
+from ._merging.tail_merging import tail_merging as tail_merging
+from ._merging.watchdog import watchdog as watchdog
+from ._random_response.optimal import (
+    optimal_random_response as optimal_random_response,
+    solve_optimal_random_response as solve_optimal_random_response,
+)
+from ._random_response.repair import response_names as response_names
+from ._random_response.response import RandomResponse as RandomResponse
+from ._random_response.sequential import sequential_response as sequential_response
+from ._random_response.subset import (
+    paper_subset_random_response as paper_subset_random_response,
+    subset_random_response as subset_random_response,
+)
+from ._random_response.tail import tail_random_response as tail_random_response
+from ._trees.blocks import blocks_within as blocks_within
+from ._trees.certified import (
+    MOST_PAIRED as MOST_PAIRED,
+    as_lift_budget as as_lift_budget,
+    certified_random_response as certified_random_response,
+)
+from ._trees.certified_merging import certified_tree_merging as certified_tree_merging
+from ._trees.merging import tree_merging as tree_merging
+from ._trees.random_response import tree_random_response as tree_random_response

@@ -1,0 +1,16 @@
+# The face of the room: read by type checkers, and by `lazy_loader` at run time.
+from ._engine import (
+    Item as Item,
+    Outcome as Outcome,
+    TASK_ROWS as TASK_ROWS,
+    keyed as keyed,
+    partition_words as partition_words,
+    release_by_tasks as release_by_tasks,
+    release_frame as release_frame,
+)
+from ._parquet_writer import released_schema as released_schema
+from ._privatize import (
+    audit_parquet as audit_parquet,
+    plan_parquet as plan_parquet,
+    privatize_parquet as privatize_parquet,
+)

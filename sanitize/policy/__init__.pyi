@@ -1,0 +1,20 @@
+# The face of the room: read by type checkers, and by `lazy_loader` at run time.
+from ._channels import (
+    DEFAULT_MECHANISM as DEFAULT_MECHANISM,
+    MECHANISMS as MECHANISMS,
+    PolicyBudget as PolicyBudget,
+    PolicyChannel as PolicyChannel,
+    SETTINGS as SETTINGS,
+    TREES as TREES,
+)
+from ._plan import (
+    Plan as Plan,
+    make_plan as make_plan,
+)
+from ._plan.proposals import FEW_ROWS as FEW_ROWS
+from ._policy import (
+    Policy as Policy,
+    designer_of as designer_of,
+    is_joint as is_joint,
+)
+from ._reader import is_day as is_day
