@@ -10,7 +10,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import chi2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +59,8 @@ def log_chance_of_closeness(
     reach = distance + corner
     if reach * reach >= degrees:
         return 0.0
+    from scipy.stats import chi2  # takes longer to load than a small release to verify
+
     return float(chi2.logcdf(reach * reach, degrees))
 
 

@@ -17,7 +17,6 @@ from sanitize.transformers import (
     SubsetRandomResponse,
     TreeMerging,
     TreeRandomResponse,
-    _trees,
 )
 
 BUDGET = sz.LiftBudget(lower=0.6, upper=0.4)
@@ -86,7 +85,7 @@ def test_cells_of_a_block_are_mixed_for_the_law_of_the_target(monkeypatch):
         asked.append(target)
         return tree_random_response(joint, blocks, budget, target=target)
 
-    monkeypatch.setattr(_trees, "tree_random_response", respond)
+    monkeypatch.setattr("sanitize._release.designers.trees.tree_random_response", respond)
     tree = TreeRandomResponse(BUDGET, sensitive="ill", target="wage", random_state=0).fit(df).tree_
     cells = tree.assign(df[list(tree.names)])
     law = pd.crosstab(df["wage"], cells, normalize="columns").to_numpy()
