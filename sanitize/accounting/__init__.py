@@ -25,6 +25,7 @@ from sanitize.accounting._lift_budgets import (
     sensitive_ldp_composition,
     sequential_budget,
 )
+from sanitize.accounting._moved_counts import moved_count_delta, moved_count_sigma
 
 __all__ = [
     "Balance",
@@ -44,6 +45,8 @@ __all__ = [
     "group_privacy",
     "independent_release_budget",
     "joint_release",
+    "moved_count_delta",
+    "moved_count_sigma",
     "parallel_composition",
     "private_mean_tail",
     "sensitive_ldp_composition",
