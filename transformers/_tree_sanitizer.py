@@ -11,6 +11,8 @@ from sanitize.transformers._sanitizer import Sanitizer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sanitize.report import LeakageReport
+
 
 class TreeSanitizer(designers.TreeSanitizer, Sanitizer):
     """Base of the estimators whose public symbols are the cells of a tree."""
@@ -44,3 +46,18 @@ class TreeSanitizer(designers.TreeSanitizer, Sanitizer):
             f"{type(self).__name__} reads its rows twice, to grow a tree and to count them, and an iterator is read "
             "once: give the name of a file or folder, or one table"
         )
+
+    def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
+        """Leakage of the fitted channel under the law of other rows; see `Sanitizer.measure`.
+
+        Raises
+        ------
+        InvalidParameter
+            With ``secret_dp``: what it tells of these rows' secrets would have no noise.
+        """
+        if self.secret_dp is not None:
+            raise InvalidParameter(
+                "measure counts the secrets of these rows without noise, so it is not there with secret_dp; measure "
+                "with an estimator of its own, for your own eyes"
+            )
+        return super().measure(X, sensitive_features=sensitive_features, confidence=confidence)

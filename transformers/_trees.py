@@ -101,6 +101,9 @@ class TreeRandomResponse(designers.TreeRandomResponse, TreeSanitizer):
     confidence : float, optional
         None claims that the rows are everybody. With 0.95, say, the tree is grown on 15 % of the rows without a look
         at S, and mixtures of cells are certified on all others: the budget holds for fresh rows of the source.
+    secret_dp : SecretDP, optional
+        Publish everything, report and refusal included, under differential privacy of each row's secret, of noisy
+        counts alone. Needs ``confidence``, whose certificate takes in the noise.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
     keep_sensitive : bool

@@ -12,15 +12,11 @@ even and another for odd d.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize._checks import number, required
 from sanitize.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Noise levels are multiples of 1/64, so that exact samplers take them as they are.
 STEPS = 64
@@ -121,5 +117,6 @@ def moved_count_sigma(eps: float, delta: float) -> float:
 
 def _sum(shift: float, sigma: float) -> float:
     """Σ_z exp(-(z + shift)²/σ²) over whole numbers z."""
-    z: NDArray[np.float64] = np.arange(-math.ceil(_REACH * sigma), math.ceil(_REACH * sigma) + 1) + shift
+    reach = math.ceil(_REACH * sigma)
+    z = np.arange(-reach, reach + 1) + shift
     return math.fsum(np.exp(-((z / sigma) ** 2)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.names import path_of
+from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
+
+_NO_LEDGER = "a ledger counts them without noise; leave it out, and add up eps and delta of all fits of the table"
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,7 @@ class Ledger:
         ColumnError
             If the joint law is too large to measure and no theorem bounds it.
         """
+        refuse_secret_dp(sanitizer, _NO_LEDGER)
         book = Book.read(self.path)
         return together(book, Entry.of(sanitizer.fitted_release(), None), rows)[1]
 
@@ -184,6 +188,7 @@ class Ledger:
             raise
 
     def _spend(self, rows: Any, sanitizer: Designer, key: Randomness) -> tuple[str, LeakageReport]:
+        refuse_secret_dp(sanitizer, _NO_LEDGER)
         release = sanitizer.fitted_release()
         while True:
             book = Book.read(self.path)

@@ -10,6 +10,7 @@ from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._files.workers import n_workers
 from sanitize._release.designers.designer import Designer
+from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.layout import Layout
 from sanitize._release.row_order import check_row_order
@@ -227,6 +228,7 @@ def plan_parquet(
     """
     check_row_order(rows)
     _check_order(sanitizer, "plan_parquet(source, sanitizer)")
+    refuse_secret_dp(sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
     threads = n_workers(workers)
     with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         return sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows).report

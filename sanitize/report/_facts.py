@@ -57,6 +57,8 @@ class ReleaseFacts:
         Of a joint release: what each part and each kept column tells by itself.
     binned : tuple of str
         Public columns that were put in bins before anything was counted: raw figures are of the bins.
+    secret_dp : pair of float or None
+        (eps, delta) of each row's secret, where the counts of secrets hold noise.
     standing : Standing or None
         What is proved of the utility of the design; by default what the channel brings along.
     """
@@ -69,6 +71,7 @@ class ReleaseFacts:
     kept: tuple[str, ...] = ()
     parts: tuple[PartLeakage, ...] = ()
     binned: tuple[str, ...] = ()
+    secret_dp: tuple[float, float] | None = None
     standing: Standing | None = None
 
 

@@ -179,6 +179,7 @@ class LeakageReport(Verdict, ReportViews):
         InvalidParameter
             If the curve was made of another table, or of other columns of it.
         """
+        self._no_second_look()
         check_same_law(curve, self.measures)
         return replace(self, curve=curve)
 
@@ -196,7 +197,15 @@ class LeakageReport(Verdict, ReportViews):
         >>> "are consistent with their report" in " ".join(report.to_html().split())
         True
         """
+        self._no_second_look()
         return replace(self, findings=(*self.findings, *findings))
+
+    def _no_second_look(self) -> None:
+        if self.facts.secret_dp is not None:
+            raise InvalidParameter(
+                "this report is under secret_dp, and curves and findings of attacks are made by a look at the secrets "
+                "without noise; keep them apart, for your own eyes"
+            )
 
     def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame.

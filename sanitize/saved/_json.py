@@ -72,6 +72,16 @@ def text_of(state: Any, where: str, choices: tuple[str, ...] = ()) -> str:
     return state
 
 
+def level_of(state: Any) -> tuple[float, float] | None:
+    """The (eps, delta) of secrets, where there is one."""
+    if state is None:
+        return None
+    found = listed(state, lambda figure: number_of(figure, "secret_dp"), "secret_dp")
+    if len(found) != 2 or not (0 < found[0] < math.inf and 0 < found[1] <= 1):
+        raise Damaged("secret_dp must be null, or eps and delta")
+    return found[0], found[1]
+
+
 def number_of(state: Any, where: str) -> float:
     """A finite number, or an infinity spelt out."""
     if state in ("inf", "-inf"):

@@ -92,11 +92,18 @@ class NewRows:
     order: OrderAudit | None
 
     @classmethod
-    def read(cls, table: FirstPass, order: RowOrder, layout: Layout, channel: Channel) -> NewRows:
-        """Count and identify the rows, and refuse symbols that were not there at fit."""
+    def read(
+        cls, table: FirstPass, order: RowOrder, layout: Layout, channel: Channel, *, secrets: bool = True
+    ) -> NewRows:
+        """Count and identify the rows, and refuse symbols that were not there at fit; perhaps without their secrets."""
         source = table.source
-        measured = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
+        there = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
+        measured = secrets and there
         audit = table.audit_of(layout, order)
+        if audit is not None and not secrets:
+            raise InvalidParameter(
+                "rows='keep' is allowed after a look at every secret; use rows='shuffle', the default, with secret_dp"
+            )
         if audit is not None and not measured:
             raise InvalidParameter(
                 "rows='keep' needs the sensitive columns in the new file, to measure what its order tells; use "

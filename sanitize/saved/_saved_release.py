@@ -36,6 +36,7 @@ from sanitize.saved._json import (
     budget_to,
     channel_from,
     fields,
+    level_of,
     listed,
     measure_from,
     measure_to,
@@ -59,8 +60,8 @@ if TYPE_CHECKING:
     from sanitize.trees import Printer
 
 _FORMAT = "sanitize/release"
-# Versions 1 and 2, of no released library: other tables for joint releases, no trees.
-_VERSION = 3
+# Versions 1 to 3, of no released library: other tables for joint releases, no trees, no secret_dp.
+_VERSION = 4
 _FIELDS = (
     "format",
     "version",
@@ -79,6 +80,7 @@ _FIELDS = (
     "standing",
     "figures",
     "warnings",
+    "secret_dp",
     "sha256",
 )
 
@@ -107,6 +109,9 @@ class SavedRelease:
         Leakage and utility under the law of the fit, rounded like those of a public report.
     warnings : tuple of str
         What the public report of the fit warned of.
+    secret_dp : pair of float or None
+        (eps, delta) of each row's secret at the fit, whose figures are then of noisy counts; those of new rows are
+        not looked at.
 
     Examples
     --------
@@ -125,6 +130,7 @@ class SavedRelease:
     channel: Channel
     figures: tuple[Measure, ...]
     warnings: tuple[str, ...]
+    secret_dp: tuple[float, float] | None = field(repr=False)
     _layout: Layout = field(repr=False)
     _printer: Printer | None = field(default=None, repr=False)
 
@@ -151,6 +157,7 @@ class SavedRelease:
             release.design.channel.with_standing(standing),
             tuple(measure_from(measure_to(line)) for line in public["measures"]),
             tuple(public["warnings"]),
+            sanitizer.report_.facts.secret_dp,
             replace(release.layout, bins=known),
             release.printer,
         )
@@ -168,7 +175,8 @@ class SavedRelease:
     @property
     def contents(self) -> str:
         """What of the table that it was fitted on can be read from it, in words; no value is quoted."""
-        return contents_of(self._layout, self._printer, self.release, self.channel)
+        words = contents_of(self._layout, self._printer, self.release, self.channel)
+        return words if self.secret_dp is None else f"{words}; all figures about secrets are of noisy counts"
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -244,7 +252,7 @@ class SavedRelease:
         UnknownSymbol
             If rows hold a public value that was not there at fit.
         """
-        rows = NewRows.read(table, order, self._layout, self.channel)
+        rows = NewRows.read(table, order, self._layout, self.channel, secrets=self.secret_dp is None)
         held_out, warnings = rows.held_out(self.mechanism, self.release, self.budget)
         report = AppendedReport(self, rows.n, held_out, rows.kept, (*self._layout.notes(rows.clipped), *warnings))
         whole = NoiseKey.from_system() if key is None else NoiseKey(key)
@@ -271,6 +279,7 @@ class SavedRelease:
             "standing": standing_to(self.channel.standing),
             "figures": [measure_to(vars(measure)) for measure in self.figures],
             "warnings": list(self.warnings),
+            "secret_dp": None if self.secret_dp is None else list(self.secret_dp),
         }
 
     @classmethod
@@ -311,6 +320,7 @@ class SavedRelease:
             channel,
             listed(state["figures"], measure_from, "figures"),
             listed(state["warnings"], lambda note: text_of(note, "a warning"), "warnings"),
+            level_of(state["secret_dp"]),
             layout,
             printer,
         )

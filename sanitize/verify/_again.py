@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.names import path_of
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS, bytes_of
+from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._release.first_pass import FirstPass
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     ChannelLike = Channel | SavedRelease | str | os.PathLike[str]
 
 _LIMIT = "time_limit"
+_NO_VERIFY = (
+    "what verify says of a release would tell of them, and a design again would have other noise; keep the report with "
+    "the digest of the released file"
+)
 _WAY_OUT = (
     "it was cut short, and the release perhaps elsewhere: give the channel of the release, which release --channel "
     "writes and a saved release has"
@@ -43,6 +48,7 @@ def designed(
         again = designer_of(sanitizer)
     else:
         again = copy.deepcopy(sanitizer)
+    refuse_secret_dp(again, _NO_VERIFY)
     with open_source(source, again.numbers) as table:
         counts = again._fit_counted(FirstPass(table, BATCH_ROWS), rows, channel).table
     return again, counts

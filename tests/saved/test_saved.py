@@ -162,7 +162,7 @@ def test_neither_sensitive_values_nor_keys_nor_counts_are_saved():
     assert levels == {("x", "age")}
     assert set(state) == {*("format", "version", "library_version", "mechanism", "release", "sensitive", "public")} | {
         *("missing", "bins", "labelled", "budget", "channel", "tree", "printer", "standing"),
-        *("figures", "warnings", "sha256"),
+        *("figures", "warnings", "secret_dp", "sha256"),
     }
 
 
@@ -295,8 +295,8 @@ def test_a_change_of_any_kind_is_noticed_without_the_digest(saved):
         ('{"format": 1, "format": 2}', "occurs twice"),
         ('{"format": NaN}', "not finite"),
         ('{"format": "sanitize/channel"}', "expected the format"),
-        ('{"format": "sanitize/release", "version": 1}', "another version of the format than 3"),
-        ('{"format": "sanitize/release", "version": 3}', "must have the fields"),
+        ('{"format": "sanitize/release", "version": 1}', "another version of the format than 4"),
+        ('{"format": "sanitize/release", "version": 4}', "must have the fields"),
         ("{" * 100_000, "not JSON"),
     ],
 )

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sanitize._release.design import Recipe
 from sanitize._release.designers.designer import Designer
+from sanitize._release.designers.secret_counts import with_noise
+from sanitize._release.designers.secret_dp import VOID_NOTE, check_settings, noise_key, with_promise
 from sanitize._release.designers.tree_growth import GrownLayout, cells_section, check_printing, told
 from sanitize.budgets import as_budget
-from sanitize.errors import ColumnError
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.report import with_columns
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from sanitize._files.numbers import Numbers
     from sanitize._release.designers.roles import ColumnSpec
+    from sanitize._release.designers.secret_dp import SecretDP
     from sanitize._release.designers.tree_growth import Printing
     from sanitize._release.first_pass import Counted, FirstPass
     from sanitize._release.layout import Layout
@@ -47,6 +50,7 @@ class TreeSanitizer(Designer):
     handle_unknown: Literal["error"] = "error"
     smoothing = 0.0
     min_count = 0
+    secret_dp: SecretDP | None = None
     release: Printing  # type: ignore[assignment]
 
     _is_part = False
@@ -105,6 +109,8 @@ class TreeSanitizer(Designer):
 
     def _recipe(self) -> Recipe:
         check_printing(self.release)
+        if self.secret_dp is not None:
+            check_settings(self.secret_dp, vars(self))
         # The tree's own certificate takes the place of a set of laws, and its printer that of resampled columns.
         return Recipe(
             self._name, _not_grown, as_budget(self.budget), release="label" if self.release == "label" else "resample"
@@ -131,6 +137,10 @@ class TreeSanitizer(Designer):
         assert given is None, "a tree has no time limit, so its channel is designed again"
         self._check_for_files()
         recipe = self._recipe()
+        if self.secret_dp is not None and order != "shuffle":
+            raise InvalidParameter(
+                "rows='keep' is allowed after a look at every secret; use rows='shuffle', the default, with secret_dp"
+            )
         with table.naming_absent():
             roles, _ = super()._layout(self._read(table.empty(), reset=True), None, None)
             sample = table.sample((*roles.sensitive, *roles.public), MOST_SAMPLED)
@@ -147,8 +157,13 @@ class TreeSanitizer(Designer):
 
     def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
         assert isinstance(layout, GrownLayout)
+        notes, clipped = recipe.facts.warnings, dict(clipped)
+        if self.secret_dp is not None:
+            layout = with_noise(layout, counts, self.secret_dp, noise_key(self.random_state))
+            # How many secrets were clipped is not told.
+            notes, clipped = (*notes, *((VOID_NOTE,) if self._seeded else ())), {}
         rows = counts.counts.sum(axis=0)
-        notes = (*recipe.facts.warnings, told(self.release, layout.tree, rows))
+        notes = (*notes, told(self.release, layout.tree, rows))
         facts = replace(recipe.facts, warnings=notes)
         mechanism = self._mechanism(layout, counts, recipe.budget)
         super()._fit_counts(layout.bare(), counts, replace(recipe, mechanism=mechanism, facts=facts), clipped)
@@ -166,7 +181,8 @@ class TreeSanitizer(Designer):
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         report = with_columns(report, layout.grown.laws(), layout.grown.pair_laws(), self.channel_)
-        return report.with_section(cells_section(layout.tree, rows, self.confidence))
+        report = report.with_section(cells_section(layout.tree, rows, self.confidence))
+        return report if self.secret_dp is None else with_promise(report, self.secret_dp)
 
 
 def _not_grown(_: JointDistribution) -> Channel:

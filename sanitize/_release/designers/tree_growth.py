@@ -42,6 +42,8 @@ class GrownLayout(TreeLayout):
     table: Mapping[str, Any]
     secrets: Alphabet
     design: NDArray[np.int64] | None  # counts of (S, cell) of the rows the tree was grown on, where others certify
+    fresh: NDArray[np.float64] | None = None  # the same of the others, where they have noise
+    variance: float = 0.0  # of that noise, as a certificate takes it
 
     @classmethod
     def grow(
@@ -52,7 +54,9 @@ class GrownLayout(TreeLayout):
         secrets = alphabet.encode(columns)
         table = {name: source[name] for name in layout.public}
         apart = None if share is None else design_rows(len(secrets), share)
-        grown = grow(table, secrets, budget, rows=apart, **settings)
+        # Without a budget no split looks at secrets, and so they are not even given.
+        looked_at = np.zeros_like(secrets) if budget is None else secrets
+        grown = grow(table, looked_at, budget, rows=apart, **settings)
         design = None
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
@@ -63,9 +67,11 @@ class GrownLayout(TreeLayout):
         """Layout without the table."""
         return TreeLayout(*_roles(self), tree=self.tree)
 
-    def apart(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def apart(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Counts of (S, cell) of the rows that the tree was grown on, and of the others."""
         assert self.design is not None
+        if self.fresh is not None:
+            return self.design, self.fresh
         design = np.zeros_like(counts.counts)
         design[counts.sensitive.union(self.secrets)[2]] = self.design  # a sample may lack a sensitive symbol
         return design, counts.counts - design

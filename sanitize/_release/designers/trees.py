@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._release.designers.roles import ColumnSpec
+    from sanitize._release.designers.secret_dp import SecretDP
     from sanitize._release.designers.tree_growth import GrownLayout, Printing
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
@@ -125,6 +126,7 @@ class TreeRandomResponse(TreeSanitizer):
         bins: Mapping[str, Sequence[float] | int] | None = None,
         release: Printing = "resample",
         confidence: float | None = None,
+        secret_dp: SecretDP | None = None,
         missing: Literal["category", "error"] = "category",
         keep_sensitive: bool = False,
         random_state: Randomness = None,
@@ -146,6 +148,7 @@ class TreeRandomResponse(TreeSanitizer):
             random_state=random_state,
         )
         self.min_cell_rows = min_cell_rows
+        self.secret_dp = secret_dp
 
     def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}
@@ -168,6 +171,7 @@ class TreeRandomResponse(TreeSanitizer):
             profiles=layout.grown.profiles,
             budget=budget,
             confidence=self.confidence,
+            variance=layout.variance,
         )
 
 

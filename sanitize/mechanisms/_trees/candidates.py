@@ -25,6 +25,7 @@ def candidates(
     members: NDArray[np.bool_],
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
     scale: float,
+    variance: float = 0.0,
 ) -> sparse.csr_array:
     """P(y|cell) up to a factor of each symbol to test, shape (k, n_cells), the largest entry 1.
 
@@ -39,6 +40,8 @@ def candidates(
         Where the posteriors must lie, as far as the design rows can tell.
     scale : float
         Fresh rows for each row of the design.
+    variance : float
+        Of the noise on each count of fresh rows.
     """
     nodes = np.unique(members, axis=0)
     nodes = nodes[~nodes.all(axis=1)].astype(np.float64)
@@ -48,13 +51,14 @@ def candidates(
     for ratio in _RATIOS:
         for a, b in ((i, j), (j, i)) if ratio < 1 else ((i, j),):
             counts = design[:, a] + ratio * design[:, b]
-            likely = np.flatnonzero(_foreseen(counts, bounds, scale) >= _NEAR * _NEEDED)
+            shown = _foreseen(counts, bounds, scale, variance * (1 + ratio**2))
+            likely = np.flatnonzero(shown >= _NEAR * _NEEDED)
             ones = np.ones(len(likely))
             place = np.concatenate([np.arange(len(likely))] * 2)
             entries = (np.concatenate([ones, ratio * ones]), (place, np.concatenate([a[likely], b[likely]])))
             parts.append(sparse.csr_array(sparse.coo_array(entries, shape=(len(likely), len(cells)))))
     pairs = sparse.csr_array(sparse.vstack(parts))
-    diluted = _diluted(design, members, bounds, scale)
+    diluted = _diluted(design, members, bounds, scale, variance)
     return sparse.csr_array(sparse.vstack([sparse.csr_array(nodes), pairs, diluted]))
 
 
@@ -63,6 +67,7 @@ def _diluted(
     members: NDArray[np.bool_],
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
     scale: float,
+    variance: float,
 ) -> sparse.csr_array:
     """Each cell with a little of each node around it, the least that should pass: no cell is left without a symbol.
 
@@ -71,10 +76,16 @@ def _diluted(
     node, cell = np.nonzero(members)
     inside = design @ members.T
     ratios = np.array(_DILUTIONS)[:, None]
-    shown = np.array([_foreseen((1 - r) * design[:, cell] + r * inside[:, node], bounds, scale) for r in _DILUTIONS])
+    others = members.sum(axis=1)[node] - 1
+    shown = np.array(
+        [
+            _foreseen((1 - r) * design[:, cell] + r * inside[:, node], bounds, scale, variance * (1 + r**2 * others))
+            for r in _DILUTIONS
+        ]
+    )
     chosen = np.array([np.where(shown >= sure * _NEEDED, ratios, np.inf).min(axis=0) for sure in _SURE])
     chosen[1:][chosen[1:] == chosen[:-1]] = np.inf
-    step, kept = np.nonzero(np.isfinite(chosen) & (members.sum(axis=1)[node] > 1))
+    step, kept = np.nonzero(np.isfinite(chosen) & (others > 0))
     chosen = chosen[step, kept]
     symbols = members[node[kept]] * chosen[:, None]
     symbols[np.arange(len(kept)), cell[kept]] = 1.0
@@ -82,9 +93,15 @@ def _diluted(
 
 
 def _foreseen(
-    counts: NDArray[np.float64], bounds: tuple[NDArray[np.float64], NDArray[np.float64]], scale: float
+    counts: NDArray[np.float64],
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+    scale: float,
+    spread: NDArray[np.float64] | float,
 ) -> NDArray[np.float64]:
-    """Least divergence of the posteriors from the bounds, times the rows that will tell; 0 outside the bounds."""
+    """Least divergence of the posteriors from the bounds, times the rows that will tell; 0 outside the bounds.
+
+    Noise of variance ``spread`` on what they tell makes it smaller, about as the two variances are to each other.
+    """
     rows = counts.sum(axis=0)
     found = np.full(len(rows), np.inf)
     for own, low, high in zip(counts, *bounds, strict=True):
@@ -92,5 +109,9 @@ def _foreseen(
         for bound, inside in ((low, q > low), (high, q < high)):
             if 0 < bound < 1:
                 far = q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound))
-                found = np.minimum(found, np.where(inside, rows * scale * far, 0.0))
+                told = rows * scale * far
+                if np.any(spread):
+                    own_spread = rows * scale * (q * (1 - q) + bound * (1 - bound)) / 2
+                    told *= own_spread / (own_spread + spread)
+                found = np.minimum(found, np.where(inside, told, 0.0))
     return found

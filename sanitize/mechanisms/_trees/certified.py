@@ -7,6 +7,12 @@ generating function is convex, and t^w <= 1 + w (t - 1) for w in [0, 1]. So by M
 reaches log(1 / level) with probability at most ``level``: then P(s|y) is on the right side of b. The symbols to be
 tested and λ come from other rows, so one union bound over all tests makes every symbol that passes certain at once,
 and any mixture of them, whatever chose it, is a release within the budget.
+
+Counts of the fresh rows may hold noise that does not depend on them: Σ_cells w (N + Z) in place of Σ_rows w 1{S=s}, Z
+independent over cells with E exp(tZ) <= exp(t²v/2) for all t. Then the product, times exp(λ Σ w Z - λ² v Σ w² / 2),
+still has a mean of at most 1: given the rows, the new factor has. A discrete Gaussian of parameter σ² has v = σ² [CKS],
+and less its mean over the K secrets of its cell, z_s - Σ z / K, v = σ² ((1 - 1/K)² + (K - 1)/K²) = σ² (1 - 1/K). Rows
+of a cell, Σ_s N, are known without noise, and λ, which other rows choose, may know v. P(s) is bounded likewise.
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ from sanitize.errors import InvalidBudget, InvalidParameter, SanitizeError
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._random_response.repair import response_channel
 from sanitize.mechanisms._trees.candidates import candidates
+from sanitize.mechanisms._trees.noisy_shares import noisy_shares, noisy_tilt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,14 +59,15 @@ def certified_random_response(
     profiles: Profiles,
     budget: Budget | float,
     confidence: float,
+    variance: float = 0.0,
 ) -> Channel:
     """Channel of the certified symbols that keeps most of the information about each column.
 
     Guarantee
     ---------
     With probability at least ``confidence`` over the rows, every released symbol is within the budget under the law
-    they were drawn from, whatever it is; under the frequencies of all rows it always is. One symbol, which tells
-    nothing, can always be released, so there is always a channel.
+    they were drawn from, whatever it is; under the frequencies in ``joint`` it always is (those of all rows, or what
+    noise left of them). One symbol, which tells nothing, can always be released, so there is always a channel.
 
     Parameters
     ----------
@@ -67,7 +75,7 @@ def certified_random_response(
         Frequencies of (S, cell) over all rows.
     design, fresh : ndarrays of int, shape (n_s, n_cells)
         Counts of the rows that the tree was grown on and of all others. Which rows are which must not depend on
-        their values.
+        their values. Fresh ones with noise add up to the rows of each cell, and may be below 0 and no whole numbers.
     members : ndarray of bool, shape (n_nodes, n_cells)
         Cells below each node of the tree.
     profiles : Profiles
@@ -76,6 +84,8 @@ def certified_random_response(
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
         Between 0 and 1.
+    variance : float
+        v of the noise Z on each count of fresh rows, where E exp(tZ) <= exp(t²v/2); 0 without noise.
 
     Returns
     -------
@@ -113,9 +123,9 @@ def certified_random_response(
     fresh_rows = float(fresh.sum()) / max(float(design.sum()), 1.0)
 
     def propose(expected: Bounds) -> sparse.csr_array:
-        return candidates(design, members, expected, fresh_rows)
+        return candidates(design, members, expected, fresh_rows, variance)
 
-    net, passed = proven(joint, design, fresh, lift_budget, confidence, propose)
+    net, passed = proven(joint, design, fresh, lift_budget, confidence, propose, variance)
     everything = sparse.csr_array(np.ones((1, k)))
     net = sparse.csr_array(sparse.vstack([everything, net[np.flatnonzero(passed)]]))
     amount = best_mixture(net, profiles)
@@ -134,6 +144,7 @@ def proven(
     budget: LiftBudget,
     confidence: float,
     propose: Callable[[Bounds], sparse.csr_array],
+    variance: float = 0.0,
 ) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
     """Symbols proposed from the design rows, shape (k, n_cells), and which of them fresh rows prove, all at once.
 
@@ -142,14 +153,16 @@ def proven(
     error = 1 - check_confidence(confidence)
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
         raise InvalidParameter(f"counts must be of the {joint.pmf.shape[1]} cells of the law, got {design.shape}")
-    prior = clopper_pearson(
-        fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), error * _FOR_PRIOR / len(design)
-    )
+    share = error * _FOR_PRIOR / len(design)
+    if variance:
+        prior = noisy_shares(fresh.sum(axis=1), float(fresh.sum()), variance * fresh.shape[1], share)
+    else:
+        prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
     bounds = _posterior_bounds(budget, *prior)
     expected = _posterior_bounds(budget, *(2 * [(design.sum(axis=1) + 1) / (design.sum() + len(design))]))
     net = propose(expected)
     level = error * (1 - _FOR_PRIOR) / max(net.shape[0] * n_sides(bounds), 1)
-    passed = certified(net, design, fresh, expected, bounds, level)
+    passed = certified(net, design, fresh, expected, bounds, level, variance)
     passed &= ~(budget.excess_of(_lifts(net, joint), joint.p_s) > -_INSIDE)
     return net, passed
 
@@ -184,6 +197,7 @@ def certified(
     expected: tuple[NDArray[np.float64], NDArray[np.float64]],
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
     level: float,
+    variance: float = 0.0,
 ) -> NDArray[np.bool_]:
     """Whether fresh rows prove, at this level a test, that the posteriors of each symbol (k, n_cells) are in bounds.
 
@@ -194,14 +208,18 @@ def certified(
     rows = np.asarray(net @ fresh.sum(axis=0)).ravel()
     scale = float(fresh.sum()) / max(float(design.sum()), 1.0)
     foreseen = np.asarray(net @ design.sum(axis=0)).ravel() * scale
+    spread = variance * np.asarray(net.power(2).sum(axis=1)).ravel()
     passed = np.ones(net.shape[0], bool)
     for s in range(len(fresh)):
         told = np.asarray(net @ fresh[s]).ravel()
         for bound, guess, sign in ((bounds[0][s], expected[0][s], 1), (bounds[1][s], expected[1][s], -1)):
             if (sign > 0 and bound <= 0) or (sign < 0 and bound >= 1):
                 continue
-            tilt = _tilt(foreseen, min(max(guess, 1e-12), 1 - 1e-12), sign, needed)
-            passed &= tilt * told - rows * np.log1p(bound * np.expm1(tilt)) >= needed
+            guess = min(max(guess, 1e-12), 1 - 1e-12)
+            tilt = (
+                noisy_tilt(foreseen, spread, guess, sign, needed) if variance else _tilt(foreseen, guess, sign, needed)
+            )
+            passed &= tilt * told - rows * np.log1p(bound * np.expm1(tilt)) - tilt**2 * spread / 2 >= needed
     return passed
 
 

@@ -11,6 +11,7 @@ from sanitize._files.source import BATCH_ROWS
 from sanitize._files.workers import n_workers
 from sanitize._formatting import percent
 from sanitize._progress import counted, shown
+from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._release.first_pass import RememberedPass
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.policy._channels import AUTO
@@ -144,6 +145,9 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     ['subset merging', 'watchdog', 'optimal random response']
     """
     sanitizer = designer_of(policy)
+    refuse_secret_dp(
+        sanitizer, "designs of a plan would be further fits; release, and read the report, or plan without"
+    )
     with open_source(source, sanitizer.numbers) as table:
         first = RememberedPass(table, BATCH_ROWS, workers=n_workers(policy.workers))
         proposals: tuple[Proposal, ...] = ()

@@ -1,0 +1,197 @@
+"""Secrets under differential privacy: what is promised for which values, who can have it, and what a report says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._sampling.noise import NoiseKey
+from sanitize.alphabet import Alphabet
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.report import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sanitize._release.layout import Layout
+    from sanitize._sampling.noise import Randomness
+    from sanitize.report import LeakageReport
+
+# Noise is drawn for each of them in each cell, and so many rows of a secret are needed that more make no sense.
+_MOST_SECRETS = 64
+VOID_NOTE = (
+    "secret_dp is void: the noise on the counts came from random_state=<int>, and whoever guesses it can take it off"
+)
+
+
+@dataclass(frozen=True)
+class SecretDP:
+    """Differential privacy of each row's secret in everything that is published, as ``secret_dp=`` of an estimator.
+
+    Counts of secrets get discrete Gaussian noise [CKS] before a design, a verdict, a report or a message sees them, so
+    all of these together are (ε, δ)-private between tables in which one row's secret is another declared value, and
+    all else is the same. One row a person. Each further fit of the same table costs (ε, δ) again.
+
+    Parameters
+    ----------
+    eps : float
+        Level in nats, > 0.
+    delta : float
+        Probability of more, far below one over the rows.
+    values : dict of column to list of values
+        Values that each sensitive column may have, None for missing, all of which are public. A column with ``bins``
+        is left out: it has their intervals, and no missing value. Values that few rows have leave little to certify.
+
+    Examples
+    --------
+    >>> from sanitize.transformers import SecretDP
+    >>> SecretDP(1.0, 1e-6, {"income": ["<=50K", ">50K"]})
+    SecretDP(eps=1.0, delta=1e-06, values={'income': ('<=50K', '>50K')})
+    """
+
+    eps: float
+    delta: float
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _sigma(self.eps, self.delta)
+        lists = self.values.values() if isinstance(self.values, Mapping) else [None]
+        if not all(isinstance(values, (list, tuple)) and values for values in lists):
+            raise InvalidParameter(
+                "values of SecretDP must be a dict of columns to lists of the values they may have, for example "
+                "{'income': ['low', 'high']}"
+            )
+        object.__setattr__(self, "values", {name: tuple(values) for name, values in self.values.items()})
+
+    @property
+    def sigma(self) -> Fraction:
+        """Of the noise on each count, P(z) ∝ exp(-z²/2σ²)."""
+        return Fraction(_sigma(self.eps, self.delta))
+
+    def alphabet(self, layout: Layout) -> Alphabet:
+        """Alphabet of every combination of declared values, whether or not a row has it.
+
+        Raises
+        ------
+        ColumnError, InvalidParameter
+            If a sensitive column has no values declared, or another column has.
+        """
+        for name in self.values:
+            if name not in layout.sensitive:
+                raise ColumnError(f"secret_dp declares values of {name!r}, which is no sensitive column", name)
+        levels = [self._levels(name, layout) for name in layout.sensitive]
+        n = int(np.prod([len(level) for level in levels]))
+        if not 2 <= n <= _MOST_SECRETS:
+            raise InvalidParameter(
+                f"secret_dp takes 2 to {_MOST_SECRETS} secrets (all combinations of declared values), got {n}"
+            )
+        columns = zip(*product(*levels), strict=True)
+        table = {name: list(column) for name, column in zip(layout.sensitive, columns, strict=True)}
+        orders = {name: order for name, bins in layout.bins.items() if (order := bins.order) is not None}
+        found = Alphabet.from_table(table, layout.sensitive, orders)
+        if len(found) < n:
+            raise InvalidParameter("secret_dp declares a value twice; list each value of a column once")
+        return found
+
+    def _levels(self, name: str, layout: Layout) -> list[Any]:
+        order = layout.bins[name].order if name in layout.bins else None
+        if order is not None:
+            if name in self.values:
+                raise ColumnError(
+                    f"secret_dp declares values of {name!r}, which has bins: its intervals are its values", name
+                )
+            labels: list[Any] = order.to_pylist()
+            return labels
+        if name not in self.values:
+            raise ColumnError(
+                f"secret_dp must declare the values of the sensitive column {name!r}, as values={{{name!r}: [...]}}, "
+                "or it must have bins with edges: which values occur is told otherwise",
+                name,
+            )
+        return list(self.values[name])
+
+
+@cache
+def _sigma(eps: float, delta: float) -> float:
+    from sanitize.accounting import moved_count_sigma
+
+    return moved_count_sigma(eps, delta)
+
+
+def check_settings(secret_dp: object, settings: Mapping[str, Any]) -> None:
+    """Refuse settings under which something but the noisy counts would look at secrets."""
+    if not isinstance(secret_dp, SecretDP):
+        raise InvalidParameter(
+            "secret_dp must be a SecretDP, for example SecretDP(1.0, 1e-6, {'income': ['low', 'high']}), got "
+            f"{type(secret_dp).__name__}"
+        )
+    if settings["confidence"] is None:
+        raise InvalidParameter(
+            "secret_dp needs confidence=, for example 0.95: what noise leaves of the counts says nothing certain of "
+            "these rows"
+        )
+    if settings["keep_sensitive"]:
+        raise InvalidParameter("keep_sensitive=True would release the secrets themselves; drop it with secret_dp")
+    for name in ("sensitive", "public"):
+        if callable(settings[name]):
+            raise InvalidParameter(f"{name} must name its columns with secret_dp, because a function sees the secrets")
+    bins = settings["bins"] or {}
+    if not isinstance(bins, Mapping) or any(isinstance(edges, (int, np.integer, str)) for edges in bins.values()):
+        raise InvalidParameter("bins must have edges with secret_dp, because quantiles and steps look at the secrets")
+    noise_key(settings["random_state"])
+
+
+def noise_key(source: Randomness) -> NoiseKey:
+    """Key that the noise on counts is derived from: of the user, of the operating system, or of a seed."""
+    if source is None:
+        return NoiseKey.from_system()
+    if isinstance(source, NoiseKey):
+        return source
+    if isinstance(source, (int, np.integer)) and not isinstance(source, bool):
+        return NoiseKey.from_seed(int(source))
+    raise InvalidParameter(
+        f"random_state must be None or a NoiseKey with secret_dp (an integer in tests), got {type(source).__name__}"
+    )
+
+
+def with_promise(report: LeakageReport, secret_dp: SecretDP) -> LeakageReport:
+    """Report that says what is promised of each row's secret, and calls its figures of secrets estimates."""
+    measures = tuple(
+        line if line.name in _OF_PUBLIC_COLUMNS else replace(line, kind="estimate") for line in report.measures
+    )
+    facts = replace(report.facts, secret_dp=(secret_dp.eps, secret_dp.delta))
+    return replace(report, measures=measures, facts=facts, sections=(_section(secret_dp), *report.sections))
+
+
+def refuse_secret_dp(sanitizer: object, instead: str) -> None:
+    """Refuse an estimator with ``secret_dp`` where its table's secrets would be looked at again, without noise."""
+    if getattr(sanitizer, "secret_dp", None) is not None:
+        raise InvalidParameter(f"secret_dp does not allow a second look at the secrets of the table: {instead}")
+
+
+_OF_PUBLIC_COLUMNS = ("utility", "normalized_utility", "mean_column_utility", "mean_pair_utility")
+
+
+def _section(secret_dp: SecretDP) -> Section:
+    level = f"({secret_dp.eps:g}, {secret_dp.delta:g})"
+    words = (
+        f"Everything published from this fit is {level}-differentially private in each row's secret, whatever is known "
+        "of all others, where a person has one row and its secret is one of the values declared: all counts of secrets "
+        "got noise before anything else saw them, and figures about secrets are of the noisy counts. Not covered: the "
+        "public columns, who has a row and where it stands, several rows of one person, secrets that follow from "
+        f"public columns, and how long a fit takes; every other fit of this table costs {level} again. The budget "
+        "holds for the source with the confidence above; whether it holds for the frequencies of these rows nobody "
+        "may look up."
+    )
+    figures = (
+        ("eps", secret_dp.eps),
+        ("delta", secret_dp.delta),
+        ("noise on each count (standard deviation, rows)", float(secret_dp.sigma)),
+    )
+    return Section("secret_dp", "Secrets under differential privacy", words, ("", "figure"), figures, public=True)

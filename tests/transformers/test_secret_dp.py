@@ -1,0 +1,268 @@
+"""Everything published of a table depends on its secrets through the noisy counts alone; and who is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sanitize as sz
+from sanitize._release.designers import secret_counts, tree_designer
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.policy import make_plan
+from sanitize.transformers import SecretDP, TreeMerging, TreeRandomResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
+VALUES = ("no", "yes", None)
+DP = SecretDP(1.0, 1e-6, {"s": VALUES})
+KEY = b"0123456789abcdef0123456789abcdef"
+N = 3000
+
+
+def table(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    s = rng.choice(3, N, p=[0.5, 0.3, 0.2])
+    public = {"age": rng.integers(18, 80, N) + 5 * s, "town": rng.choice(list("ABCD"), N), "zip": rng.integers(0, 9, N)}
+    return pd.DataFrame({**public, "s": np.array(VALUES, object)[s]})
+
+
+def estimator(**settings: Any) -> TreeRandomResponse:
+    return TreeRandomResponse(
+        BUDGET, **{"sensitive": "s", "confidence": 0.9, "secret_dp": DP, "max_cells": 12, "random_state": 3} | settings
+    )
+
+
+def another(df: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The same public columns with other secrets."""
+    s = df["s"].to_numpy(copy=True)
+    if kind == "one row":
+        s[17] = "yes" if s[17] == "no" else "no"
+    elif kind == "a row of the design":
+        row = int(np.flatnonzero(sz.trees.design_rows(N))[5])
+        s[row] = None if s[row] == "no" else "no"
+    elif kind == "nobody has a value":
+        s[pd.isna(s)] = "yes"
+    else:
+        s = np.random.default_rng(9).permutation(s)
+    return df.assign(s=s)
+
+
+def published(df: pd.DataFrame, folder: Any) -> dict[str, Any]:
+    """All that anybody may get of a fit, and the fitted estimator itself, as bytes."""
+    fitted = estimator().fit(df)
+    report, released = fitted.report_, fitted.transform(df)
+    raw = folder / "raw.parquet"
+    df.to_parquet(raw)
+    of_file = sz.privatize_parquet(raw, folder / "out.parquet", estimator(random_state=None), key=KEY, force=True)
+    saved = sz.SavedRelease.of(fitted)
+    again = sz.privatize_parquet(raw, folder / "again.parquet", saved, key=KEY, force=True)
+    return {
+        "estimator": pickle.dumps(fitted),
+        "report": pickle.dumps(report),
+        "frame": released.to_csv(),
+        "text": str(report),
+        "pages": [report.to_html(), *(report.to_json(audience=who) for who in ("internal", "public"))],
+        "file": (folder / "out.parquet").read_bytes(),
+        "report of the file": of_file.to_json(),
+        "saved": saved.to_json(),
+        "new rows": [(folder / "again.parquet").read_bytes(), again.to_text()],
+    }
+
+
+def under_same_noisy_counts(
+    monkeypatch: pytest.MonkeyPatch, one: pd.DataFrame, two: pd.DataFrame, folder: Any
+) -> list[dict[str, Any]]:
+    """What is published of two tables whose noise makes up for their difference."""
+    exact: list[Any] = []
+    counted = secret_counts._declared
+
+    def spied(*arguments: Any) -> Any:
+        exact.append(counted(*arguments))
+        return exact[-1]
+
+    monkeypatch.setattr(secret_counts, "_declared", spied)
+    for df in (one, two):
+        estimator().fit(df)
+    noise = np.random.default_rng(1).integers(-9, 10, exact[0].shape)
+    assert (exact[0] != exact[1]).any()
+    made = []
+    for own in exact[:2]:
+        drawn = noise + exact[0] - own
+        monkeypatch.setattr(secret_counts, "discrete_gaussian", lambda *_, drawn=drawn: drawn.ravel())
+        made.append(published(df=one if own is exact[0] else two, folder=folder))
+    return made
+
+
+KINDS = ("one row", "a row of the design", "nobody has a value", "all rows")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_that_is_published_depends_on_noisy_counts_alone(kind, monkeypatch, tmp_path):
+    df = table()
+    first, second = under_same_noisy_counts(monkeypatch, df, another(df, kind), tmp_path)
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+def unnoised(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
+    """A fault: the law that is measured is that of the exact counts."""
+    exact = copy.copy(counts)
+    made = secret_counts.with_noise(layout, counts, secret_dp, key)
+    counts.sensitive, counts.counts = exact.sensitive, exact.counts
+    return made
+
+
+def told_in_passing(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
+    """A fault: the number of rows that the report shows has the last bit of an exact count in it."""
+    exact = counts.counts.copy()
+    made = secret_counts.with_noise(layout, counts, secret_dp, key)
+    counts.n += int(exact[0, 0]) % 2
+    return made
+
+
+@pytest.mark.parametrize("fault", [unnoised, told_in_passing])
+def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypatch, tmp_path):
+    df = table()
+    cell = estimator().fit(df).tree_.assign(df.drop(columns="s"))
+    moved = int(np.flatnonzero((cell == 0) & (df["s"] == "no"))[0])
+    other = df.assign(s=np.where(np.arange(N) == moved, "yes", df["s"].to_numpy()))
+    other.loc[df["s"].isna(), "s"] = None
+    monkeypatch.setattr(tree_designer, "with_noise", fault)
+    monkeypatch.setattr(tree_designer, "with_promise", lambda report, _: report)
+    first, second = under_same_noisy_counts(monkeypatch, df, other, tmp_path)
+    assert {"report", "text"} <= {name for name in first if first[name] != second[name]}
+
+
+def test_counts_hold_noise_from_then_on_and_add_up_to_the_rows_of_each_cell():
+    df = table()
+    plain, noisy = (estimator(secret_dp=dp).fit(df) for dp in (None, DP))
+    before, after = (fitted._joint.pmf * N for fitted in (plain, noisy))
+    assert np.allclose(after.sum(axis=0), before.sum(axis=0))
+    assert np.allclose(after, after.round(), atol=1e-6)
+    assert not np.allclose(after, before)
+    assert abs(after - before).max() < 24 * float(DP.sigma)
+
+
+def test_fits_draw_their_own_noise_and_a_key_draws_one_for_each_table():
+    df = table()
+    fresh = [estimator(random_state=None).fit(df)._joint.pmf for _ in range(2)]
+    assert not np.array_equal(*fresh)
+    same = [estimator(random_state=sz.NoiseKey(KEY)).fit(df)._joint.pmf for _ in range(2)]
+    assert np.array_equal(*same)
+    other = estimator(random_state=sz.NoiseKey(KEY)).fit(another(df, "one row"))._joint.pmf
+    assert (abs(same[0] - other) * N > 1.5).sum() > 4  # not the same noise on neighbouring tables
+
+
+def test_the_report_says_what_is_promised_and_that_seeds_void_it():
+    report = estimator().fit(table()).report_
+    assert "(1, 1e-06)-differentially private" in " ".join(str(report).split())
+    assert any("secret_dp is void" in note for note in report.facts.warnings)
+    assert report.facts.secret_dp == (1.0, 1e-6)
+    keyed = estimator(random_state=None).fit(table()).report_
+    assert not any("void" in note for note in keyed.facts.warnings)
+    kinds = {line.name: line.kind for line in keyed.measures}
+    assert (kinds["max_log_lift"], kinds["mean_column_utility"]) == ("estimate", "exact")
+
+
+def test_a_key_for_the_draws_does_not_undo_the_seed_of_the_counts(tmp_path):
+    table().to_parquet(tmp_path / "raw.parquet")
+    report = sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", estimator(), key=KEY)
+    assert any("secret_dp is void" in note for note in report.facts.warnings)
+
+
+def test_intervals_of_bins_are_values_and_clipped_secrets_are_not_counted():
+    df = table().drop(columns="s").assign(s=np.random.default_rng(0).normal(50, 30, N))
+    fitted = estimator(secret_dp=SecretDP(1.0, 1e-6), bins={"s": [0, 50, 100]}).fit(df)
+    assert len(fitted._joint.sensitive) == 2
+    assert not any("outside" in note for note in fitted.report_.facts.warnings)
+    with pytest.raises(ColumnError, match=r"'s' has rows with a value, or a missing one"):
+        estimator(secret_dp=SecretDP(1.0, 1e-6), bins={"s": [0, 50, 100]}).fit(df.assign(s=df["s"].where(df.index > 3)))
+
+
+def test_several_columns_have_all_combinations_of_their_values():
+    df = table().assign(t=np.random.default_rng(4).integers(0, 2, N))
+    fitted = estimator(sensitive=["s", "t"], secret_dp=SecretDP(3.0, 1e-6, {"s": VALUES, "t": [1, 0]})).fit(df)
+    assert fitted._joint.sensitive.symbols == tuple((s, t) for s in VALUES for t in (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"confidence": None}, "secret_dp needs confidence"),
+        ({"keep_sensitive": True}, "keep_sensitive"),
+        ({"bins": {"s": 4}}, "bins must have edges"),
+        ({"bins": 3}, "bins must have edges"),
+        ({"public": lambda _: ["age"]}, "public must name its columns"),
+        ({"random_state": np.random.default_rng(0)}, "random_state must be None or a NoiseKey"),
+        ({"secret_dp": (1.0, 1e-6)}, "secret_dp must be a SecretDP"),
+        ({"secret_dp": SecretDP(1.0, 1e-6)}, "must declare the values of the sensitive column 's'"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "yes"]})}, "'s' has rows with a value"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": VALUES, "age": [1]})}, "'age', which is no sensitive column"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "no"]})}, "declares a value twice"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no"]})}, "takes 2 to 64 secrets"),
+    ],
+)
+def test_what_would_look_at_secrets_is_refused(settings, words):
+    with pytest.raises((InvalidParameter, ColumnError), match=words) as caught:
+        estimator(**settings).fit(table())
+    assert "yes" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [(0.0, 1e-6, {}), (1.0, 0.0, {}), (1.0, 1e-6, {"s": "no"}), (1.0, 1e-6, ["s"])])
+def test_a_promise_that_is_none_is_refused(given):
+    with pytest.raises(InvalidParameter):
+        SecretDP(*given)
+
+
+def test_merging_does_not_have_it():
+    with pytest.raises(TypeError):
+        TreeMerging(BUDGET, sensitive="s", secret_dp=DP)  # type: ignore[call-arg]
+
+
+def test_whoever_would_look_again_is_refused(tmp_path):
+    df, raw = table(), tmp_path / "raw.parquet"
+    df.to_parquet(raw)
+    fitted = estimator().fit(df)
+    policy = sz.Policy.from_dict(
+        {
+            "version": 1,
+            "columns": {"sensitive": ["s"], "public": ["age", "town", "zip"]},
+            "budget": {"lower": 1.0, "upper": 0.7},
+            "channel": {"mechanism": "tree-random-response", "confidence": 0.9},
+        }
+    )
+    object.__setattr__(policy, "sanitizer", estimator)
+    out = tmp_path / "out.parquet"
+    for look in (
+        lambda: fitted.measure(df),
+        lambda: fitted.report_.with_findings(),
+        lambda: sz.Ledger(tmp_path / "book.json", 1.0).check(df, fitted),
+        lambda: sz.Ledger(tmp_path / "book.json", 1.0).record(df, fitted),
+        lambda: sz.privatize_parquet(
+            raw, out, estimator(random_state=None), ledger=sz.Ledger(tmp_path / "book.json", 1.0)
+        ),
+        lambda: sz.parquet.plan_parquet(raw, estimator()),
+        lambda: make_plan(policy, raw),
+        lambda: sz.verify_parquet(raw, raw, estimator()),
+        lambda: sz.privatize_parquet(raw, out, estimator(), rows="keep"),
+        lambda: sz.privatize_parquet(raw, out, sz.SavedRelease.of(fitted), rows="keep"),
+    ):
+        with pytest.raises(InvalidParameter, match=r"secret_dp"):
+            look()
+    assert not out.exists()
+
+
+def test_saved_releases_say_which_figures_are_noisy_and_do_not_look_at_new_secrets(tmp_path):
+    df = table()
+    saved = sz.SavedRelease.from_json(sz.SavedRelease.of(estimator().fit(df)).to_json())
+    assert saved.secret_dp == (1.0, 1e-6)
+    assert "figures about secrets are of noisy counts" in saved.contents
+    df.to_parquet(tmp_path / "new.parquet")
+    report = sz.privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
+    assert report.held_out is None
