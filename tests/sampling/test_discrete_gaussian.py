@@ -12,7 +12,7 @@ from scipy import stats
 from sanitize._sampling.discrete_gaussian import Bits, discrete_gaussian
 from sanitize._sampling.noise import NoiseKey
 
-N = 40_000
+N = 20_000
 ALARM = 1e-9  # of a right sampler, for each of the tests here, were its key drawn anew
 
 
