@@ -65,7 +65,7 @@ def audit(one: np.ndarray, two: np.ndarray) -> float:
         for threshold in np.unique(np.quantile(both, np.linspace(0.001, 0.999, 300), method="lower")):
             for above in (True, False):
 
-                def event(x: np.ndarray, j: int = j, t: float = threshold, above: bool = above) -> np.ndarray:  # noqa: FBT001
+                def event(x: np.ndarray, j: int = j, t: float = threshold, above: bool = above) -> np.ndarray:
                     return x[:, j] > t if above else x[:, j] <= t
 
                 counts = [int(event(table[:half]).sum()) for table in (one, two)]

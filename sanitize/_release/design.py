@@ -253,7 +253,7 @@ def _warnings(table: ContingencyTable, recipe: Recipe, channel: Channel) -> list
     """What a reader of the report must know about the data and the settings."""
     found = []
     empty = int((table.counts == 0).sum())
-    if empty:
+    if empty and recipe.facts.secret_dp is None:  # noise says nothing of what is impossible
         found.append(
             f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
             "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"

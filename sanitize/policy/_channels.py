@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sanitize.budgets import AlphaLiftBudget, CapacityBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import PolicyError
 from sanitize.policy import _reader as keys
+from sanitize.policy._secret_dp import SECRET_DP
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +95,7 @@ SETTINGS: dict[str, tuple[Form[Any], tuple[str, ...]]] = {
         keys.number(0, 1, open_ends=True).said("Hold the budget for every law in a confidence set of this level."),
         LIFT_FAMILY,
     ),
+    "secret_dp": (SECRET_DP, ("tree-random-response",)),
     "gap": (
         keys.number(0, open_ends=True, finite=True).said("Distance from the optimum that is good enough, in nats."),
         ("optimal-random-response", "subset-random-response"),

@@ -14,6 +14,7 @@ from sanitize.errors import ColumnError, PolicyError
 from sanitize.policy import _channels as tables
 from sanitize.policy import _reader as keys
 from sanitize.policy._channels import PolicyBudget, PolicyChannel, read_budget, read_channel
+from sanitize.policy._secret_dp import check_secret_dp
 from sanitize.policy._shape import Misshapen, check_shape
 
 if TYPE_CHECKING:
@@ -176,6 +177,7 @@ class Policy:
         ledger = top.take("ledger", tables.LEDGER)
         chosen |= {"title": top.take("title", tables.TITLE), "date": top.take("date", tables.DATE)}
         top.done()
+        check_secret_dp([channel.settings for channel in channels], chosen["rows"], ledger)
         channels = tuple(channel.within(Path(folder)) for channel in channels)
         place = None if ledger is None else Path(folder) / ledger
         return cls(sensitive, channels, budget, keep, drop, workers=workers, ledger=place, **chosen)

@@ -78,7 +78,7 @@ def policy_schema() -> Schema:
             "title": TITLE.schema,
             "date": DATE.schema,
         },
-        "allOf": [_several(), _kept(), _alone()],
+        "allOf": [_several(), _kept(), _alone(), _noisy()],
         "$defs": {"budget": _budget(), "channel": _channel(), "named_channel": _named_channel()},
     }
 
@@ -115,6 +115,20 @@ def _alone() -> Schema:
                 {"if": _channel_of(names), "then": {"properties": {"budget": _notions(notions)}}}
                 for names, notions in _families()
             ]
+        },
+    }
+
+
+def _noisy() -> Schema:
+    """Noisy counts of secrets go with what does not look at the secrets themselves."""
+    return {
+        "if": _where(channel={"type": "object", "required": ["secret_dp"]}),
+        "then": {
+            "properties": {
+                "rows": {"const": "shuffle"},
+                "ledger": False,
+                "channel": {"required": ["confidence"]},
+            }
         },
     }
 

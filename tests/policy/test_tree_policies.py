@@ -61,7 +61,12 @@ name = "floor"
 public = ["floor"]
 """
 )
-VALID = {"tree": TREE, "tree merging": TREE_MERGING, "tuples": TUPLES, "several": SEVERAL}
+NOISY = (
+    TREE
+    + """secret_dp = { eps = 1, delta = 1e-6, values = { illness = ["flu", "none"] } }
+"""
+)
+VALID = {"tree": TREE, "noisy": NOISY, "tree merging": TREE_MERGING, "tuples": TUPLES, "several": SEVERAL}
 
 
 def edited(text: str, old: str, new: str) -> str:
@@ -93,10 +98,24 @@ INVALID = {
         "releases a whole table through one channel",
     ),
     "pooling by another name": (edited(TREE_MERGING, "min_rows", "min_count"), "tree-merging does not have it"),
+    "noise without confidence": (edited(NOISY, "confidence = 0.9", ""), "channel.secret_dp needs a confidence"),
+    "noise and kept rows": (
+        edited(NOISY, "version = 1", 'version = 1\nrows = "keep"'),
+        'rows = "keep" is allowed after',
+    ),
+    "noise and a ledger": (edited(NOISY, "version = 1", 'version = 1\nledger = "book.json"'), "ledger counts secrets"),
+    "noise without delta": (edited(NOISY, "delta = 1e-6,", ""), "channel.secret_dp.delta is missing"),
+    "noise of level 0": (edited(NOISY, "eps = 1,", "eps = 0,"), "channel.secret_dp.eps must be a finite number > 0"),
+    "values as text": (edited(NOISY, '["flu", "none"]', '"flu"'), "values.illness must be an array of texts"),
+    "noise on merging": (
+        edited(TREE_MERGING, "min_rows = 30", "secret_dp = { eps = 1, delta = 1e-6 }"),
+        "tree-merging does not have it",
+    ),
     "rows of tuples": (edited(TUPLES, 'release = "label"', "min_rows = 3"), "watchdog does not have it"),
 }
 # Rules that compare keys with one another: the parser's alone.
 PARSER_ONLY = {
+    "noise beyond all rows": (edited(NOISY, "eps = 1,", "eps = 1e-6,"), "ask for noise of more than 10000 rows"),
     "bins in a tree": (
         edited(TREE, "bins.wage = [0, 1000, 2000]", "bins.age = [0, 50]"),
         "channel.bins.age has no place here: tree-random-response finds intervals of public columns itself",

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from sanitize._release.layout import Layout
     from sanitize._sampling.noise import Randomness
-    from sanitize.report import LeakageReport
+    from sanitize.report import LeakageReport, ReleaseFacts
 
 # Noise is drawn for each of them in each cell, and so many rows of a secret are needed that more make no sense.
 _MOST_SECRETS = 64
-VOID_NOTE = (
+_VOID = (
     "secret_dp is void: the noise on the counts came from random_state=<int>, and whoever guesses it can take it off"
 )
 
@@ -160,13 +160,18 @@ def noise_key(source: Randomness) -> NoiseKey:
     )
 
 
+def with_level(facts: ReleaseFacts, secret_dp: SecretDP, *, seeded: bool) -> ReleaseFacts:
+    """Facts of a release whose counts of secrets hold noise, which a seed undoes."""
+    notes = (*facts.warnings, _VOID) if seeded else facts.warnings
+    return replace(facts, secret_dp=(secret_dp.eps, secret_dp.delta), warnings=notes)
+
+
 def with_promise(report: LeakageReport, secret_dp: SecretDP) -> LeakageReport:
     """Report that says what is promised of each row's secret, and calls its figures of secrets estimates."""
     measures = tuple(
         line if line.name in _OF_PUBLIC_COLUMNS else replace(line, kind="estimate") for line in report.measures
     )
-    facts = replace(report.facts, secret_dp=(secret_dp.eps, secret_dp.delta))
-    return replace(report, measures=measures, facts=facts, sections=(_section(secret_dp), *report.sections))
+    return replace(report, measures=measures, sections=(_section(secret_dp), *report.sections))
 
 
 def refuse_secret_dp(sanitizer: object, instead: str) -> None:

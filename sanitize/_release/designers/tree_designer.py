@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from sanitize._release.design import Recipe
 from sanitize._release.designers.designer import Designer
 from sanitize._release.designers.secret_counts import with_noise
-from sanitize._release.designers.secret_dp import VOID_NOTE, check_settings, noise_key, with_promise
+from sanitize._release.designers.secret_dp import check_settings, noise_key, with_level, with_promise
 from sanitize._release.designers.tree_growth import GrownLayout, cells_section, check_printing, told
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
@@ -157,13 +157,12 @@ class TreeSanitizer(Designer):
 
     def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
         assert isinstance(layout, GrownLayout)
-        notes, clipped = recipe.facts.warnings, dict(clipped)
         if self.secret_dp is not None:
             layout = with_noise(layout, counts, self.secret_dp, noise_key(self.random_state))
-            # How many secrets were clipped is not told.
-            notes, clipped = (*notes, *((VOID_NOTE,) if self._seeded else ())), {}
+            recipe = replace(recipe, facts=with_level(recipe.facts, self.secret_dp, seeded=self._seeded))
+            clipped = {}  # how many secrets were clipped is not told
         rows = counts.counts.sum(axis=0)
-        notes = (*notes, told(self.release, layout.tree, rows))
+        notes = (*recipe.facts.warnings, told(self.release, layout.tree, rows))
         facts = replace(recipe.facts, warnings=notes)
         mechanism = self._mechanism(layout, counts, recipe.budget)
         super()._fit_counts(layout.bare(), counts, replace(recipe, mechanism=mechanism, facts=facts), clipped)
