@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import number, positive
 from sanitize._sampling.noise import NoiseKey
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError, InvalidParameter
@@ -60,7 +61,7 @@ class SecretDP:
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _sigma(self.eps, self.delta)
+        _sigma(positive("eps", self.eps), number("delta", self.delta, 0.0, 1.0))
         lists = self.values.values() if isinstance(self.values, Mapping) else [None]
         if not all(isinstance(values, (list, tuple)) and values for values in lists):
             raise InvalidParameter(
