@@ -11,7 +11,7 @@ from sanitize.policy import _reader as keys
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sanitize.transformers import SecretDP
+    from sanitize._release.designers.secret_dp import SecretDP
 
 KEY = "secret_dp"
 _EXAMPLE = '{ eps = 1.0, delta = 1e-6, values = { income = ["low", "high"] } }'
@@ -30,7 +30,7 @@ _BY_COLUMN = keys.by_column(
 
 
 def _read(value: Any, where: str) -> SecretDP:
-    from sanitize.transformers import SecretDP
+    from sanitize._release.designers.secret_dp import SecretDP
 
     section = keys.table(value, where)
     eps = section.need("eps", _LEVELS["eps"], "eps = 1.0 (nats)")

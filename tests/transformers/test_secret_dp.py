@@ -234,10 +234,13 @@ def test_whoever_would_look_again_is_refused(tmp_path):
             "version": 1,
             "columns": {"sensitive": ["s"], "public": ["age", "town", "zip"]},
             "budget": {"lower": 1.0, "upper": 0.7},
-            "channel": {"mechanism": "tree-random-response", "confidence": 0.9},
+            "channel": {
+                "mechanism": "tree-random-response",
+                "confidence": 0.9,
+                "secret_dp": {"eps": DP.eps, "delta": DP.delta, "values": {"s": ["no", "yes"]}},
+            },
         }
     )
-    object.__setattr__(policy, "sanitizer", estimator)
     out = tmp_path / "out.parquet"
     for look in (
         lambda: fitted.measure(df),
