@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 import sanitize._tables.combined as combined
 from sanitize._release.order_counts import between, by_block, by_neighbour, by_position
+from sanitize._release.row_order import OrderAudit
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError
 from sanitize.joint import ContingencyTable
@@ -92,3 +93,27 @@ def test_a_column_that_holds_nothing_beside_one_that_fills_a_narrow_number(n_val
     found = combined.Combined.of(table)
     assert_array_equal(found.numbers, values)
     assert_array_equal(found.counts[:n_values], np.bincount(values))
+
+
+def test_an_audit_of_combinations_is_that_of_single_rows(monkeypatch):
+    """Rows in two loads whose ends no block knows, of several columns with nulls; told by all tables that it keeps."""
+    rng = np.random.default_rng(4)
+    columns = {
+        "s": pa.array(rng.choice(["p", "q", "r"], N)),
+        "x": pa.array(rng.integers(0, 5, N), mask=rng.random(N) < 0.2),
+        "w": pa.array(np.sort(rng.integers(0, 9, N))),
+    }
+    made = []
+    for few in (1 << 12, N + 1):
+        monkeypatch.setattr(combined, "_FEW_ROWS", few)
+        audit = OrderAudit.of(["s"], N, ["x", "w"])
+        for part in (slice(0, 7_777), slice(7_777, N)):
+            rows = {name: column[part] for name, column in columns.items()}
+            found = audit.count(rows, len(rows["s"]))
+            assert (found is None) == (few > N)
+            if found is not None:
+                assert_array_equal(found.counts.sum(axis=0), found.combined.counts[found.present])
+        scales = (audit.scales, *audit.released)
+        tables = [(name, table.tolist(), known.tolist()) for one in scales for name, table, known, _ in one.tables()]
+        made.append((tables, audit.table.counts.tolist()))
+    assert made[0] == made[1]

@@ -116,11 +116,12 @@ class ParquetSource(Source):
 
     def _text(self, columns: Sequence[str]) -> list[str]:
         types = {name: self.schema.field(name).type for name in columns}
-        return [
-            name
-            for name, dtype in types.items()
-            if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype)
-        ]
+        return [name for name, dtype in types.items() if is_text(dtype)]
+
+
+def is_text(dtype: pa.DataType) -> bool:
+    """Whether the reader can leave a column in dictionaries."""
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype))
 
 
 def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.kept import KeptRows
 from sanitize._files.workers import in_turn
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sanitize._files.source import Load, Source
-    from sanitize._release.layout import Layout
+    from sanitize._release.layout import Columns, Layout
     from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
 
@@ -65,11 +66,14 @@ class FirstPass:
         Rows in memory at a time, for each worker.
     workers : int
         Threads that read and count.
+    kept : KeptRows
+        Where rows are kept for who reads them again.
     """
 
     source: Source
     batch_rows: int
     workers: int = field(default=1, kw_only=True)
+    kept: KeptRows = field(default_factory=KeptRows.none, kw_only=True)
 
     def empty(self) -> pa.Table:
         """The columns without rows.
@@ -105,7 +109,7 @@ class FirstPass:
 
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """Count all rows; where they keep their order, also by position."""
-        return count_rows(self.source, layout, self.batch_rows, self.audit_of(layout, order), self.workers)
+        return count_rows(self.source, layout, self.batch_rows, self.audit_of(layout, order), self.workers, self.kept)
 
     def audit_of(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
         """Audit of rows that keep their order; None where they do not."""
@@ -156,7 +160,14 @@ class RememberedPass(FirstPass):
         return counted
 
 
-def count_rows(source: Source, layout: Layout, batch_rows: int, order: OrderAudit | None, workers: int = 1) -> Counted:
+def count_rows(
+    source: Source,
+    layout: Layout,
+    batch_rows: int,
+    order: OrderAudit | None,
+    workers: int = 1,
+    kept: KeptRows | None = None,
+) -> Counted:
     """Count the rows of all files; ``order`` counts them too, from the position that it stands at."""
     names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
     source.check(names)
@@ -168,26 +179,40 @@ def count_rows(source: Source, layout: Layout, batch_rows: int, order: OrderAudi
         clipped: Counter[str] = Counter()
         for batch in load.batches():
             columns = layout.columns(batch)
-            found.table.count(columns)
-            if found.order is not None:
-                found.order.count(columns, len(batch[names[0]]))
+            _count(found, columns, len(batch[names[0]]))
             clipped.update(columns.clipped)
         return replace(found, clipped=dict(clipped))
 
     total = Counted(layout.empty_table(), order, {})
     first = 0 if order is None else order.scales.seen
-    loads = numbered_loads(source, source.files, names, batch_rows, first)
+    loads = numbered_loads(source, source.files, names, batch_rows, first, kept)
     for found in in_turn(counted, loads, workers):
         total = total.merged(found)
     source.unchanged()
     return total
 
 
+def _count(found: Counted, columns: Columns, n: int) -> None:
+    """Add the next ``n`` rows, whose columns are looked at once where both counts are of the same ones."""
+    blocks = None if found.order is None else found.order.count(columns, n)
+    wanted = {*found.table.sensitive.columns, *found.table.public.columns}
+    if blocks is None or found.order is None or set(found.order.columns) != wanted:
+        found.table.count(columns)
+    else:
+        found.table.count(blocks.combined.table(blocks.present), blocks.counts.sum(axis=0))
+
+
 def numbered_loads(
-    source: Source, files: Sequence[Path], names: Sequence[str], batch_rows: int, before: int
+    source: Source,
+    files: Sequence[Path],
+    names: Sequence[str],
+    batch_rows: int,
+    before: int,
+    kept: KeptRows | None = None,
 ) -> Iterator[tuple[int, Load]]:
     """Loads of some files, and how many rows of the table are before each."""
+    rows = KeptRows.none() if kept is None else kept
     for file in files:
-        for load in source.loads(file, names, batch_rows):
+        for load in rows.loads(source, file, names, batch_rows):
             yield before, load
             before += load.n_rows

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._tables.combined import count
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -39,13 +41,13 @@ def runs_of(first: int, end: int, n_rows: int) -> Iterator[tuple[int, int, bool]
         first = last
 
 
-def by_block(codes: NDArray[np.uint8], n_codes: int, first: int, edges: Sequence[int]) -> Table:
+def by_block(codes: NDArray[Any], n_codes: int, first: int, edges: Sequence[int]) -> Table:
     """Codes of rows from number ``first`` on, by the runs of rows between edges; shape (n_runs, n_codes)."""
     counts = np.zeros((len(edges) - 1, n_codes), np.int64)
     for block, (begin, end) in enumerate(pairwise(edges)):
         run = codes[max(begin - first, 0) : max(end - first, 0)]
         if len(run):
-            counts[block] = np.bincount(run, minlength=n_codes)
+            counts[block] = count(run, n_codes)
     return counts
 
 
@@ -125,7 +127,7 @@ def between(codes: NDArray[np.uint8], n_codes: int, first: int, begin: int, peri
     return counts.reshape(n_codes, n_codes, period, n_codes)
 
 
-@lru_cache(maxsize=32)  # those of one or two columns
+@lru_cache(maxsize=128)  # those of a few columns, of some 70 KiB each
 def _repeated(every: int, step: int, period: int, n_cells: int) -> NDArray[Any]:
     """Multiples of ``step`` that go up every few rows and start again with each period, from any row of one on.
 

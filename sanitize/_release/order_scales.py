@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._release.order_blocks import CombinedBlocks, edges_of_blocks
 from sanitize._release.order_counts import between, by_block, by_neighbour, by_position, runs_of
 from sanitize._release.permutation import log_chance_of_table, log_matching
-from sanitize._tables.combined import Combined, spread
 from sanitize.alphabet import Alphabet
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ _CYCLES = (2520, 1024, 1000, 143)
 _LAGS = (1, 2, 3, 4, 5, 7, 10, 16, 32, 64, 100)
 # Rows between two others are looked at beside both, by their place in periods that divide this.
 _PERIOD = 60
-_MOST_BLOCKS = 64
-_BLOCK_ROWS = 500
 # More symbols than this are put into as many classes.
 _MOST_SYMBOLS = 64
 # A table of a row and both its neighbours is looked at for so few symbols.
@@ -75,26 +72,36 @@ class Scales:
         if self._start < 0:
             self._start = self.seen
 
-    def count(self, table: Mapping[str, ArrowColumn], n: int, combined: Combined | None = None) -> None:
+    def count(self, table: Mapping[str, ArrowColumn], n: int, blocks: CombinedBlocks | None = None) -> None:
         """Add the next ``n`` rows; their combinations with other columns save looking at them again."""
         if not n:
             return
-        keys, places = _keys_of_rows(table, self.columns, combined)
+        columns = {name: table[name] for name in self.columns}
+        blocks = blocks or CombinedBlocks.of(columns, self.seen, self.n_rows)
+        if blocks is not None:
+            columns = blocks.combined.table(blocks.present)
+        alphabet = Alphabet.from_table(columns, self.columns)
+        keys, places = keys_of(alphabet.symbols), alphabet.encode(columns)
         self._fold_if(too_many=len(np.union1d(self._keys(), keys)) > _MOST_SYMBOLS)
         if self._folded:
             keys = keys % _MOST_SYMBOLS
         known, place = np.unique(np.concatenate([self._last, keys]), return_inverse=True)
         before, numbers = np.split(place.reshape(-1).astype(np.uint8), [len(self._last)])
-        codes = spread(numbers, places)
+        codes = numbers[places]  # of each row, or of each combination that occurs
         if not np.array_equal(known, self._known):
             self._settle()
             self._known = known
-        self._put("blocks", by_block(codes, len(known), self.seen, edges_of_blocks(self.n_rows)))
+        if blocks is None:
+            counted = by_block(codes, len(known), self.seen, edges_of_blocks(self.n_rows))
+        else:
+            counted = blocks.summed(codes, len(known))
+        self._put("blocks", counted)
         for start, end, is_looked_at in runs_of(self.seen, self.seen + n, self.n_rows):
             if not is_looked_at:
                 before = before[:0]
                 continue
-            run = codes[start - self.seen : end - self.seen]
+            rows = slice(start - self.seen, end - self.seen)
+            run = codes[rows] if blocks is None else blocks.spread(codes, rows)
             if len(self._head) == start - self._start:
                 self._head = np.concatenate([self._head, known[run[: _LAGS[-1]]]])[: _LAGS[-1]]
             run = np.concatenate([before, run])
@@ -219,35 +226,6 @@ def keys_of(symbols: Sequence[Any]) -> Table:
     """Sixteen bits for each symbol, which do not depend on the other symbols."""
     digests = (hashlib.blake2b(repr(symbol).encode(), digest_size=2).digest() for symbol in symbols)
     return np.array([int.from_bytes(digest, "big") for digest in digests], np.int64)
-
-
-def n_blocks(n_rows: int) -> int:
-    """Blocks that positions are cut into: up to 64 of at least 500 rows, and at least two."""
-    return int(np.clip(n_rows // _BLOCK_ROWS, 2, _MOST_BLOCKS))
-
-
-def edges_of_blocks(n_rows: int) -> list[int]:
-    """First row of each block, and the end of the last, which takes all that is left."""
-    n = n_blocks(n_rows)
-    return [*(-(-block * n_rows // n) for block in range(n)), sys.maxsize]
-
-
-def _keys_of_rows(
-    table: Mapping[str, ArrowColumn], names: tuple[str, ...], combined: Combined | None
-) -> tuple[Table, NDArray[np.integer[Any]]]:
-    """Keys that occur, and the place among them of each row's."""
-    columns = {name: table[name] for name in names}
-    combined = combined or Combined.of(columns)
-    if combined is not None:
-        present = np.flatnonzero(combined.counts)
-        columns = combined.table(present)
-    alphabet = Alphabet.from_table(columns, names)
-    places = alphabet.encode(columns)
-    if combined is not None:
-        all_places = np.zeros(combined.n, places.dtype)
-        all_places[present] = places
-        places = combined.spread(all_places)
-    return keys_of(alphabet.symbols), places
 
 
 def _counted(codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int) -> Iterator[tuple[str, Table]]:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import chdtr, chdtrc, xlogy
+from scipy.special import chdtr, chdtrc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +41,30 @@ def log_matching(found: float, expected: float) -> float:
 def log_independent(table: NDArray[np.int64]) -> float:
     """How unlikely the cell of a table of two sequences is, the worst of all, when one is in random order."""
     rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    return float(log_hypergeometric(table, rows, columns, int(table.sum())).min()) + math.log(table.size)
+    return _log_worst_cell(table, rows, columns, rows * columns / max(int(table.sum()), 1))
+
+
+def _log_worst_cell(
+    table: NDArray[np.int64], rows: NDArray[np.int64], columns: NDArray[np.int64], expected: NDArray[np.float64]
+) -> float:
+    """The same, given the sums of the table: a divergence is at most chi-square, so few cells need their logarithms."""
+    n = int(rows.sum())
+    if not n:
+        return math.log(max(table.size, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.square(table - expected)
+        most /= expected * (1 - np.maximum(rows, columns) / n)
+    most[np.isnan(most)] = 0.0
+    most = most.reshape(-1)
+
+    def logs(cells: NDArray[np.intp]) -> NDArray[np.float64]:
+        row, column = np.divmod(cells, table.shape[1])
+        return log_hypergeometric(table[row, column], rows[row, 0], columns[0, column], n)
+
+    worst = logs(np.array([most.argmax()]))
+    # No log is below that of two less the bound.
+    rivals = np.flatnonzero(math.log(2) - most * (1 + 1e-9) <= worst)
+    return float(min(worst[0], logs(rivals).min(initial=0.0))) + math.log(table.size)
 
 
 def log_chance_of_table(table: NDArray[np.int64]) -> float:
@@ -50,15 +73,18 @@ def log_chance_of_table(table: NDArray[np.int64]) -> float:
     G = 2 n I is chi-square distributed with (r - 1)(c - 1) degrees of freedom, asymptotically; it adds up the small
     deviations of many cells, which no single cell shows.
     """
-    table = table[np.ix_(table.sum(axis=1) > 0, table.sum(axis=0) > 0)]
+    rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+    if not (rows.all() and columns.all()):
+        table = table[np.ix_(rows[:, 0] > 0, columns[0] > 0)]
+        rows, columns = rows[rows[:, 0] > 0], columns[:, columns[0] > 0]
     if min(table.shape, default=0) < 2:
         return 0.0
-    found = log_independent(table)
-    n = table.sum()
-    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / n
+    expected = rows * columns / rows.sum()
+    found = _log_worst_cell(table, rows, columns, expected)
     if expected.min() >= _ENOUGH:
         degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
-        found = min(found, log_chi_square_tail(float(2 * xlogy(table, table / expected).sum()), degrees))
+        logs = np.log(np.maximum(table, 1) / expected)
+        found = min(found, log_chi_square_tail(float(2 * np.vdot(table, logs)), degrees))
     return min(0.0, found + math.log(2))
 
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from sanitize._release.order_counts import by_block
+from sanitize._release.order_blocks import CombinedBlocks, edges_of_blocks, n_blocks
 from sanitize._release.order_evidence import log_evidence
-from sanitize._release.order_scales import Scales, class_of, edges_of_blocks, keys_of, n_blocks
+from sanitize._release.order_scales import Scales, class_of, keys_of
 from sanitize._release.permutation import log_chance_of_table
 from sanitize._tables.columns import python_values
-from sanitize._tables.combined import Combined
+from sanitize.alphabet import Alphabet
 from sanitize.errors import InvalidParameter, RowOrderLeak
 from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.measures import Measure, mutual_information
@@ -77,20 +77,27 @@ class OrderAudit:
         """Audit of rows of the same table from another one on."""
         return OrderAudit.of(self.scales.columns, self.n_rows, [scales.columns[0] for scales in self.released], first)
 
-    def count(self, columns: Mapping[str, ArrowColumn], n: int) -> None:
-        """Add the next ``n`` rows, given their columns."""
-        names = {name: columns[name] for scales in (self.scales, *self.released) for name in scales.columns}
-        combined = Combined.of(names)
-        if combined is None:
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are looked at."""
+        return tuple(name for scales in (self.scales, *self.released) for name in scales.columns)
+
+    def count(self, columns: Mapping[str, ArrowColumn], n: int) -> CombinedBlocks | None:
+        """Add the next ``n`` rows, given their columns; returned is what combinations of them are in each block."""
+        found = CombinedBlocks.of({name: columns[name] for name in self.columns}, self.scales.seen, self.n_rows)
+        if found is None:
             edges = np.clip(np.array(edges_of_blocks(self.n_rows)) - self.scales.seen, 0, n)
             blocks = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
             self._count_blocks({name: columns[name] for name in self.scales.columns}, blocks, np.ones(n, np.int64))
         else:
-            counts = by_block(combined.numbers, combined.n, self.scales.seen, edges_of_blocks(self.n_rows))
-            blocks, cells = np.nonzero(counts)
-            self._count_blocks(combined.table(cells), blocks, counts[blocks, cells])
+            columns_of_s = found.combined.table(found.present)
+            sensitive = Alphabet.from_table(columns_of_s, self.scales.columns)
+            counts = found.summed(sensitive.encode(columns_of_s), len(sensitive))
+            blocks, symbols = np.nonzero(counts)
+            self._count_blocks(sensitive.decode(symbols), blocks, counts[blocks, symbols])
         for scales in (self.scales, *self.released):
-            scales.count(columns, n, combined)
+            scales.count(columns, n, found)
+        return found
 
     def _count_blocks(
         self, columns: Mapping[str, ArrowColumn], blocks: NDArray[np.int64], weights: NDArray[np.int64]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, overload
 
+from sanitize._files.kept import KeptRows
 from sanitize._files.open import delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
@@ -95,7 +96,7 @@ def privatize_parquet(
         and refuses values that were not there at fit.
     rows : {"shuffle", "keep"}
         Row order can tell S (a file sorted by it), so rows are shuffled, and depend on the counts of the source
-        alone; ``keep`` keeps their order, and reads the source twice.
+        alone; ``keep`` keeps their order, and reads again what 64 MiB of codes do not hold.
     key : bytes, optional
         256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
         only with it, because rows of two sources would share their noise (a saved release draws other noise for
@@ -151,10 +152,12 @@ def privatize_parquet(
     place = open_target(target, source, force=force)
     spending = _spending(ledger)
     with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
-        prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows, key=key)
+        # Shuffled rows are drawn from counts, so nobody reads them again.
+        kept = KeptRows() if rows == "keep" else KeptRows.none()
+        prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
         written = place.path if isinstance(place, Target) else None
         with spending(table, sanitizer, key=key, target=written):
-            SecondPass(table, prepared.release, prepared.words, batch_rows, threads).write(
+            SecondPass(table, prepared.release, prepared.words, batch_rows, threads, kept).write(
                 place, rows, prepared.expected, prepared.footer
             )
     if isinstance(place, Target) and not place.is_csv:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from sanitize._files.kept import KeptRows
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target, held_back, new_file, writing
 from sanitize._files.workers import ahead, in_turn
 from sanitize._progress import advance
 from sanitize._sampling.noise import NoiseKey, RandomWords
+from sanitize._tables.combined import count
 from sanitize.errors import SourceChanged
 from sanitize.parquet._csv_writer import CsvWriter
 from sanitize.parquet._parquet_writer import ROW_GROUP_ROWS, ReleaseWriter, released_schema
@@ -46,19 +48,30 @@ class SecondPass:
     ----------
     release : Release
     words : RandomWords
+    kept : KeptRows
+        Rows that need not be read again.
+    workers : int
+        Threads that draw and print.
     seen : ndarray of int, shape (n_x,)
         Rows of each input symbol that were read so far.
     """
 
     def __init__(
-        self, source: Source, release: Release, words: RandomWords, batch_rows: int = BATCH_ROWS, workers: int = 1
+        self,
+        source: Source,
+        release: Release,
+        words: RandomWords,
+        batch_rows: int = BATCH_ROWS,
+        workers: int = 1,
+        kept: KeptRows | None = None,
     ) -> None:
         self._source = source
         self._batch_rows = batch_rows
         # Draws from a generator follow one another, and only those of a key are for any thread.
-        self._workers = workers if isinstance(words, NoiseKey) else 1
+        self.workers = workers if isinstance(words, NoiseKey) else 1
         self.release = release
         self.words = words
+        self.kept = KeptRows.none() if kept is None else kept
         self.seen = np.zeros(release.design.channel.n_inputs, np.int64)
 
     @property
@@ -73,7 +86,7 @@ class SecondPass:
                 yield self.blocks(file)
             return
         words, channel = self.words, self.release.design.channel
-        totals = drawn_counts(channel, expected, derived(words, "drawn"), self._workers)
+        totals = drawn_counts(channel, expected, derived(words, "drawn"), self.workers)
         n_parts, n_rows = len(self._source.files), int(totals.sum())
         blocks = shuffled_blocks(totals, words, block_sizes(n_rows, n_parts))
         start = 0
@@ -125,13 +138,13 @@ class SecondPass:
                 codes, n_unseen = self.release.encode(batch)
                 if n_unseen:
                     raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
-                seen += np.bincount(codes, minlength=len(seen))
+                seen += count(codes, len(seen))
                 drawn.append(channel.sample(codes, words, start=row, out=np.empty(len(codes), dtype)))
                 row += len(codes)
             return seen, np.concatenate(drawn or [np.empty(0, dtype)])
 
-        loads = self._source.loads(file, list(self.release.layout.read), self._batch_rows)
-        for seen, released in in_turn(draw, loads, self._workers):
+        loads = self.kept.loads(self._source, file, list(self.release.layout.read), self._batch_rows)
+        for seen, released in in_turn(draw, loads, self.workers):
             self.seen += seen
             yield released
 
@@ -154,7 +167,7 @@ class SecondPass:
                         write_blocks(stream, path, codes, self, footer)
                 self._check(rows, expected)
             return
-        blocks = ahead(chain.from_iterable(self.parts(rows, expected)), self._workers)
+        blocks = chain.from_iterable(self.parts(rows, expected))
         if isinstance(place, Target):
             place.clear_stale()
             with new_file(place.path, replaces=place.replaces) as stream:
@@ -205,8 +218,8 @@ def write_blocks(
 
     writer: ReleaseWriter | CsvWriter | None = None
     try:
-        for block in blocks:
-            columns = passed.release.decode(block.codes, block.words, block.start)
+        printed = (passed.release.decode(block.codes, block.words, block.start) for block in blocks)
+        for columns in ahead(printed, passed.workers):
             with writing(path):
                 writer = writer or start(columns)
                 writer.write(columns)

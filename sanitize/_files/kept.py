@@ -1,0 +1,108 @@
+"""Rows that are read twice, kept in memory where a byte or two a row and column hold them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._files.parquet import ParquetSource
+from sanitize._files.source import BATCH_ROWS, Load
+from sanitize._progress import advance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from sanitize._files.source import Source
+
+    Batch = dict[str, pa.Array]
+
+# Bytes of rows that are kept; all others are read again.
+MOST_BYTES = 1 << 26
+
+
+@dataclass(eq=False)
+class KeptRows:
+    """Dictionary columns of the loads of Parquet files, as far as there is room for them.
+
+    Attributes
+    ----------
+    most_bytes : int
+    """
+
+    most_bytes: int = MOST_BYTES
+    _held: dict[tuple[Path, int], list[Batch]] = field(default_factory=dict, repr=False)
+    _n_bytes: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @classmethod
+    def none(cls) -> KeptRows:
+        """Nothing is kept."""
+        return cls(0)
+
+    def loads(self, source: Source, file: Path, names: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
+        """Loads of a file as its source gives them; those that are kept are not read again."""
+        loads = source.loads(file, names, batch_rows)
+        if not (self.most_bytes and isinstance(source, ParquetSource)):  # loads of others are read already
+            yield from loads
+            return
+        for load in loads:
+            yield Load(load.first, load.n_rows, partial(self._batches, (file, load.first), load, names))
+
+    def _batches(self, place: tuple[Path, int], load: Load, names: Sequence[str]) -> Iterator[Batch]:
+        held = self._held.get(place, [])
+        n_held = sum(len(batch[name]) for batch in held for name in names[:1] if name in batch)
+        if n_held == load.n_rows and all(name in batch for batch in held for name in names):
+            for batch in held:
+                advance(len(batch[names[0]]))
+                yield {name: batch[name] for name in names}
+            return
+        kept: list[Batch] | None = []
+        for batch in load.batches():
+            narrow = self._narrow(batch) if kept is not None else None
+            kept = None if kept is None or narrow is None else [*kept, narrow]
+            yield narrow or batch  # narrow indices are looked at faster
+        if kept is not None:
+            self._held[place] = kept
+
+    def put(self, file: Path, first: int, batch: Batch) -> None:
+        """Keep a load that was read by somebody else: rows of a file from number ``first`` on."""
+        if (narrow := self._narrow(batch)) is not None:
+            self._held[file, first] = [narrow]
+
+    def forget(self) -> None:
+        """Let go of all rows."""
+        self._held.clear()
+        self._n_bytes = 0
+
+    def _narrow(self, batch: Batch) -> Batch | None:
+        """What is kept of a batch; None where there is no room, or a column takes too much of it."""
+        if self._n_bytes >= self.most_bytes:
+            return None
+        narrow: Batch = {}
+        for name, column in batch.items():
+            made = _narrow(column)
+            if made is None:
+                return None
+            narrow[name] = made
+        with self._lock:
+            self._n_bytes += sum(column.nbytes for column in narrow.values())
+        return narrow
+
+
+def _narrow(column: pa.Array) -> pa.Array | None:
+    """A dictionary column with indices of a byte or two; None for any other column, and for one that is damaged."""
+    if not isinstance(column, pa.DictionaryArray) or not 0 < len(column.dictionary) <= 1 << 16:
+        return None
+    dtype = np.min_scalar_type(len(column.dictionary) - 1)
+    missing = column.indices.is_null().to_numpy(zero_copy_only=False) if column.indices.null_count else None
+    numbers = (column.indices if missing is None else column.indices.fill_null(0)).to_numpy()
+    # An index that points past the dictionary must not be cut to one that does not.
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(column.dictionary):
+        return None
+    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(dtype), mask=missing), column.dictionary, safe=False)
