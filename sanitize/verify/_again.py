@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from sanitize._files.kept import KeptRows
 from sanitize._files.names import path_of
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS, bytes_of
@@ -15,6 +16,7 @@ from sanitize.errors import InvalidParameter, SourceError
 from sanitize.policy import Policy, designer_of
 from sanitize.saved import SavedRelease
 from sanitize.verify._row_checks import Check
+from sanitize.verify._twice import SourceCounts
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
     from sanitize._release.designers.designer import Designer
     from sanitize._release.row_order import RowOrder
-    from sanitize.joint import ContingencyTable
 
     ChannelLike = Channel | SavedRelease | str | os.PathLike[str]
 
@@ -40,7 +41,7 @@ _WAY_OUT = (
 
 def designed(
     source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, channel: Channel | None = None
-) -> tuple[Designer, ContingencyTable]:
+) -> tuple[Designer, SourceCounts]:
     """Design the release again, from the counts of its source, or measure the channel that was given on them."""
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
@@ -50,8 +51,9 @@ def designed(
         again = copy.deepcopy(sanitizer)
     refuse_secret_dp(again, _NO_VERIFY)
     with open_source(source, again.numbers) as table:
-        counts = again._fit_counted(FirstPass(table, BATCH_ROWS), rows, channel).table
-    return again, counts
+        kept = KeptRows()
+        counts = again._fit_counted(FirstPass(table, BATCH_ROWS, kept=kept), rows, channel).table
+    return again, SourceCounts(counts, kept)
 
 
 def channel_of(given: ChannelLike, sanitizer: Designer | Policy, against: Sequence[Any]) -> Channel:

@@ -12,20 +12,24 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sanitize._files.parquet import open_parquet
+from sanitize._files.parquet import is_text, open_parquet
 from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._files.thrift import DAMAGE
 from sanitize._formatting import rounded
+from sanitize._tables.combined import count
 from sanitize.errors import SourceError
+from sanitize.verify._leftovers import spellings
 from sanitize.verify._pages import Pages, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sanitize._files.kept import KeptRows
     from sanitize._files.thrift import Fields
     from sanitize.verify._leftovers import Scanner
     from sanitize.verify._pages import Chunk
@@ -56,17 +60,25 @@ class Findings:
     structure: list[str] = field(default_factory=list)
     summaries: list[bytes] = field(default_factory=list)
 
-    def inspect(self, file: Path, scanner: Scanner) -> None:
-        """Look at one file; its bytes and its decompressed pages also go to the scanner."""
+    def inspect(self, file: Path, scanner: Scanner, kept: KeptRows) -> None:
+        """Look at one file; its bytes and its decompressed pages also go to the scanner, and its rows are kept."""
         try:
             pages = Pages.of(file)
             scanner.scan_file(file)
             self._footer(pages, scanner)
             with open_parquet(file) as reader:
+                text = [field.name for field in reader.schema_arrow if is_text(field.type)]
+            with open_parquet(file, read_dictionary=text) as reader:
+                first = 0
                 for number, group in enumerate(pages.row_groups):
+                    rows = {}
                     for chunk in group:
-                        values = reader.read_row_group(number, columns=[chunk.name]).column(chunk.name)
+                        values = reader.read_row_group(number, columns=[chunk.name], use_threads=False)
+                        values = values.column(chunk.name)
                         self._chunk(chunk, values, scanner)
+                        rows[chunk.name] = values.chunk(0) if values.num_chunks == 1 else values
+                    kept.put(file, first, rows)
+                    first += group[0].metadata[5] if group else 0
         except SourceError:
             raise
         except (*DAMAGE, pa.ArrowException):
@@ -159,6 +171,8 @@ def _encoded(values: pa.ChunkedArray, name: str) -> set[bytes]:
     """The distinct values of a column as Parquet encodes them: written again, and taken from the dictionary."""
     if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
         return {_BOOLEANS[int(v)] for v in pc.unique(values).to_pylist() if v is not None} if len(values) else set()
+    if pa.types.is_dictionary(values.type):
+        return {value for chunk in values.chunks for value in spellings(_used(chunk))}
     distinct = values if isinstance(values.type, pa.BaseExtensionType) else pc.unique(values)
     sink = BytesIO()
     pq.write_table(
@@ -172,6 +186,12 @@ def _encoded(values: pa.ChunkedArray, name: str) -> set[bytes]:
                 if page.is_dictionary:
                     found |= chunk.dictionary(page) or set()
     return found
+
+
+def _used(chunk: pa.DictionaryArray) -> pa.Array:
+    """Values of a dictionary that some row has."""
+    numbers = chunk.indices.drop_null().to_numpy()
+    return chunk.dictionary.take(pa.array(np.flatnonzero(count(numbers, len(chunk.dictionary)))))
 
 
 def _decoded(value: bytes) -> Iterator[bytes]:

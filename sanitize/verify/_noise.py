@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from sanitize.verify._observed import Observed
 
 
-Draws: TypeAlias = "tuple[NDArray[np.float64], NDArray[np.float64]]"
+Draws: TypeAlias = "tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]"
+
+# Rows and distances whose intermediate arrays stay in the cache.
+_BLOCK = 1 << 16
+# Rows that are transformed together.
+_STRETCH = 1 << 19
+
+
+# Of sums by a transform of single precision, relative to the norms: five times what was seen.
+_ROUNDING = 2e-6
 
 
 def residuals(matrix: NDArray[np.float64], x: NDArray[Any], y: NDArray[Any]) -> Draws:
@@ -27,11 +36,27 @@ def residuals(matrix: NDArray[np.float64], x: NDArray[Any], y: NDArray[Any]) -> 
     The outputs of an input are cut in two, as near to half and half as their order allows; a row whose draw falls into
     the upper part has the residual 1 - p, any other -p, where p is the chance of the upper part.
     """
-    below = np.cumsum(matrix, axis=1)
-    cut = np.abs(below - 0.5).argmin(axis=1)
-    chance = np.clip(1 - below[np.arange(len(matrix)), cut], 0.0, 1.0)
+    cut, chance = _cuts(matrix)
     p = chance[x]
     return np.where(y > cut[x], 1 - p, -p), p
+
+
+def residuals_of_rows(matrix: NDArray[np.float64], x: NDArray[Any], y: NDArray[Any]) -> Draws:
+    """The same of many rows, in single precision."""
+    cut, chance = _cuts(matrix)
+    r, p = np.empty(len(x), np.float32), np.empty(len(x), np.float32)
+    for start in range(0, len(x), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        own = chance[x[block]]
+        p[block], r[block] = own, np.where(y[block] > cut[x[block]], 1 - own, -own)
+    return r, p
+
+
+def _cuts(matrix: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Last output of each input's lower part, and the chance of its upper part."""
+    below = np.cumsum(matrix, axis=1)
+    cut = np.abs(below - 0.5).argmin(axis=1)
+    return cut, np.clip(1 - below[np.arange(len(matrix)), cut], 0.0, 1.0)
 
 
 def log_chance_of_parts(seen: Observed, groups: Sequence[Sequence[str]]) -> float:
@@ -66,26 +91,44 @@ def log_chance_of_repeats(one: Draws, other: Draws | None = None) -> tuple[float
     those of another release at every distance, forwards and backwards. The sums are martingales with increments of at
     most 1, so Freedman's inequality bounds each, and the bound is for all distances together.
     """
-    r, p = (part[:MOST_ROWS] for part in one)
-    q, t = (part[:MOST_ROWS] for part in other) if other is not None else (r, p)
-    size = 1 << max(len(r) + len(q) - 1, 1).bit_length()  # so large that no distance stands for another
+    r, p = (part[:MOST_ROWS].astype(np.float32, copy=False) for part in one)
+    q, t = (part[:MOST_ROWS].astype(np.float32, copy=False) for part in other) if other is not None else (r, p)
     # Without another release, distance 0 is a row with itself, and negative ones are the positive ones again.
-    asked = slice(1, len(r)) if other is None else slice(None)
-    sums = _at_every_distance(r, q, size)[asked].copy()
-    if not len(sums):
+    first = 1 if other is None else 1 - len(r)
+    sums, error = _at_every_distance(r, q, first)
+    sums = np.maximum(np.abs(sums) - np.float32(error), 0)
+    n = len(sums)
+    if not n:
         return 0.0, 0
-    variances = _at_every_distance(np.square(np.maximum(p, 1 - p)), t * (1 - t), size)[asked].copy()
-    logs = log_bennett(sums, np.maximum(variances, 0.0) + 1e-6)
-    best = int(logs.argmin())
-    log_chance = float(logs[best]) + math.log(len(logs))
-    if other is None:
-        return log_chance, best + 1
-    return log_chance, best if best < size // 2 else best - size
+    variances, error = _at_every_distance(np.square(np.maximum(p, 1 - p)), t * (1 - t), first)
+    variances = np.maximum(variances, 0) + np.float32(error)
+    worst = (1.0, 0)
+    for start in range(0, n, _BLOCK):
+        logs = log_bennett(sums[start : start + _BLOCK], variances[start : start + _BLOCK])
+        place = int(logs.argmin())
+        worst = min(worst, (float(logs[place]), start + place))
+    return worst[0] + math.log(n), worst[1] + first
 
 
-def _at_every_distance(a: NDArray[np.float64], b: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Sums of a[i] * b[i + d] for every d, negative ones from the end."""
-    spectrum = np.fft.rfft(a, size)
-    np.conj(spectrum, out=spectrum)
-    spectrum *= np.conj(spectrum) if a is b else np.fft.rfft(b, size)
-    return np.fft.irfft(spectrum, size)
+def _at_every_distance(a: NDArray[np.float32], b: NDArray[np.float32], first: int) -> tuple[NDArray[Any], float]:
+    """Sums of a[i] * b[i + d] for every distance d from the first on, and what rounding may have done to them.
+
+    Both are cut into stretches, whose transforms fit into little memory; the sums of two of them lie around the
+    distance between them.
+    """
+    error = _ROUNDING * float(np.linalg.norm(a) * np.linalg.norm(b)) + 1e-6
+    size = min(_STRETCH, 1 << max(len(a), len(b), 1).bit_length())
+    ours, theirs = (
+        [np.fft.rfft(part[start : start + size], 2 * size) for start in range(0, len(part), size)] for part in (a, b)
+    )
+    n_before = len(ours) if first < 0 else 0
+    found = np.zeros((n_before + len(theirs)) * size, np.float32)
+    for apart in range(1 - n_before if n_before else 0, len(theirs)):
+        pairs = zip(ours[max(-apart, 0) :], theirs[max(apart, 0) :], strict=False)
+        sums = np.fft.irfft(sum(np.conj(one) * other for one, other in pairs), 2 * size)
+        at = (n_before + apart) * size
+        found[at : at + size] += sums[:size]
+        if at:
+            found[at - size : at] += sums[size:]
+    at = n_before * size
+    return found[at + first : at + len(b)], error

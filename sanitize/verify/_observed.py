@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from sanitize._tables.combined import count
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
 from sanitize.verify._chance import closed_groups
@@ -16,14 +17,16 @@ from sanitize.verify._order import OrderTally
 from sanitize.verify._printed import printed_batches
 from sanitize.verify._readers import reader_of
 from sanitize.verify._sorted import SortedTally
+from sanitize.verify._twice import read_once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sanitize._files.kept import KeptRows
     from sanitize._files.source import Source
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
-    from sanitize.joint import ContingencyTable
+    from sanitize.verify._twice import SourceCounts
 
 Codes: TypeAlias = "NDArray[np.int32]"
 
@@ -115,7 +118,13 @@ class Observed:
 
     @classmethod
     def read(
-        cls, source: Source, released: Source, release: Release, counts: ContingencyTable, rows: RowOrder
+        cls,
+        source: Source,
+        released: Source,
+        release: Release,
+        counted: SourceCounts,
+        rows: RowOrder,
+        seen: KeptRows | None = None,
     ) -> Observed:
         """Read a release, then its source and itself side by side, batch by batch.
 
@@ -124,27 +133,35 @@ class Observed:
         source, released : Source
         release : Release
             Designed again from the source.
-        counts : ContingencyTable
+        counted : SourceCounts
             Of the source, from which it was designed.
         rows : {"shuffle", "keep"}
+        seen : KeptRows, optional
+            Rows of the release that need not be read again.
         """
         reader, sensitive = reader_of(release), release.design.joint.sensitive
         channel = reader.channel
 
         def printed() -> Iterator[Codes]:
-            for batch in printed_batches(source, released, release):
+            for batch in printed_batches(source, released, release, seen):
                 yield reader.codes(batch)
+            if seen is not None:
+                seen.forget()  # from here on the codes are kept
 
         def read() -> Iterator[tuple[Codes, Codes]]:
             names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
             for file in source.files:
-                for batch in source.batches(file, names):
-                    yield sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]
+                for load in counted.kept.loads(source, file, names):
+                    for batch in load.batches():
+                        yield sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]
 
+        counts = counted.table
         x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
         inputs = np.zeros((len(sensitive), channel.n_inputs), np.int64)
         np.add.at(inputs.T, np.where(x < 0, release.design.fallback, x), counts.counts.T)
-        return cls.of(channel, inputs, Streams(read, printed), rows, reader.doubtful, sensitive)
+        return cls.of(
+            channel, inputs, Streams(read, read_once(printed, channel.n_outputs)), rows, reader.doubtful, sensitive
+        )
 
     @classmethod
     def of(
@@ -163,8 +180,9 @@ class Observed:
         """
         y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0
         for y in streams.released():
-            y_counts += np.bincount(y[y >= 0], minlength=len(y_counts))
-            unknown += int((y < 0).sum())
+            found = count(y + 1, len(y_counts) + 1)  # the first is of the code -1
+            y_counts += found[1:]
+            unknown += int(found[0])
         seen = cls(channel, inputs, y_counts, unknown, streams, sensitive=sensitive)
         if doubtful:
             seen = seen._merged(doubtful)
@@ -260,9 +278,9 @@ def equal_draws(one: Observed, other: Observed) -> int | None:
 
 def _count(table: NDArray[np.int64], a: Codes, b: Codes) -> None:
     """Add rows to a table; one with more cells than rows is not written anew."""
-    cells = a.astype(np.int64) * table.shape[1] + b
+    cells = a.astype(np.int32 if table.size < 1 << 31 else np.int64) * table.shape[1] + b
     if table.size <= 4 * len(cells):
-        table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+        table += count(cells, table.size).reshape(table.shape)
     else:
         cells, added = np.unique(cells, return_counts=True)
         table.reshape(-1)[cells] += added

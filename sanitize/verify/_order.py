@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._release.permutation import log_hypergeometric, log_matching
+from sanitize._release.order_counts import by_block
+from sanitize._release.permutation import log_independent, log_matching
+from sanitize._tables.combined import count, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,17 +29,21 @@ _MOST_BLOCKS = 64
 class _Kinds:
     """Symbols with all but the most frequent made one."""
 
-    of: NDArray[np.int64]
+    of: NDArray[np.uint8]
     n: int
 
     @classmethod
     def among(cls, counts: NDArray[np.int64]) -> _Kinds:
         """From how often each symbol occurs."""
         n = len(counts)
-        of = np.full(n + 1, min(n, _MOST_KINDS - 1), np.int64)  # the last serves the code -1
+        of = np.full(n + 1, min(n, _MOST_KINDS - 1), np.uint8)  # the first serves the code -1
         frequent = np.argsort(-counts, kind="stable")[: _MOST_KINDS - 1]
-        of[frequent] = np.arange(len(frequent))
+        of[frequent + 1] = np.arange(len(frequent))
         return cls(of, min(n, _MOST_KINDS - 1) + 1)
+
+    def of_rows(self, codes: NDArray[np.int32]) -> NDArray[np.uint8]:
+        """Kind of each row."""
+        return spread(self.of, codes + 1)
 
 
 @dataclass(eq=False)
@@ -58,7 +65,7 @@ class OrderTally:
     _odd: NDArray[np.int64]
     _alike: int = 0
     _row: int = 0
-    _left: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _left: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
     @classmethod
     def of(cls, n: int, y_counts: NDArray[np.int64], beside: Sequence[NDArray[np.int64]]) -> OrderTally:
@@ -87,21 +94,21 @@ class OrderTally:
 
     def add(self, y: NDArray[np.int32], beside: Sequence[NDArray[np.int32]]) -> None:
         """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
-        kinds = self._printed.of[y]
-        n_blocks = len(self._blocks)
-        place = np.minimum(np.arange(self._row, self._row + len(y)) * n_blocks // self.n, n_blocks - 1)
+        kinds, n_blocks = self._printed.of_rows(y), len(self._blocks)
+        edges = [*(-(-block * self.n // n_blocks) for block in range(n_blocks)), sys.maxsize]
+        self._blocks += by_block(kinds, self._printed.n, self._row, edges)
         self._row += len(y)
-        for table, rows in ((self._blocks, place), *zip(self._tables, self._kinds_of(beside), strict=True)):
-            table += np.bincount(rows * table.shape[1] + kinds, minlength=table.size).reshape(table.shape)
+        for table, others, codes in zip(self._tables, self._beside, beside, strict=True):
+            cells = others.of_rows(codes).astype(np.uint16)
+            cells *= np.uint16(table.shape[1])
+            cells += kinds
+            table += count(cells, table.size).reshape(table.shape)
         kinds = np.concatenate([self._left, kinds])
         paired = len(kinds) // 2 * 2
         even, odd, self._left = kinds[:paired:2], kinds[1:paired:2], kinds[paired:]
-        self._even += np.bincount(even, minlength=len(self._even))
-        self._odd += np.bincount(odd, minlength=len(self._odd))
-        self._alike += int((even == odd).sum())
-
-    def _kinds_of(self, beside: Sequence[NDArray[np.int32]]) -> list[NDArray[np.int64]]:
-        return [kinds.of[codes] for kinds, codes in zip(self._beside, beside, strict=True)]
+        self._even += count(even, len(self._even))
+        self._odd += count(odd, len(self._odd))
+        self._alike += int(np.count_nonzero(even == odd))
 
     def log_chance(self) -> tuple[float, str]:
         """How unlikely the order of the rows is, and what gives it away."""
@@ -109,9 +116,9 @@ class OrderTally:
             return 0.0, "too few rows to tell"
         expected = float((self._even / self._even.sum() * self._odd).sum())
         found = [
-            (_log_independent(self._blocks), "symbols crowd in some parts of the file"),
+            (log_independent(self._blocks), "symbols crowd in some parts of the file"),
             (log_matching(float(self._alike), expected), "neighbours are too often alike or unlike"),
-            *((_log_independent(table), "rows stand where their rows in the source stand") for table in self._tables),
+            *((log_independent(table), "rows stand where their rows in the source stand") for table in self._tables),
         ]
         best = min(found)
         return best[0] + math.log(len(found)), best[1]
@@ -129,8 +136,8 @@ def log_chance_of_same_order(pairs: Callable[[], Iterator[tuple[Codes, Codes]]],
     """
     counts = [np.zeros(n + 1, np.int64) for n in n_codes]  # the first is of the code -1
     for block in pairs():
-        for count, codes in zip(counts, block, strict=True):
-            count += np.bincount(codes + 1, minlength=len(count))
+        for found, codes in zip(counts, block, strict=True):
+            found += count(codes + 1, len(found))
     n = int(counts[0].sum())
     if n < 2:
         return 0.0
@@ -141,9 +148,3 @@ def log_chance_of_same_order(pairs: Callable[[], Iterator[tuple[Codes, Codes]]],
     shares = [float(count[middle:].sum() / n) for count, middle in zip(counts, middles, strict=True)]
     expected = n * (shares[0] * shares[1] + (1 - shares[0]) * (1 - shares[1]))
     return log_matching(float(agree), expected)
-
-
-def _log_independent(table: NDArray[np.int64]) -> float:
-    """How unlikely the cell of a table of two sequences is, the worst of all, when one is in random order."""
-    rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    return float(log_hypergeometric(table, rows, columns, int(table.sum())).min()) + math.log(table.size)

@@ -7,6 +7,7 @@ that every text and every statistic in them can be accounted for.
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ Read = Callable[[int, int], bytes]  # bytes of a file from one place up to anoth
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
 _CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # INT32, INT64, INT96, FLOAT, DOUBLE
-_BOOLEAN, _BYTE_ARRAY, _FIXED = 0, 6, 7
+BYTE_ARRAY, _FIXED = 6, 7
+_FROM_DICTIONARY = {2, 8}  # encodings of pages that hold places in a dictionary
 _LARGEST_PAGE = 1 << 30
 
 
@@ -64,14 +66,35 @@ class Chunk:
         raw = self.read(self.start, self.end)
         at, promised = 0, self.metadata[6]
         while at < len(raw):
-            reader = Thrift(raw, at)
-            header = reader.fields()
-            size, packed = header[2], header[3]
-            if not (0 <= packed <= len(raw) - reader.at and 0 <= size <= min(promised, _LARGEST_PAGE)):
-                raise ValueError("page size")
-            promised -= size  # pages together unfold to no more than the footer says
-            at = reader.at + packed
-            yield Page(header, self._unpack(header, raw[reader.at : at], size))
+            page, at = self._page(raw, at, promised)
+            promised -= page.header[2]  # pages together unfold to no more than the footer says
+            yield page
+
+    def dictionary_page(self) -> Page:
+        """The first page, read without the others; its checksum is verified where it has one."""
+        raw = self.read(self.start, self.metadata[9])
+        page, at = self._page(raw, 0, self.metadata[6])
+        wanted = page.header.get(4)
+        if at != len(raw) or (wanted is not None and zlib.crc32(raw[at - page.header[3] :]) != wanted & 0xFFFFFFFF):
+            raise ValueError("dictionary page")
+        return page
+
+    @property
+    def has_only_dictionary(self) -> bool:
+        """Whether all of its values are in a dictionary that can be read by itself."""
+        encodings = {one[2] for one in self.metadata.get(13, []) if one[1] in (_DATA, _DATA_2)}
+        is_first = 11 in self.metadata and self.start == self.metadata[11] < self.metadata[9]
+        return is_first and self.metadata[4] in _CODECS and bool(encodings) and encodings <= _FROM_DICTIONARY
+
+    def _page(self, raw: bytes, at: int, promised: int) -> tuple[Page, int]:
+        """The page that starts at a place, and where the next one does."""
+        reader = Thrift(raw, at)
+        header = reader.fields()
+        size, packed = header[2], header[3]
+        if not (0 <= packed <= len(raw) - reader.at and 0 <= size <= min(promised, _LARGEST_PAGE)):
+            raise ValueError("page size")
+        end = reader.at + packed
+        return Page(header, self._unpack(header, raw[reader.at : end], size)), end
 
     def _unpack(self, header: Fields, body: bytes, size: int) -> bytes:
         codec = _CODECS[self.metadata[4]]
@@ -93,7 +116,7 @@ class Chunk:
         if width:
             whole = len(content) // width * width
             return {bytes(value) for value in np.frombuffer(content[:whole], f"V{width}").tolist()}
-        if kind != _BYTE_ARRAY:
+        if kind != BYTE_ARRAY:
             return None
         found, at = set(), 0
         while at < len(content):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sanitize._files.kept import KeptRows
 from sanitize._sampling.noise import NoiseKey
 from sanitize.binning import as_numbers
 from sanitize.errors import ColumnError
@@ -68,12 +69,16 @@ def _wrapped(values: Any, dtype: pa.ExtensionType) -> Any:
     return pa.chunked_array(storage, dtype) if isinstance(values, pa.ChunkedArray) else storage[0]
 
 
-def printed_batches(source: Source, released: Source, release: Release) -> Iterator[dict[str, Any]]:
+def printed_batches(
+    source: Source, released: Source, release: Release, kept: KeptRows | None = None
+) -> Iterator[dict[str, Any]]:
     """Printed columns of a release, batch by batch, in the types that they were printed in."""
     types = printed_types(source.schema, release)
+    rows = KeptRows.none() if kept is None else kept
     for file in released.files:
-        for batch in released.batches(file, list(release.output_columns)):
-            yield {name: typed(batch[name], types[name], name) for name in batch}
+        for load in rows.loads(released, file, list(release.output_columns)):
+            for batch in load.batches():
+                yield {name: typed(batch[name], types[name], name) for name in batch}
 
 
 class Printed(Mapping[str, Any]):

@@ -161,7 +161,7 @@ class RowChecks:
             why = "rows are shuffled" if self.rows != "keep" else "the channel is too large to write out"
             self.checks.append(Check.passed("noise", f"not looked at row by row: {why}"))
             return
-        log_chance, distance = noise.log_chance_of_repeats(noise.residuals(seen.dense, *seen.first))
+        log_chance, distance = noise.log_chance_of_repeats(noise.residuals_of_rows(seen.dense, *seen.first))
         between = noise.log_chance_of_parts(seen, groups) if len(groups) > 1 else 0.0
         bad = f"noise repeats itself {distance} rows later" if log_chance <= between else "parts share their noise"
         log_chance = min(0.0, min(log_chance, between) + math.log(2))
@@ -211,6 +211,6 @@ class RowChecks:
             same = np.square(seen.dense).sum(axis=1)
             expected, variance = seen.x_counts @ same, seen.x_counts @ (same * (1 - same))
             logs.append(float(law.log_bennett(equal - expected, variance)))
-        one, two = (noise.residuals(o.dense, *o.first) for o in (seen, other) if o.dense is not None)
+        one, two = (noise.residuals_of_rows(o.dense, *o.first) for o in (seen, other) if o.dense is not None)
         logs.append(noise.log_chance_of_repeats(one, two)[0])
         return min(logs) + math.log(len(logs))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,12 +64,23 @@ class SortedTally:
 
     def add(self, y: NDArray[np.int32]) -> None:
         """The next rows; symbols that the channel does not know are left out."""
-        rows = self._row + np.flatnonzero(y >= 0)
+        edges = np.unique(np.concatenate([np.empty(0, np.int64), *self._ends])) - self._row
+        edges = edges[(edges > 0) & (edges < len(y))].tolist()
+        for begin, end in pairwise([0, *edges, len(y)]):
+            self._add_piece(y[begin:end], self._row + begin)
         self._row += len(y)
-        known = y[y >= 0]
+
+    def _add_piece(self, y: NDArray[np.int32], first: int) -> None:
+        """Rows from number ``first`` on, which no way of sorting cuts."""
+        n_y = max((len(kinds) for kinds in self._kinds), default=0)
+        counts = np.bincount(y + 1, minlength=n_y + 1)[1:] if n_y <= len(y) else None
+        known = y[y >= 0] if counts is None else None
         for ends, kinds, table in zip(self._ends, self._kinds, self._tables, strict=True):
-            cells = np.searchsorted(ends, rows, side="right") * _KINDS + kinds[known]
-            table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+            table[np.searchsorted(ends, first, side="right")] += (
+                np.bincount(kinds[known], minlength=_KINDS)
+                if counts is None
+                else np.bincount(kinds, weights=counts, minlength=_KINDS).astype(np.int64)
+            )
 
     def log_chance(self) -> float:
         """How unlikely the pieces are when the rows were shuffled, the worst way of all."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
+from sanitize._files.kept import KeptRows
 from sanitize._files.open import delimited, open_source
 from sanitize._files.parquet import read_footer
 from sanitize._release.prepared import footer_of
@@ -222,15 +223,16 @@ def verify_parquet(
     through = None if channel is None else channel_of(channel, sanitizer, against)
     with open_source(released) as written:
         try:
-            again, counts = designed(named, sanitizer, kept_order, through)
+            again, counted = designed(named, sanitizer, kept_order, through)
         except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
             words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
             failed = (Check.failed("design", str(error)),)
             return Verification(failed, false_alarm, **words, digest=digest_of(written.root))
         with open_source(named, again.numbers) as table:
-            checks = [design_check(again, through), *_contents(table, written, again, kept_order)]
+            read = KeptRows()
+            checks = [design_check(again, through), *_contents(table, written, again, kept_order, read)]
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
-                seen = Observed.read(table, written, again._release, counts, kept_order)
+                seen = Observed.read(table, written, again._release, counted, kept_order, read)
                 judged = RowChecks(seen, kept_order, false_alarm)
                 judged.check_support()
                 judged.check_frequencies()
@@ -258,16 +260,16 @@ def _others(
 ) -> Iterator[tuple[Observed, bool]]:
     """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
     for released, source in pairs:
-        again, counts = designed(source, sanitizer, rows)
+        again, counted = designed(source, sanitizer, rows)
         with open_source(released) as other, open_source(source, again.numbers) as table:
             same = len(other.files) == len(written.files) and all(
                 filecmp.cmp(a, b, shallow=False) for a, b in zip(other.files, written.files, strict=True)
             )
-            yield Observed.read(table, other, again._release, counts, rows), same
+            yield Observed.read(table, other, again._release, counted, rows), same
 
 
-def _contents(table: Source, written: Source, again: Designer, rows: RowOrder) -> list[Check]:
-    """Whether the files hold the columns and rows of a release, and nothing else."""
+def _contents(table: Source, written: Source, again: Designer, rows: RowOrder, kept: KeptRows) -> list[Check]:
+    """Whether the files hold the columns and rows of a release, and nothing else; rows that are read are kept."""
     printed = again._release.printed_levels
     expected = json.loads(footer_of(again.report_, rows))
     names = [name for name in dict.fromkeys(table.schema.names) if name not in printed]
@@ -284,7 +286,7 @@ def _contents(table: Source, written: Source, again: Designer, rows: RowOrder) -
             scanner.scan_file(file)
         else:
             read_footer(file).refuse_bombs(written.schema.names, file.name)
-            findings.inspect(file, scanner)
+            findings.inspect(file, scanner, kept)
     fault = summary_fault(findings.summaries, expected)
     leftovers = "; ".join(
         f"{len(found)} values of column {name!r} turn up in its bytes" for name, found in scanner.found.items() if found

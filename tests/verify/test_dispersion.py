@@ -9,11 +9,13 @@ import pytest
 from scipy import stats
 
 import sanitize as sz
+from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
 from sanitize.parquet import privatize_parquet
 from sanitize.transformers import JointRelease, SubsetMerging, SubsetRandomResponse
 from sanitize.verify import verify_parquet
 from sanitize.verify._dispersion import closest, log_chance_of_closeness
+from sanitize.verify._sorted import SortedTally
 
 LIMIT = math.log(1e-6 / 24)
 
@@ -114,3 +116,23 @@ def test_the_chance_of_closeness_is_not_below_what_draws_show():
     assert log_chance_of_closeness(exact, sizes, matrix) < LIMIT
     half = exact + np.rint((sum(rng.multinomial(n, p) for n, p in zip(sizes, matrix, strict=True)) - exact) / 10)
     assert log_chance_of_closeness(half.astype(int), sizes, matrix) < LIMIT
+
+
+@pytest.mark.parametrize("n_y", [6, 700])
+def test_pieces_of_sorted_rows_are_counted_as_one_by_one(n_y):
+    """In blocks that cut pieces anywhere, symbols that the channel does not know among them."""
+    rng = np.random.default_rng(n_y)
+    n, n_x = 5_000, 5
+    channel = Channel.from_matrix(rng.dirichlet(np.ones(n_y), n_x))
+    inputs = rng.multinomial(n, np.ones(3 * n_x) / (3 * n_x)).reshape(3, n_x)
+    y = rng.integers(-1, n_y, n).astype(np.int32)
+    counts = np.bincount(y[y >= 0], minlength=n_y)
+    made = SortedTally.of(channel, Alphabet.of_size("s", 3), inputs, counts, channel.matrix)
+    for part in np.split(y, [1, 40, 41, 3_000, 4_100]):
+        made.add(part)
+    assert made._tables
+    rows = np.flatnonzero(y >= 0)
+    for ends, kinds, table in zip(made._ends, made._kinds, made._tables, strict=True):
+        expected = np.zeros_like(table)
+        np.add.at(expected, (np.searchsorted(ends, rows, side="right"), kinds[y[rows]]), 1)
+        assert np.array_equal(table, expected)
