@@ -23,7 +23,7 @@ Draws: TypeAlias = "tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]"
 # Rows and distances whose intermediate arrays stay in the cache.
 _BLOCK = 1 << 16
 # Rows that are transformed together.
-_STRETCH = 1 << 19
+_STRETCH = 1 << 17
 
 
 # Of sums by a transform of single precision, relative to the norms: five times what was seen.
@@ -121,11 +121,17 @@ def _at_every_distance(a: NDArray[np.float32], b: NDArray[np.float32], first: in
     ours, theirs = (
         [np.fft.rfft(part[start : start + size], 2 * size) for start in range(0, len(part), size)] for part in (a, b)
     )
+    for spectrum in ours:
+        np.conj(spectrum, out=spectrum)
+    product = np.empty(size + 1, np.complex64)
     n_before = len(ours) if first < 0 else 0
     found = np.zeros((n_before + len(theirs)) * size, np.float32)
     for apart in range(1 - n_before if n_before else 0, len(theirs)):
         pairs = zip(ours[max(-apart, 0) :], theirs[max(apart, 0) :], strict=False)
-        sums = np.fft.irfft(sum(np.conj(one) * other for one, other in pairs), 2 * size)
+        together = np.zeros(size + 1, np.complex64)
+        for one, other in pairs:
+            together += np.multiply(one, other, out=product)
+        sums = np.fft.irfft(together, 2 * size)
         at = (n_before + apart) * size
         found[at : at + size] += sums[:size]
         if at:
