@@ -11,7 +11,9 @@ from sanitize.mechanisms._random_response import compiled as _compiled
 def loops():
     """Compiled loops for vertices and for mixtures."""
     pytest.importorskip("numba")
-    found = [_compiled.loops(f"sanitize.mechanisms.{name}") for name in ("_vertex_loops", "_mixture_loops")]
+    found = [
+        _compiled.loops(f"sanitize.mechanisms._random_response.{name}") for name in ("vertex_loops", "mixture_loops")
+    ]
     if None in found:
         pytest.skip("this numba does not take this NumPy")
     return found

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from optimal_cases import WITHIN, brute_force, instances, tied_instances, uniform_law
 from scipy.special import entr
 
@@ -51,7 +51,7 @@ def test_compiled_vertices_are_those_of_numpy(loops):
         if slow is not None:
             n_longer += len(cost) > 256
             assert len(slow) == len(cost)
-            assert_allclose(in_order(points.T), in_order(slow), atol=1e-9)
+            assert_array_equal(points.T, slow)  # in the same order, to the last bit
             assert_allclose(cost, entr(points).sum(axis=0), atol=1e-14)
     assert n_none > 2
     assert n_longer > 10
@@ -94,15 +94,16 @@ def test_the_compiled_mixture_is_that_of_numpy(loops, monkeypatch):
 
 
 @pytest.mark.usefixtures("loops")
-def test_with_and_without_compiled_loops_a_law_has_one_optimum():
-    for joint, budget in [*instances(150, 25), *tied_instances(100, 26), *wide_instances(6, 27)]:
+def test_with_and_without_compiled_loops_a_law_has_one_channel():
+    for joint, budget in [*instances(60, 25), *tied_instances(40, 26), *wide_instances(6, 27)]:
         fast = solve_optimal_random_response(joint, budget)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_compiled, "loops", lambda _: None)
             slow = solve_optimal_random_response(joint, budget)
-        # Where both stop at a gap rather than at the optimum, each is within it.
-        within = 1e-12 if max(fast.gap, slow.gap) < 1e-12 else 1e-7
-        assert fast.utility == pytest.approx(slow.utility, abs=within)
+        # The integers that a channel is made of: whoever has no numba verifies what was designed with it.
+        for made, again in zip(fast.channel.stages, slow.channel.stages, strict=True):
+            assert_array_equal(made.indices, again.indices)
+            assert_array_equal(made.weights, again.weights)
         assert (fast.status, fast.n_columns) == (slow.status, slow.n_columns)
         assert budget.excess(joint.release(fast.channel)).max() <= WITHIN
 

@@ -10,8 +10,9 @@ from scipy.optimize import linprog
 import sanitize as sz
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.joint import JointDistribution
+from sanitize.mechanisms._random_response.bases import _beside_slacks, inverse_of
 from sanitize.mechanisms._random_response.column_generation import _Search, lower_envelope
-from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, _inverse, _inverse_beside_slacks, solve_batch
+from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.optimal import solve_optimal_random_response
 from sanitize.mechanisms._random_response.polytope import ResponsePolytope
@@ -109,14 +110,25 @@ def test_a_basis_of_many_slacks_has_the_inverse_that_elimination_finds(n, k):
         slacks = rng.choice(k, k + 1 - letters, replace=False)
         bases.append(rng.permutation(np.append(rng.choice(n, letters, replace=False), n + slacks)))
     basis = np.array(bases)
-    inverse = _inverse_beside_slacks(matrix, basis)
-    for one, found in zip(basis, inverse, strict=True):
-        assert found == pytest.approx(np.linalg.inv(matrix[:, one]), rel=1e-7, abs=1e-7)
+    for sign in (1, -1):
+        signed = matrix * np.append(np.ones(n), np.full(k, sign))
+        inverses, is_regular = _beside_slacks(signed, basis)
+        assert is_regular.all()
+        for one, found in zip(basis, inverses, strict=True):
+            assert found == pytest.approx(np.linalg.inv(signed[:, one]), rel=1e-7, abs=1e-7)
 
 
-def test_a_singular_basis_has_the_pseudo_inverse_whatever_its_slacks():
-    matrix = CutPolytope.of(np.random.default_rng(0).normal(size=(40, 6))).matrix
-    twice = np.append([0, 6, 6], np.arange(7, 45))
-    alike = np.append([0, 0], np.arange(6, 45))
+def test_a_singular_basis_is_told_and_its_multipliers_still_bound():
+    """Two slacks of one row, and one letter twice: any multipliers give a bound, those of zero rows too."""
+    rng = np.random.default_rng(0)
+    cuts = CutPolytope.of(rng.normal(size=(40, 6)))
+    regular = np.append(0, np.arange(6, 46))
+    twice, alike = np.append([0, 6, 6], np.arange(7, 45)), np.append([0, 0], np.arange(6, 45))
     for basis in (twice, alike):
-        assert _inverse(matrix, basis[None])[0] == pytest.approx(np.linalg.pinv(matrix[:, basis]), abs=1e-9)
+        inverses, is_regular = inverse_of(cuts.matrix, np.array([basis, regular]))
+        assert is_regular.tolist() == [False, True]
+        assert np.isfinite(inverses).all()
+        cost = np.append(rng.random(6), np.zeros(40))[None]
+        programs = LinearBatch(cuts.matrix, cuts.rhs, cuts.lower[None], cuts.upper[None], cost)
+        best = solve_batch(programs, regular[None]).bound[0]
+        assert solve_batch(programs, basis[None]).bound[0] <= best + 1e-9

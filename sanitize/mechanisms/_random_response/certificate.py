@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.special import entr
 
+from sanitize.mechanisms._random_response.arithmetic import dot, entr
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
 
 if TYPE_CHECKING:
@@ -189,11 +189,11 @@ def certify(
         boxes, open_ = tree.step()
         effort.spend(len(boxes.low) * polytope.work)
         v, w = np.clip(boxes.v[open_], 0.0, 1.0), np.clip(boxes.w[open_], 0.0, 1.0)
-        better = np.flatnonzero((entr(w).sum(axis=1) - v @ mu < target) & polytope.contains(v))
+        better = np.flatnonzero((entr(w).sum(axis=1) - (v * mu).sum(axis=1) < target) & polytope.contains(v))
         if len(better) and stop_at_points:
             return Certificate(tree.bound, v[better], boxes.basis[open_[better]], tree.n_nodes)
     none = np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp)
-    p_w = p_x if not polytope.n_target else polytope.matrix[-polytope.n_target :, : polytope.n] @ p_x
+    p_w = p_x if not polytope.n_target else (polytope.matrix[-polytope.n_target :, : polytope.n] * p_x).sum(axis=1)
     return Certificate(target - price_of_repair(tree, p_w), *none, tree.n_nodes)
 
 
@@ -217,7 +217,7 @@ def price_of_repair(tree: Tree, p_w: NDArray[np.float64]) -> float:
     solution = linprog(np.append(p_w, 1.0), A_ub=-every, b_ub=-short, method="highs")
     cut = np.maximum(solution.x[:-1], 0.0) if solution.status == 0 else np.zeros(len(p_w))
     # Whatever the program returned, c makes the prices valid.
-    return float(cut @ p_w) + max(float((short - shares @ cut).max()), 0.0)
+    return dot(cut, p_w) + max(float((short - shares @ cut).max()), 0.0)
 
 
 def _tighten(polytope: BoxProgram, mu: NDArray[np.float64], target: float, boxes: Boxes) -> None:

@@ -32,17 +32,17 @@ def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[n
     left = np.flatnonzero(cuts.min(axis=1) < 0)
     cuts = cuts[left] / np.abs(cuts[left]).max(axis=1, keepdims=True)
     k = len(cuts)
-    v = np.eye(n)
+    # A row is a vertex, then its value under each cut; compiled loops come to the same rows in the same order.
+    rows = np.concatenate([np.eye(n), cuts.T], axis=1)
     on_facet = np.zeros((n, n + k), np.float32)
-    on_facet[:, :n] = 1 - v
+    on_facet[:, :n] = 1 - np.eye(n)
     is_simple = True
     for _ in range(k):
-        value = v @ cuts.T
-        n_below = (value < -ON).sum(axis=0)
+        n_below = (rows[:, n:] < -ON).sum(axis=0)
         i = int(n_below.argmax())  # the cut that removes most keeps the lists short
         if not n_below[i]:
             break
-        value = value[:, i]
+        value = rows[:, n + i]
         distance = np.abs(value)
         on = distance < ON
         if ((distance < CLEAR) & ~on).any():
@@ -51,8 +51,8 @@ def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[n
         above, below = np.flatnonzero(value >= ON), np.flatnonzero(value <= -ON)
         if len(above) * len(below) > most_pairs:
             return None
-        p, q = np.nonzero(on_facet[above] @ on_facet[below].T > n - 2.5)
-        if len(v) - len(below) + len(p) > most:
+        q, p = np.nonzero(on_facet[below] @ on_facet[above].T > n - 2.5)
+        if len(rows) - len(below) + len(p) > most:
             return None
         p, q = above[p], below[q]
         shared = on_facet[p] * on_facet[q]
@@ -61,11 +61,20 @@ def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[n
             is_edge = _on_all_of(shared, on_facet) == 2
             p, q, shared = p[is_edge], q[is_edge], shared[is_edge]
         at = (value[p] / (value[p] - value[q]))[:, None]
-        shared[:, n + i] = 1
-        kept = value > -ON
-        v = np.concatenate([v[kept], (1 - at) * v[p] + at * v[q]])
-        on_facet = np.concatenate([on_facet[kept], shared])
-    return v
+        new = (1 - at) * rows[p] + at * rows[q]
+        new[:, n + i], shared[:, n + i] = 0.0, 1
+        kept = _without(below, len(rows) + len(new))
+        rows, on_facet = np.concatenate([rows, new])[kept], np.concatenate([on_facet, shared])[kept]
+    return rows[:, :n]
+
+
+def _without(gone: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    """Numbers below the size; from the last of those gone to the first, the last number takes its place."""
+    kept = list(range(size))
+    for place in reversed(gone.tolist()):
+        kept[place] = kept[-1]
+        kept.pop()
+    return np.array(kept, np.intp)
 
 
 def _on_all_of(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> NDArray[np.intp]:

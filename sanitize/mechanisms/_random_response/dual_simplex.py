@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize.mechanisms._random_response.arithmetic import of_columns, of_rows, product
+from sanitize.mechanisms._random_response.bases import inverse_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -19,12 +22,11 @@ _FEASIBLE = 1e-12
 _PIVOT = 1e-9
 _REFRESH = 25
 _MAX_PIVOTS = 300
+_FEW_FLIPS = 8
 # Costs are spread by this much, so that letters that look alike do not make the method cycle. It enters the path
 # only: bounds are computed from the costs given.
 _SPREAD = 1e-11
 _GOLDEN = 0.6180339887498949
-# From so many rows on, most of a basis are slacks, and it is worth the while to set them apart.
-_MANY_ROWS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,33 +85,35 @@ def solve_batch(
     out = DualSolution(np.empty(n_programs), np.empty((n_programs, size)), np.empty((n_programs, size)), basis.copy())
     left, basis = np.arange(n_programs), basis.copy()
     limit = np.full(n_programs, np.inf) if cutoff is None else cutoff
-    inverse = _inverse(matrix, basis)
+    columns = matrix.T.copy()
+    inverse = inverse_of(matrix, basis)[0]
     spread = _SPREAD * (np.arange(1, size + 1) * _GOLDEN % 1) / np.maximum(programs.upper.max(axis=0), 1.0)
     for step in range(_MAX_PIVOTS + 1):
         rows = np.arange(len(left))
         cost = programs.cost + spread
-        multipliers = np.matmul(np.take_along_axis(cost, basis, 1)[:, None, :], inverse)[:, 0]
-        reduced = cost - multipliers @ matrix
+        multipliers = of_rows(np.take_along_axis(cost, basis, 1), inverse)
+        reduced = cost - product(multipliers, matrix)
         true = reduced - spread
-        bound = multipliers @ rhs + np.where(true < 0, true * programs.upper, true * programs.lower).sum(axis=1)
+        bound = (multipliers * rhs).sum(axis=1)
+        bound += np.where(true < 0, true * programs.upper, true * programs.lower).sum(axis=1)
         np.put_along_axis(reduced, basis, 0.0, axis=1)
         point = np.where(reduced < 0, programs.upper, programs.lower)
         np.put_along_axis(point, basis, 0.0, axis=1)
-        values = np.matmul(inverse, (rhs - point @ matrix.T)[:, :, None])[:, :, 0]
+        values = of_columns(inverse, rhs - product(point, columns))
         low = np.take_along_axis(programs.lower, basis, 1)
         high = np.take_along_axis(programs.upper, basis, 1)
         outside = np.maximum(low - values, values - high)
         norm = np.sqrt(np.square(inverse).sum(axis=2))
-        # A pseudo-inverse may have rows of zeros, which say nothing.
+        # The inverse of a singular basis may have rows of zeros, which say nothing.
         leaving = np.divide(outside, norm, out=np.zeros_like(norm), where=norm > 0).argmax(axis=1)
         done = (outside.max(axis=1) < _FEASIBLE) | (bound >= limit) | (step == _MAX_PIVOTS)
 
         amount = outside[rows, leaving]
         towards = np.where(values[rows, leaving] > high[rows, leaving], 1.0, -1.0)
-        row = (inverse[rows, leaving] @ matrix) * towards[:, None]
+        row = product(inverse[rows, leaving], matrix) * towards[:, None]
         np.put_along_axis(row, basis, 0.0, axis=1)
         entering, unbounded = _ratio_test(reduced, row, programs.upper - programs.lower, amount)
-        column = np.matmul(inverse, matrix[:, entering].T[:, :, None])[:, :, 0]
+        column = of_columns(inverse, columns[entering])
         # Beside an ill-conditioned basis the pivot may be gone by the other order of summation; the bound stands.
         stuck = (np.abs(column[rows, leaving]) < _PIVOT) & (~unbounded | (norm[rows, leaving] == 0))
         finished = done | unbounded | stuck
@@ -129,67 +133,35 @@ def solve_batch(
         inverse[rows, leaving] = pivot_row
         basis[rows, leaving] = entering
         if step % _REFRESH == _REFRESH - 1:
-            inverse = _inverse(matrix, basis)
+            inverse = inverse_of(matrix, basis)[0]
     return out
-
-
-def _inverse(matrix: NDArray[np.float64], basis: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Inverse basis matrices; a basis that rounding made singular becomes the pseudo-inverse, still dual valid."""
-    try:
-        if len(matrix) >= _MANY_ROWS:
-            return _inverse_beside_slacks(matrix, basis)
-        return np.asarray(np.linalg.inv(_square(matrix, basis)), np.float64)
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(_square(matrix, basis)), np.float64)
-
-
-def _square(matrix: NDArray[np.float64], basis: NDArray[np.intp]) -> NDArray[np.float64]:
-    return matrix[:, basis].transpose(1, 0, 2)
-
-
-def _inverse_beside_slacks(matrix: NDArray[np.float64], basis: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The same, where most of a basis are slacks: columns of a single 1, which leave a small matrix to invert.
-
-    With the rows of the slacks last, a basis is [[A, 0], [B, I]], and its inverse [[A^-1, 0], [-B A^-1, I]].
-    """
-    n_rows = len(matrix)
-    is_slack = (np.count_nonzero(matrix, axis=0) == 1) & (matrix.sum(axis=0) == 1)
-    row_of = np.where(is_slack, np.abs(matrix).argmax(axis=0), -1)[basis]
-    inverse = np.zeros((*basis.shape, n_rows))
-    n_dense = (row_of < 0).sum(axis=1)
-    for k in np.unique(n_dense).tolist():
-        those = np.flatnonzero(n_dense == k)
-        rows, here = row_of[those], those[:, None]
-        places = np.argsort(rows >= 0, axis=1, kind="stable")
-        dense, slack = places[:, :k], places[:, k:]
-        taken = np.take_along_axis(rows, slack, 1)
-        is_free = np.ones((len(those), n_rows), np.bool_)
-        np.put_along_axis(is_free, taken, values=False, axis=1)
-        if (is_free.sum(axis=1) != k).any():
-            raise np.linalg.LinAlgError("two slacks of one row")
-        inverse[here, slack, taken] = 1.0
-        if k:
-            free = np.nonzero(is_free)[1].reshape(len(those), k)
-            letters = np.take_along_axis(basis[those], dense, 1)[:, None, :]
-            small = np.linalg.inv(matrix[free[:, :, None], letters])
-            inverse[here[:, :, None], dense[:, :, None], free[:, None, :]] = small
-            rest = -np.matmul(matrix[taken[:, :, None], letters], small)
-            inverse[here[:, :, None], slack[:, :, None], free[:, None, :]] = rest
-    return inverse
 
 
 def _ratio_test(
     reduced: NDArray[np.float64], row: NDArray[np.float64], span: NDArray[np.float64], amount: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Entering variables by the long-step rule: bounds are flipped while the dual objective still rises."""
-    rows = np.arange(len(row))
     eligible = np.where(reduced >= 0, row > _PIVOT, row < -_PIVOT)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(eligible, np.abs(reduced / row), np.inf)
-    order = ratio.argsort(axis=1)
-    slope = np.cumsum(np.take_along_axis(np.where(eligible, np.abs(row) * span, 0.0), order, 1), axis=1)
-    passed = (slope < amount[:, None]).sum(axis=1)
+    slope = np.where(eligible, np.abs(row) * span, 0.0)
     n_eligible = eligible.sum(axis=1)
     # Where every bound must be flipped exactly, rounding may leave the sum a hair short of the amount.
-    unbounded = (n_eligible == 0) | (slope[:, -1] < amount - _FEASIBLE)
-    return order[rows, np.clip(passed, 0, np.maximum(n_eligible - 1, 0))], unbounded
+    unbounded = (n_eligible == 0) | (slope.sum(axis=1) < amount - _FEASIBLE)
+    entering = np.zeros(len(row), np.intp)
+    # Mostly a few bounds are flipped: to look for these one by one is quicker than to sort.
+    left, near, risen = np.arange(len(row)), ratio.copy(), np.zeros(len(row))
+    for _ in range(_FEW_FLIPS):
+        here = np.arange(len(left))
+        entering[left] = nearest = near.argmin(axis=1)
+        risen += np.where(np.isfinite(near[here, nearest]), slope[left, nearest], 0.0)
+        near[here, nearest] = np.inf
+        on = risen < amount[left]
+        left, near, risen = left[on], near[on], risen[on]
+        if not len(left):
+            return entering, unbounded
+    # The first of equals comes first, as above: fast sorts leave ties as the processor has it.
+    order = ratio[left].argsort(axis=1, kind="stable")
+    passed = (np.cumsum(np.take_along_axis(slope[left], order, 1), axis=1) < amount[left, None]).sum(axis=1)
+    entering[left] = order[np.arange(len(left)), np.clip(passed, 0, np.maximum(n_eligible[left] - 1, 0))]
+    return entering, unbounded

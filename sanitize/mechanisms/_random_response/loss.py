@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr
 
 from sanitize.errors import InvalidParameter
 from sanitize.measures import utility
+from sanitize.mechanisms._random_response.arithmetic import entr, log, product
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -64,7 +64,7 @@ class Loss:
 
     def spread(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(t|y) of posteriors v, shape (K, n_t)."""
-        return v if self.law is None else v @ self.law.T
+        return v if self.law is None else product(v, self.law.T)
 
     def of(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """H(T|y) of posteriors v, shape (K,)."""
@@ -72,12 +72,12 @@ class Loss:
 
     def of_few(self, letters: NDArray[np.intp], shares: NDArray[np.float64]) -> float:
         """H(T|y) of one posterior that has these shares of these letters."""
-        return float(entr(shares if self.law is None else self.law[:, letters] @ shares).sum())
+        return float(entr(shares if self.law is None else (self.law[:, letters] * shares).sum(axis=1)).sum())
 
     def slope(self, v: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
         """Slope of H(T|y) at v but for a constant, shape (K, n); probabilities below ``floor`` are raised to it."""
-        slope = -np.log(np.maximum(self.spread(v), floor))
-        return slope if self.law is None else slope @ self.law
+        slope = -log(np.maximum(self.spread(v), floor))
+        return slope if self.law is None else product(slope, self.law)
 
     def alone(self, n: int) -> NDArray[np.float64]:
         """H(T|x) of n letters by themselves."""

@@ -1,4 +1,4 @@
-"""The best mixture of listed points in compiled loops: what `_primal_simplex` does, by the same rules."""
+"""The best mixture of listed points in compiled loops: what `mixture` does, by the same rules and to the same bits."""
 
 from __future__ import annotations
 
@@ -6,33 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-
-@njit("boolean(float64[:, ::1], float64[:, ::1])", cache=True, nogil=True, error_model="numpy")
-def _invert(square: NDArray[np.float64], inverse: NDArray[np.float64]) -> bool:
-    """Make the inverse of a matrix, which is used up, by Gauss and Jordan; False where it is singular."""
-    n = len(square)
-    for r in range(n):
-        for y in range(n):
-            inverse[r, y] = 1.0 if r == y else 0.0
-    for x in range(n):
-        top = x
-        for r in range(x + 1, n):
-            if abs(square[r, x]) > abs(square[top, x]):
-                top = r
-        scale = square[top, x]
-        if scale == 0:
-            return False
-        for y in range(n):
-            pivot, other = square[top, y] / scale, inverse[top, y] / scale
-            square[top, y], inverse[top, y] = square[x, y], inverse[x, y]
-            square[x, y], inverse[x, y] = pivot, other
-        for r in range(n):
-            share = square[r, x]
-            if r != x and share != 0:
-                for y in range(n):
-                    square[r, y] -= share * square[x, y]
-                    inverse[r, y] -= share * inverse[x, y]
-    return True
+from sanitize.mechanisms._random_response.arithmetic_loops import invert
 
 
 @njit(
@@ -131,7 +105,7 @@ def mixed(
 ) -> tuple[float, NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """Value, prices, columns chosen and their weights of the least mixture of these columns into P_X.
 
-    No columns are chosen where `_primal_simplex.best_mixture` gives up; the numbers after P_X are its `Rules`.
+    No columns are chosen where `mixture.best_mixture` gives up; the numbers after P_X are its `Rules`.
     """
     n, n_points = points.shape
     nothing = 0.0, np.empty(0), np.empty(0, np.int64), np.empty(0)
@@ -149,27 +123,31 @@ def mixed(
         return nothing
 
     # The weights of the final basis, solved afresh and refined once.
-    columns, square = np.zeros((n, n)), np.zeros((n, n))
+    columns, squares = np.zeros((n, n)), np.zeros((1, n, n))
     for r in range(n):
         for x in range(n):
             if basis[r] < n_points:
                 columns[r, x] = points[x, basis[r]]
             elif basis[r] == n_points + x:
                 columns[r, x] = 1.0
-            square[r, x] = columns[r, x]
-    if not _invert(square, inverse):
+            squares[0, r, x] = columns[r, x]
+    if not invert(squares)[0]:
         return nothing
+    inverse = squares[0]
     left, weights, mu = np.empty(n), np.zeros(n), np.zeros(n)
     for x in range(n):
         left[x] = p_x[x]
     for _ in range(2):
         for r in range(n):
+            more = 0.0
             for x in range(n):
-                weights[r] += left[x] * inverse[x, r]
+                more += left[x] * inverse[x, r]
+            weights[r] += more
         for x in range(n):
-            left[x] = p_x[x]
+            mixed_in = 0.0
             for r in range(n):
-                left[x] -= weights[r] * columns[r, x]
+                mixed_in += weights[r] * columns[r, x]
+            left[x] = p_x[x] - mixed_in
     least = np.inf
     for x in range(n):
         least = min(least, positive * p_x[x])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._random_response.logarithm import exp
 from sanitize.mechanisms._random_response.walk import walk
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._random_response.pool import ColumnPool
 
 _LINEAR_STEPS = 8
+_FLOORS = 3.5, 11.5  # nats below 1, of v where the entropy is linearised
 _STALLED = 1e-10
 _FIRST_SHARE = 0.3  # of the effort, for the first vertices
 # A program from the slack basis takes more pivots where there are more rows: each so many count as one more program.
@@ -101,14 +103,14 @@ class Pricer:
         H is concave, so the vertex that minimises its tangent is no worse than the point of tangency.
         """
         before = len(self.pool)
-        floor = 10.0 ** -self.rng.uniform(1.5, 5)
+        floor = exp(-self.rng.uniform(*_FLOORS))
         live, best = np.arange(len(v)), np.full(len(v), np.inf)
         v, basis = v.copy(), basis.copy()
         at_upper = np.zeros((len(v), self.polytope.size), np.bool_)
         for _ in range(_LINEAR_STEPS):
             cost = self.loss.slope(v[live], floor) - mu
             point, found, upper = self._linear(cost, basis[live])
-            score = self.loss.of(point) - point @ mu
+            score = self.loss.of(point) - (point * mu).sum(axis=1)
             better = score < best[live] - _STALLED
             live, point, found, upper = live[better], point[better], found[better], upper[better]
             if not len(live):
@@ -129,7 +131,7 @@ class Pricer:
         def visit(here: NDArray[np.intp], upper: NDArray[np.bool_], values: NDArray[np.float64]) -> None:
             self.effort.spend(len(here) * self.polytope.work)
             v = self.polytope.solution(here, values)[:, : self.polytope.n]
-            better = np.flatnonzero(self.loss.of(v) - v @ mu < -self.tolerance)
+            better = np.flatnonzero(self.loss.of(v) - (v * mu).sum(axis=1) < -self.tolerance)
             for k in better[self.polytope.contains(v[better])]:
                 self.pool.add(v[k], (here[k], upper[k]))
 

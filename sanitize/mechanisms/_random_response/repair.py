@@ -14,6 +14,7 @@ from sanitize.alphabet import Alphabet
 from sanitize.budgets import TOLERANCE
 from sanitize.channel import Channel, Stage
 from sanitize.lifts import lift
+from sanitize.mechanisms._random_response.least_squares import least_solution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,17 +105,15 @@ def _balance(
 
     Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
     """
-    from scipy.sparse.linalg import lsqr
-
     masses: NDArray[np.float64] = columns.data * weights.repeat(_sizes(columns))
     entries = masses / p_x[columns.indices]
-    error = 1 - np.bincount(columns.indices, entries, len(p_x))
+    error = np.asarray(1 - np.bincount(columns.indices, entries, len(p_x)), np.float64)
     if np.abs(error).max() < _BALANCED:
         return masses
     system = sparse.csc_array((entries, columns.indices, columns.indptr), shape=columns.shape)
     factor = np.ones(len(weights))
     for _ in range(_CORRECTIONS):
-        trial = factor + lsqr(system, error, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=4 * len(weights))[0]
+        trial = factor + least_solution(system, error, 4 * len(weights))
         remains = 1 - system @ trial
         if not (trial > 0).all() or np.abs(remains).max() >= np.abs(error).max():
             break

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.special import entr
 
 from sanitize._checks import positive
 from sanitize._progress import progress
@@ -15,6 +14,7 @@ from sanitize.confidence import laws_of
 from sanitize.errors import SanitizeError
 from sanitize.mechanisms._merging.best_partition import best_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._random_response.arithmetic import dot, entr
 from sanitize.mechanisms._random_response.effort import effort_of
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.repair import response_channel
@@ -141,7 +141,7 @@ def prove(pool: Mixing, gap: float, show: Callable[[str], None]) -> None:
     mass = float(cone.p_x.sum())
     polytope = CutPolytope.of(np.zeros((0, len(cone.p_x))))
     while pool.value - pool.bound > gap:
-        base = float(pool.prices @ cone.p_x)
+        base = dot(pool.prices, cone.p_x)
         target = (pool.value - base - _PROVED_SHARE * gap) / mass
         proof = certify_robust(cone, polytope, pool.prices, target, pool.effort)
         polytope = proof.polytope
@@ -197,7 +197,7 @@ class Mixing:
     @property
     def value(self) -> float:
         """H(T|Y) of the mixture over these letters, in nats of the whole law."""
-        return float(self.loss.of(self.v) @ self.weights)
+        return dot(self.loss.of(self.v), self.weights)
 
     def used(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Columns in the mixture and their weights."""
@@ -218,7 +218,7 @@ class Mixing:
             random = rng.dirichlet(np.full(n, _SPARSE), n)
             for starts, steer in ((np.eye(n), 1.0), (self.used()[0], 1.0), (random, 1.0), (np.eye(n), 0.5)):
                 found = self._from(starts, steer)
-                if self.add(found[self.loss.of(found) - found @ self.prices < -gap]):
+                if self.add(found[self.loss.of(found) - (found * self.prices).sum(axis=1) < -gap]):
                     break
             else:
                 return
@@ -232,7 +232,7 @@ class Mixing:
         if not len(v) or self.effort.is_used():
             return False
         found = np.concatenate([v[self.cone.excess(v) <= SAFE], self._from(v, 1.0)])
-        if not self.add(found[self.loss.of(found) - found @ self.prices < -_WORTHWHILE]):
+        if not self.add(found[self.loss.of(found) - (found * self.prices).sum(axis=1) < -_WORTHWHILE]):
             return False
         self.mix()
         return True

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr
 
+from sanitize.mechanisms._random_response.arithmetic import entr
 from sanitize.mechanisms._random_response.certificate import MOST_OPEN, Tree, price_of_repair
 from sanitize.mechanisms._random_response.robust_cone import SAFE
 from sanitize.mechanisms._random_response.robust_cuts import CutPolytope, cuts_at
@@ -82,7 +82,7 @@ def certify_robust(
         effort.spend(len(boxes.low) * tree.cuts.work)
         v = np.clip(boxes.v[open_], 0.0, 1.0)
         v /= v.sum(axis=1, keepdims=True)
-        below = entr(v).sum(axis=1) - v @ mu < target
+        below = entr(v).sum(axis=1) - (v * mu).sum(axis=1) < target
         inside = cone.excess(v) <= SAFE
         if (below & inside).any():
             return RobustCertificate(tree.bound, v[below & inside], v[below & ~inside], tree.cuts)

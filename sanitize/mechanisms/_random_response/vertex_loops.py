@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sanitize.mechanisms._random_response.arithmetic_loops import log
+
 # Letters, and cuts, that have a bit in a word.
 MOST = 64
 _ROWS = 256
@@ -196,6 +198,6 @@ def listed(
             share = rows[j, x]
             points[x, j] = share
             if share > 0:
-                entropy -= share * np.log(share)
+                entropy -= share * log(share)
         cost[j] = entropy
     return points, cost

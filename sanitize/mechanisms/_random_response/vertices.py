@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr
 
 from sanitize.mechanisms._random_response import compiled as _compiled
+from sanitize.mechanisms._random_response.arithmetic import dot, entr
 from sanitize.mechanisms._random_response.double_description import CLEAR, ON, vertices
-from sanitize.mechanisms._random_response.mixture import RULES, best_mixture
+from sanitize.mechanisms._random_response.mixture import RULES, best_mixture, reduced_costs
 from sanitize.mechanisms._random_response.pool import NOTHING, Mixture
 
 if TYPE_CHECKING:
@@ -50,7 +50,12 @@ class Vertices:
             cuts = cuts[cuts.min(axis=1) < 0]  # the others take nothing away
         if loops is None or max(cuts.shape) > loops.MOST:
             found = vertices(cuts, _MOST_VERTICES, _MOST_PAIRS)
-            return cls(found.T, entr(found).sum(axis=1)) if found is not None and len(found) else None
+            if found is None or not len(found):
+                return None
+            cost = np.zeros(len(found))
+            for share in found.T:
+                cost += entr(share)  # letter after letter, as the loops do
+            return cls(found.T, cost)
         points, cost = loops.listed(np.ascontiguousarray(cuts), _MOST_VERTICES, _MOST_PAIRS, ON, CLEAR)
         return cls(points, cost) if len(cost) else None
 
@@ -58,7 +63,7 @@ class Vertices:
         """The same vertices, and what they lose of a target."""
         if loss.law is None:
             return self
-        beyond = loss.of(self.points.T) - loss.alone(len(self.points)) @ self.points
+        beyond = loss.of(self.points.T) - (loss.alone(len(self.points))[:, None] * self.points).sum(axis=0)
         # Vertices whose letters say the same of the target lose nothing, but only letters alone may cost nothing: the
         # mixture starts from these.
         return Vertices(self.points, np.where(self.cost <= 0, 0.0, np.maximum(beyond, _NEXT_TO_NOTHING)))
@@ -75,7 +80,7 @@ class Vertices:
         """Least H(v) - μ·v of a vertex, in nats."""
         loops = _compiled.loops(_MIXTURE_LOOPS)
         if loops is None:
-            return float((self.cost - mu @ self.points).min())
+            return float(reduced_costs(self.points, self.cost, mu).min())
         return float(loops.lowest(np.ascontiguousarray(self.points), self.cost, mu))
 
 
@@ -113,7 +118,7 @@ def mix_all_vertices(
     if mixture is None:
         return None
     # No mixture of posteriors within the budget has a lower value: they are mixtures of these vertices, H is concave.
-    bound = float(mixture.mu @ p_x) + min(around.lowest(mixture.mu), 0.0)
+    bound = dot(mixture.mu, p_x) + min(around.lowest(mixture.mu), 0.0)
     if mixture.value - bound > gap:
         return None
     chosen = within.points[:, mixture.chosen].T

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import entr
+
+from sanitize.mechanisms._random_response.arithmetic import entr, product
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,7 @@ def walk(
             inverse, values = polytope.basic_solution(here, upper)
             visit(here, upper, values)
             u = polytope.solution(here, values)
-            now = entr(u[:, polytope.spread]).sum(axis=1) - u[:, : polytope.n] @ mu
+            now = entr(u[:, polytope.spread]).sum(axis=1) - (u[:, : polytope.n] * mu).sum(axis=1)
             score, row = _neighbours(polytope, mu, here, upper, inverse, values)
             best = score.argmin(axis=1)
             k = np.arange(len(here))
@@ -68,7 +69,7 @@ def _neighbours(
     """H - μ·v at the neighbour along each nonbasic variable, shape (K, N), and the row that leaves (-1: none)."""
     k, m = basis.shape
     n, spread = polytope.n, polytope.spread
-    change = (inverse.reshape(k * m, m) @ polytope.matrix).reshape(k, m, polytope.size)
+    change = product(inverse.reshape(k * m, m), polytope.matrix).reshape(k, m, polytope.size)
     change = np.where(at_upper[:, None, :], change, -change)
     room_down = (values - polytope.lower[basis])[:, :, None]
     room_up = (polytope.upper[basis] - values)[:, :, None]
