@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from sanitize.trees._hierarchies import Hierarchy
 
 MOST_CELLS = 1 << 16
+# Of a share of S's entropy, in mean shares of the columns'. From 1 on an adversary learns about as little as from a
+# plain partition, and up to 1.5 an analyst loses nothing by it (`benchmarks/adversary.md`).
+_PRICE = 1.5
 
 
 def grow(
@@ -45,7 +48,7 @@ def grow(
     """Learn cells and blocks over all columns of a table, as they come.
 
     Best first from the root: a split is allowed while both sides are within the budget and hold ``min_rows``, and the
-    one is taken for which Σ_j w_j (ΔI(X_j)/H(X_j) - ΔI(S)/H(S)) is largest, where ΔI(X) = n H(X) - n_L H_L(X) -
+    one is taken for which Σ_j w_j (ΔI(X_j)/H(X_j) - 1.5 ΔI(S)/H(S)) is largest, where ΔI(X) = n H(X) - n_L H_L(X) -
     n_R H_R(X): it keeps much of the columns and tells little of S, which leaves the budget to later splits. Nodes
     without an allowed split are the blocks. Splits inside blocks do not look at S, and ΔI(S) has no part in them. The
     same table gives the same tree, in whatever order its rows come.
@@ -115,7 +118,7 @@ def grow(
     measured = [names.index(target)] if target is not None else list(range(len(names)))
     scale = np.array([shares[names[j]] / entropies[j] if entropies[j] > 0 else 0.0 for j in measured])
     of_secrets = entropy(np.bincount(codes[seen]))
-    price = sum(shares[names[j]] for j in measured) / of_secrets if of_secrets > 0 else 0.0
+    price = _PRICE * sum(shares[names[j]] for j in measured) / of_secrets if of_secrets > 0 else 0.0
     aim = measured if target is not None else None
     splitter = _splitter(columns, levels[seen], views, scale, codes[seen], price, aim)
     root = Node(np.arange(len(seen)))
