@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -328,3 +329,12 @@ assert main({argv!r}) == 0
 print(sorted({idle!r}.intersection(sys.modules)))
 """
     assert run(code).splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("room", ["mechanisms", "parquet", "policy"])
+def test_a_lazy_face_has_the_names_that_its_stub_shows(room):
+    face = importlib.import_module(f"sanitize.{room}")
+    stub = ast.parse((ROOT / "sanitize" / room / "__init__.pyi").read_text(encoding="utf-8"))
+    names = {alias.asname for node in stub.body for alias in node.names}
+    assert set(face.__all__) <= names
+    assert all(getattr(face, name) is not None for name in names)
