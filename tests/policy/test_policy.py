@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 import sanitize as sz
 import sanitize.transformers
+from sanitize._release.designers.by_name import designer
 from sanitize.budgets import CapacityBudget
 from sanitize.errors import ColumnError, PolicyError
 from sanitize.policy._channels import MECHANISMS, SETTINGS
@@ -487,3 +488,10 @@ def test_confidence_goes_to_estimators_that_have_it():
     else:
         with pytest.raises(PolicyError, match="confidence is not known to subset-merging"):
             policy.sanitizer()
+
+
+@pytest.mark.parametrize("name", [*(estimator for estimator, _ in MECHANISMS.values()), "JointRelease"])
+def test_the_command_line_designs_what_the_estimator_of_the_same_name_does(name):
+    estimator, made = getattr(sanitize.transformers, name), designer(name)
+    assert issubclass(estimator, made)
+    assert inspect.signature(estimator) == inspect.signature(made)
