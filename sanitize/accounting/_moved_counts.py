@@ -20,7 +20,7 @@ from sanitize.errors import InvalidParameter
 
 # Noise levels are multiples of 1/64, so that exact samplers take them as they are.
 STEPS = 64
-_LARGEST_SIGMA = 1e4
+_LARGEST_SIGMA = 1e3
 _LEAST_DELTA = 1e-100
 # Relative room for rounding of sums of positive terms, which are right to about 1e-13.
 _ROOM = 1 + 1e-9
@@ -39,7 +39,7 @@ def moved_count_delta(eps: float, sigma: float) -> float:
     eps : float
         Level in nats, >= 0.
     sigma : float
-        Of the noise on each count, of P(z) ∝ exp(-z²/2σ²); at least 1/64 and at most 10,000.
+        Of the noise on each count, of P(z) ∝ exp(-z²/2σ²); at least 1/64 and at most 1,000.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def moved_count_sigma(eps: float, delta: float) -> float:
     Raises
     ------
     InvalidParameter
-        If an argument is outside its range, or asks for noise of more than 10,000.
+        If an argument is outside its range, or asks for noise of more than 1,000.
 
     Examples
     --------

@@ -213,15 +213,18 @@ def _governance(document: dict[str, Any], material: Material) -> Chapter:
         parts.append(Words("No policy was given: what was agreed before the release is not known here."))
     else:
         parts.append(Rows(("Policy", "Value"), material.policy))
+    noisy = any(section["name"] == "secret_dp" for section in document["sections"])
+    private = "It is differential privacy of each row's secret alone." if noisy else _NOT_PRIVATE
     told = (
         "Releasing the same rows again with fresh noise tells more; a ledger keeps the sum.",
-        "The figures count this release. It is not differential privacy of the table's records.",
+        f"The figures count this release. {private}",
         f"Made with sanitize {document['library_version']}.",
     )
     parts += [Words(words) for words in told]
     return Chapter("5 Governance", (*parts, *map(Blank, _SIGNED)))
 
 
+_NOT_PRIVATE = "It is not differential privacy of the table's records."
 _SIGNED: Sequence[str] = (
     "Responsible for the release (name, role)",
     "Reviewed by, on",

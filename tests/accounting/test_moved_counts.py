@@ -64,7 +64,7 @@ def test_sigma_is_enough_where_delta_does_not_fall_steadily():
 
 @pytest.mark.parametrize(
     ("eps", "delta", "word"),
-    [(0.0, 1e-6, "eps"), (1.0, 0.0, "delta"), (math.inf, 1e-6, "eps"), (1e-4, 1e-9, "more than 10000 rows")],
+    [(0.0, 1e-6, "eps"), (1.0, 0.0, "delta"), (math.inf, 1e-6, "eps"), (1e-4, 1e-9, "more than 1000 rows")],
 )
 def test_what_cannot_be_had_is_refused(eps, delta, word):
     with pytest.raises(InvalidParameter, match=word):

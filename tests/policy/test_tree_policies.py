@@ -115,7 +115,7 @@ INVALID = {
 }
 # Rules that compare keys with one another: the parser's alone.
 PARSER_ONLY = {
-    "noise beyond all rows": (edited(NOISY, "eps = 1,", "eps = 1e-6,"), "ask for noise of more than 10000 rows"),
+    "noise beyond all rows": (edited(NOISY, "eps = 1,", "eps = 1e-6,"), "ask for noise of more than 1000 rows"),
     "bins in a tree": (
         edited(TREE, "bins.wage = [0, 1000, 2000]", "bins.age = [0, 50]"),
         "channel.bins.age has no place here: tree-random-response finds intervals of public columns itself",

@@ -164,6 +164,13 @@ def test_the_report_says_what_is_promised_and_that_seeds_void_it():
     assert "(1, 1e-06)-differentially private" in " ".join(str(report).split())
     assert any("secret_dp is void" in note for note in report.facts.warnings)
     assert report.facts.secret_dp == (1.0, 1e-6)
+    plain = estimator(secret_dp=None).fit(table()).report_
+    wording = ("that of secrets alone", "not differential privacy of the table")
+    assert [[words in " ".join(one.to_html().split()) for words in wording] for one in (report, plain)] == [
+        [True, False],
+        [False, True],
+    ]
+    assert sz.LeakageReport.from_json(report.to_json()).to_html() == report.to_html()
     keyed = estimator(random_state=None).fit(table()).report_
     assert not any("void" in note for note in keyed.facts.warnings)
     kinds = {line.name: line.kind for line in keyed.measures}
