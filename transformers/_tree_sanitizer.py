@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from sanitize._release.designers import tree_designer as designers
+from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize.errors import InvalidParameter
 from sanitize.transformers._sanitizer import Sanitizer
 
@@ -55,9 +56,5 @@ class TreeSanitizer(designers.TreeSanitizer, Sanitizer):
         InvalidParameter
             With ``secret_dp``: what it tells of these rows' secrets would have no noise.
         """
-        if self.secret_dp is not None:
-            raise InvalidParameter(
-                "measure counts the secrets of these rows without noise, so it is not there with secret_dp; measure "
-                "with an estimator of its own, for your own eyes"
-            )
+        refuse_secret_dp(self, "measure counts them without noise; use an estimator of its own, for your own eyes")
         return super().measure(X, sensitive_features=sensitive_features, confidence=confidence)
