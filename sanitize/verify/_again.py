@@ -16,7 +16,7 @@ from sanitize.errors import InvalidParameter, SourceError
 from sanitize.policy import Policy, designer_of
 from sanitize.saved import SavedRelease
 from sanitize.verify._row_checks import Check
-from sanitize.verify._twice import SourceCounts
+from sanitize.verify._twice import MOST_BYTES, SourceCounts
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +51,7 @@ def designed(
         again = copy.deepcopy(sanitizer)
     refuse_secret_dp(again, _NO_VERIFY)
     with open_source(source, again.numbers) as table:
-        kept = KeptRows()
+        kept = KeptRows(MOST_BYTES)
         counts = again._fit_counted(FirstPass(table, BATCH_ROWS, kept=kept), rows, channel).table
     return again, SourceCounts(counts, kept)
 

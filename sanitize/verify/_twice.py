@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int32]
 
-# Bytes of codes that are kept; longer sequences are read again.
-MOST_BYTES = 1 << 26
+# Bytes of the rows or codes of a table that are kept; what is beyond is read again.
+MOST_BYTES = 1 << 25
 
 
 @dataclass(frozen=True)

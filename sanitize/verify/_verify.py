@@ -34,6 +34,7 @@ from sanitize.verify._row_checks import Check, RowChecks
 from sanitize.verify._saved import read_verification
 from sanitize.verify._sought import searchable, spelt
 from sanitize.verify._stated import check_papers
+from sanitize.verify._twice import MOST_BYTES
 
 if TYPE_CHECKING:
     import os
@@ -229,7 +230,7 @@ def verify_parquet(
             failed = (Check.failed("design", str(error)),)
             return Verification(failed, false_alarm, **words, digest=digest_of(written.root))
         with open_source(named, again.numbers) as table:
-            read = KeptRows()
+            read = KeptRows(MOST_BYTES)
             checks = [design_check(again, through), *_contents(table, written, again, kept_order, read)]
             if all(check.ok for check in checks if check.name in ("columns", "rows")):
                 seen = Observed.read(table, written, again._release, counted, kept_order, read)

@@ -77,6 +77,7 @@ def test_dictionaries_give_the_values_that_rows_give(version, pages, tmp_path, m
     assert read == ["day"]
     assert len(found["text"]) == 40
     assert found["short"] == set()
+    assert {len(found[name]) for name in ("int32", "int64", "uint32", "uint64", "negative")} == {300}
     monkeypatch.setattr(_stored.StoredValues, "of", lambda *_: None)
     assert _spelt(source) == found
     assert sorted(set(read)) == sorted(source.schema.names)
