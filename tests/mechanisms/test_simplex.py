@@ -132,3 +132,10 @@ def test_a_singular_basis_is_told_and_its_multipliers_still_bound():
         programs = LinearBatch(cuts.matrix, cuts.rhs, cuts.lower[None], cuts.upper[None], cost)
         best = solve_batch(programs, regular[None]).bound[0]
         assert solve_batch(programs, basis[None]).bound[0] <= best + 1e-9
+
+
+@pytest.mark.parametrize("n_rows", [3, 40])
+def test_a_basis_of_other_equations_is_refused_however_many_there_are(n_rows):
+    matrix = CutPolytope.of(np.random.default_rng(0).normal(size=(n_rows, 6))).matrix
+    with pytest.raises(np.linalg.LinAlgError, match="other equations"):
+        inverse_of(matrix, np.arange(n_rows)[None])

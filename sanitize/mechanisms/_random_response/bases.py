@@ -16,7 +16,15 @@ _MANY_ROWS = 24
 
 
 def inverse_of(matrix: NDArray[np.float64], basis: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Inverse basis matrices, shape (K, m, m), and which of them are regular; multipliers of the others bound too."""
+    """Inverse basis matrices, shape (K, m, m), and which of them are regular; multipliers of the others bound too.
+
+    Raises
+    ------
+    LinAlgError
+        If the bases are of other equations, as the outer polytope's are where the inner one binds more rows.
+    """
+    if basis.shape[1] != len(matrix):
+        raise np.linalg.LinAlgError("a basis of other equations")
     if len(matrix) >= _MANY_ROWS:
         found = _beside_slacks(matrix, basis)
         if found is not None:
