@@ -34,8 +34,8 @@ _NO_VERIFY = (
     "the digest of the released file"
 )
 _WAY_OUT = (
-    "it was cut short, and the release perhaps elsewhere: give the channel of the release, which release --channel "
-    "writes and a saved release has"
+    "it was cut short, and the release perhaps by a clock or with another SciPy: give the channel of the release, "
+    "which release --channel writes and a saved release has"
 )
 
 
@@ -89,7 +89,7 @@ def design_check(again: Designer, channel: Channel | None) -> Check:
 
 
 def with_way_out(checks: list[Check], again: Designer, channel: Channel | None) -> list[Check]:
-    """The checks; where one failed and a clock, or other last digits, could be why, the design says what to do."""
+    """The checks; where one failed and a clock, or another solver, could be why, the design says what to do."""
     design = checks[0]
     standing = again.channel_.standing
     is_cut = any(value is not None for value in _limits(again)) or (standing and standing.status == "cut short")

@@ -65,7 +65,8 @@ def optimal_random_response(
         Distance from the optimum that is good enough, in nats, > 0.
     effort : float, optional
         Entries of linear programs to solve, >= 1: by default four hundred million, about half a minute. The same
-        effort is the same work on every machine; where it cuts the search short, last digits may decide what is found.
+        effort gives the same channel on every machine whose SciPy has the same version of HiGHS, also where it cuts
+        the search short.
     time_limit : float, optional
         Seconds after which the best channel so far is returned, for people at a prompt: it depends on the machine.
     confidence : float or ConfidenceSet, optional
@@ -152,7 +153,8 @@ def solve_optimal_random_response(
         Distance from the optimum that is good enough, in nats, > 0. Below about 1e-9 rounding decides.
     effort : float, optional
         Entries of linear programs to solve, >= 1: by default four hundred million, about half a minute. The same
-        effort is the same work on every machine; where it cuts the search short, last digits may decide what is found.
+        effort gives the same channel on every machine whose SciPy has the same version of HiGHS, also where it cuts
+        the search short.
     time_limit : float, optional
         Seconds after which the best so far is returned; the bound needs a first pass whatever the limit.
     target : array-like of shape (n_t, n_x), optional
