@@ -82,8 +82,8 @@ def test_without_its_channel_it_fails_and_says_what_to_do(folder):
     cut(folder)
     found = verified(folder, responding())
     assert not found.ok
-    words = "it was cut short, and the release perhaps by a clock or with another SciPy: give the channel"
-    assert words in found.checks[0].detail
+    said = "it was cut short, and the release perhaps by a clock or with another SciPy: give the channel"
+    assert said in found.checks[0].detail
 
 
 @pytest.mark.parametrize("effort", [1, None])
