@@ -4,6 +4,7 @@
     python benchmarks/secret_dp.py fits --runs 50000          # whole fits, everything in report and channel
     python benchmarks/secret_dp.py faults --runs 1000         # the same with a planted look at an exact count
     python benchmarks/secret_dp.py adult adult.parquet        # what is kept of each column, with and without
+    python benchmarks/secret_dp.py truth --runs 60            # how often a release is over its budget under the truth
 
 An audit runs the pipeline on two tables that differ in one row's secret. For an event E of what is published,
 P(E) <= e^eps P'(E) + delta, so eps is at least log((P(E) - delta) / P'(E)); both probabilities are bounded by
@@ -22,6 +23,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from simulated_tables import BUDGET as OF_SOURCES
+from simulated_tables import Source
 
 import sanitize as sz
 from sanitize._sampling.discrete_gaussian import discrete_gaussian
@@ -180,10 +183,27 @@ def of_adult(path: str, seeds: int, max_cells: list[int | None]) -> None:
             )
 
 
+def of_truth(samples: int) -> None:
+    """Releases of 20,000 rows of the sources of `simulated_tables.py`, held against the law of each."""
+    for n_s in (2, 3):
+        over, kept = 0, []
+        for seed in range(samples):
+            source = Source.of(n_s, seed)
+            secret_dp = SecretDP(EPS, DELTA, {"s": list(range(n_s))})
+            fitted = TreeRandomResponse(OF_SOURCES, sensitive="s", confidence=0.95, secret_dp=secret_dp)
+            fitted.fit(source.draw(20_000, np.random.default_rng(1000 + seed)))
+            law = source.cells(fitted.tree_) @ fitted.channel_.matrix
+            law = law[:, law.any(axis=0)]
+            p_s = law.sum(axis=1)
+            over += bool((OF_SOURCES.excess_of(law / p_s[:, None] / law.sum(axis=0), p_s) > 0).any())
+            kept.append(fitted.report_.summary["mean_column_utility"])
+        print(f"truth: {n_s} secrets, {over} of {samples} over; {np.mean(kept):.2f} kept", flush=True)
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("counts", "fits", "faults", "adult"))
+    parser.add_argument("part", choices=("counts", "fits", "faults", "adult", "truth"))
     parser.add_argument("path", nargs="?", default="adult.parquet")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
@@ -191,7 +211,7 @@ def main() -> None:
     if given.part == "adult":
         of_adult(given.path, given.seeds, [None, 256])
     else:
-        {"counts": of_counts, "fits": of_fits, "faults": with_faults}[given.part](given.runs)
+        {"counts": of_counts, "fits": of_fits, "faults": with_faults, "truth": of_truth}[given.part](given.runs)
 
 
 if __name__ == "__main__":
