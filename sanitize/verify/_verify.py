@@ -166,8 +166,8 @@ def verify_parquet(
     smaller the faults they find. Of a whole table (`TreeMerging`, `TreeRandomResponse`) the tree is grown again, and
     rows must also have been drawn from the cells that they stand for.
 
-    Files are read batch by batch and kept as counts, so memory does not grow with the rows. Noise that repeats itself
-    is looked for among the first 2,097,152 rows.
+    Files are read batch by batch and kept as counts and a bounded number of codes, so memory does not grow with the
+    rows. Noise that repeats itself is looked for among the first 2,097,152 rows.
 
     Parameters
     ----------
