@@ -92,10 +92,13 @@ def _gather(table: Source, values: dict[str, _Known], stored: StoredValues | Non
             if dictionaries is None:
                 in_rows.append(name)
                 continue
-            for dictionary in dictionaries:
-                known.add(dictionary)
-                if known.is_enough:
-                    break
+            try:
+                for dictionary in dictionaries:
+                    known.add(dictionary)
+                    if known.is_enough:
+                        break
+            except SourceError:  # damaged, or written in a way that the reader of rows alone knows
+                in_rows.append(name)
         with contextlib.closing(table.batches(file, in_rows, _SPELT_ROWS)) as batches:
             while wanted := [name for name in in_rows if not values[name].is_enough]:
                 batch = next(batches, None)

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sanitize._files.parquet import ParquetSource
+from sanitize.errors import SourceError
 from sanitize.verify import _noise as noise
 from sanitize.verify import _sieve as sieve
 from sanitize.verify import _sought, _stored
@@ -91,6 +92,19 @@ def test_rows_are_read_where_some_values_are_in_no_dictionary(tmp_path):
         source = ParquetSource.open(path)
         assert _stored.StoredValues(source).of(path, "text") is None
         assert _spelt(source) == {"text": {value.encode() for value in values}}
+
+
+def test_rows_are_read_where_a_file_cannot_be_taken_apart(tmp_path, monkeypatch):
+    path = tmp_path / "raw.parquet"
+    pq.write_table(pa.table({"text": ["SECRET influenza", "none at all"] * 9}), path)
+
+    def fails(*_):
+        raise SourceError("cannot be taken apart")
+
+    for place, name in ((_stored.Pages, "of"), (_stored.Chunk, "dictionary_page")):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, name, fails)
+            assert _spelt(ParquetSource.open(path)) == {"text": {b"SECRET influenza", b"none at all"}}
 
 
 def test_a_dictionary_that_is_not_what_was_written_is_named(tmp_path):
