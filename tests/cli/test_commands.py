@@ -325,7 +325,7 @@ ARGV = {
 
 CALLS = {
     "audit": "sanitize.parquet.audit_parquet",
-    "plan": "sanitize.cli._commands.make_plan",
+    "plan": "sanitize.policy.make_plan",
     "release": "sanitize.parquet.privatize_parquet",
     "verify": "sanitize.verify.verify_parquet",
     "report": "sanitize.report.LeakageReport.from_json",

@@ -140,7 +140,9 @@ def test_a_notebook_shows_the_verdict_above_the_parameters():
         assert not hasattr(sanitizer, "_repr_html_")
 
 
-@pytest.mark.parametrize("name", [name for name in sz.transformers.__all__ if not name.endswith("_scorer")])
+@pytest.mark.parametrize(
+    "name", [name for name in sz.transformers.__all__ if hasattr(getattr(sz.transformers, name), "fit")]
+)
 def test_type_checkers_know_what_fit_and_transform_return(name):
     """`fit` the estimator's own class, `transform` the type it got."""
     estimator = getattr(sz.transformers, name)
