@@ -22,7 +22,7 @@ class TreeMerging(designers.TreeMerging, TreeSanitizer):
     min_rows : int
         Least rows of a block; with ``confidence`` at least 100 of the rows that the tree is grown on.
     max_cells : int, optional
-        Most cells; 4096 by default. There are never fewer than blocks.
+        Most cells; 4096 by default. There are never fewer than blocks, of which there are at most 16,384.
     weights : dict of column to float, optional
         How much the information about each column counts; 1 by default.
     hierarchies : dict of column to hierarchy, optional

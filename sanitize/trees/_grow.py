@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sanitize.trees._hierarchies import Hierarchy
 
 MOST_CELLS = 1 << 16
+# More blocks, which tables of some 300,000 rows and more would have, cost more time and memory than they keep.
+MOST_BLOCKS = 1 << 14
 # Of a share of S's entropy, in mean shares of the columns'. From 1 on an adversary learns about as little as from a
 # plain partition, and up to 1.5 an analyst loses nothing by it (`benchmarks/adversary.md`).
 _PRICE = 1.5
@@ -66,7 +68,7 @@ def grow(
     min_rows, min_cell_rows : int
         Least rows of a block and of a cell.
     max_cells : int
-        Most cells in all; there are never fewer than blocks.
+        Most cells in all; there are never fewer than blocks, of which there are at most 16,384.
     max_block_cells : int, optional
         Most cells of a block.
     hierarchies : mapping of name to hierarchy, optional
@@ -126,7 +128,7 @@ def grow(
         root.block = 0
         blocks = [root]
     else:
-        blocks = grow_blocks(splitter, root, min_rows, _within(budget, codes[seen]))
+        blocks = grow_blocks(splitter, root, min_rows, _within(budget, codes[seen]), MOST_BLOCKS)
     grow_cells(splitter, blocks, min_cell_rows, max_cells, max_block_cells)
     tree = _freeze(root, columns, views)
     cells = np.empty(len(codes), np.int32)

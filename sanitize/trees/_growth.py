@@ -41,10 +41,10 @@ class Node:
 
 
 def grow_blocks(
-    splitter: Splitter, root: Node, least: int, allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+    splitter: Splitter, root: Node, least: int, allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]], most: int
 ) -> list[Node]:
-    """Cut the root while both sides are allowed and hold ``least`` rows; the blocks, from left to right."""
-    _grow(splitter, [root], least, allowed, most=None, most_each=None)
+    """Cut the root into at most ``most`` sides that are allowed and hold ``least`` rows; the blocks, left to right."""
+    _grow(splitter, [root], least, allowed, most=most, most_each=None)
     blocks = leaves(root)
     for number, block in enumerate(blocks):
         block.block = number
@@ -73,7 +73,7 @@ def _grow(
     roots: list[Node],
     least: int,
     allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None,
-    most: int | None,
+    most: int,
     most_each: int | None,
 ) -> None:
     """Cut the node whose split gains most, again and again; ties go to the node that was there first."""
@@ -91,7 +91,7 @@ def _grow(
         offer(top, number)
     n_leaves, n_each = len(roots), [1] * len(roots)
     with progress("tree") as step:
-        while heap and (most is None or n_leaves < most):
+        while heap and n_leaves < most:
             _, _, node, split, root = heapq.heappop(heap)
             if most_each is not None and n_each[root] >= most_each:
                 continue
