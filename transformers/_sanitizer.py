@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
+from sanitize._files.workers import n_workers
 from sanitize._release.design import held_out
 from sanitize._release.designers.designer import Designer
 from sanitize._release.designers.roles import two_dimensional, with_sensitive
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 Frame = TypeVar("Frame")
+
+# Rows from which threads are worth their start.
+_MANY_ROWS = 1 << 17
 
 
 class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  # type: ignore[misc]
@@ -162,7 +166,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             codes, _ = self._release.encode(table)
             rows = np.bincount(codes, minlength=self.channel_.n_inputs)
             self.random_state.bind(self.channel_, rows.tobytes(), hashlib.sha256(codes.tobytes()).digest())
-        columns, n_unseen = self._release.apply(table, random_words(self.random_state))
+        workers = n_workers(None) if table.n_rows >= _MANY_ROWS else 1
+        columns, n_unseen = self._release.apply(table, random_words(self.random_state), workers=workers)
         if kept := tuple(name for name in self._kept if name in table.names):
             warnings.warn(
                 "keep_sensitive=True: the output holds the sensitive columns and is not for release",

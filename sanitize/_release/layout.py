@@ -32,6 +32,7 @@ class Columns(Mapping[str, "ArrowColumn"]):
 
     layout: Layout
     source: Mapping[str, Any]
+    workers: int = 1
     clipped: dict[str, int] = field(default_factory=dict)
     _made: dict[str, ArrowColumn] = field(default_factory=dict, repr=False)
 
@@ -121,9 +122,9 @@ class Layout:
         orders = {name: order for name, bins in self.bins.items() if (order := bins.order) is not None}
         return ContingencyTable.empty(self.sensitive, self.public, orders)
 
-    def columns(self, source: Mapping[str, Any]) -> Columns:
-        """Columns of a batch, as symbols."""
-        return Columns(self, source)
+    def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
+        """Columns of a batch, as symbols; made by some threads where that takes long."""
+        return Columns(self, source, workers)
 
     def check_distinct(self, table: ContingencyTable) -> None:
         """Refuse all columns that hold a different value in most rows: no law can be learned from them."""

@@ -111,9 +111,9 @@ class Release:
             and not (np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max)
         }
 
-    def encode(self, source: Mapping[str, Any]) -> tuple[NDArray[np.int32], int]:
+    def encode(self, source: Mapping[str, Any], workers: int = 1) -> tuple[NDArray[np.int32], int]:
         """Public code of each row, and how many rows hold a symbol that was not seen at fit."""
-        codes = self.design.channel.inputs.encode(self.layout.columns(source))
+        codes = self.design.channel.inputs.encode(self.layout.columns(source, workers))
         unseen = codes < 0
         n_unseen = int(unseen.sum())
         if n_unseen:
@@ -125,7 +125,9 @@ class Release:
             codes[unseen] = self.design.fallback
         return codes, n_unseen
 
-    def apply(self, source: Mapping[str, Any], words: RandomWords, start: int = 0) -> tuple[dict[str, pa.Array], int]:
+    def apply(
+        self, source: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> tuple[dict[str, pa.Array], int]:
         """Printed columns of rows, and how many of them hold a symbol that was not seen at fit.
 
         Parameters
@@ -135,8 +137,10 @@ class Release:
         words : RandomWords
         start : int
             Number of the first row: it draws the same whatever batch it comes in.
+        workers : int
+            Threads that find and print the cells of a tree; the rows do not depend on it.
         """
-        codes, n_unseen = self.encode(source)
+        codes, n_unseen = self.encode(source, workers)
         if n_unseen:
             warnings.warn(
                 f"{n_unseen} of {len(codes)} rows hold public values that were not there at fit; they were released "
@@ -144,12 +148,14 @@ class Release:
                 UnseenSymbolWarning,
                 stacklevel=3,
             )
-        return self.decode(self.design.channel.sample(codes, words, start=start), words, start), n_unseen
+        return self.decode(self.design.channel.sample(codes, words, start=start), words, start, workers), n_unseen
 
-    def decode(self, released: NDArray[Any], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
+    def decode(
+        self, released: NDArray[Any], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
         """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
         if self.printer is not None:
-            return self.printer.decode(released.astype(np.int32, copy=False), words, start)
+            return self.printer.decode(released.astype(np.int32, copy=False), words, start, workers)
         columns = dict(self.design.channel.outputs.decode(released))
         for lane, name in enumerate(sorted(self.layout.bins)):
             if name in columns and name in self.drawn_bins:

@@ -52,9 +52,9 @@ class TreeLayout(Layout):
         """The layout itself: it holds no law."""
         return self
 
-    def columns(self, source: Mapping[str, Any]) -> Columns:
+    def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
         """Columns of a batch, the cells of its rows among them."""
-        return _TreeColumns(self, source)
+        return _TreeColumns(self, source, workers)
 
 
 def plain_tree(layout: Layout) -> dict[str, Any] | None:
@@ -95,7 +95,7 @@ class _TreeColumns(Columns):
         if self.layout.missing == "error":
             for name, values in columns.items():
                 refuse_missing(values, name)
-        return pa.array(tree.assign(columns))
+        return pa.array(tree.assign(columns, self.workers))
 
     def __iter__(self) -> Iterator[str]:
         yield from self.source

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.workers import in_turn
 from sanitize._sampling.sampler import draw_all
 from sanitize._tables.columns import MISSING, as_arrow, factorize, sort_values
 from sanitize._tables.keys import distinct_rows
@@ -54,13 +55,20 @@ class PrintTable:
         shares = self.counts / np.repeat(total, np.diff(self.starts))
         return Stage.from_probabilities(self.starts, np.arange(len(self.counts)), shares, len(self.counts))
 
-    def draw(self, cells: NDArray[np.integer], words: RandomWords, lane: int, start: int) -> dict[str, pa.Array]:
+    def draw(
+        self, cells: NDArray[np.integer], words: RandomWords, lane: int, start: int, workers: int = 1
+    ) -> dict[str, pa.Array]:
         """A printed row for each row, from its cell; row i of a table draws the same in any batch."""
         stage = self.stage
         step = stage.indices.take if stage.is_deterministic else stage.sampler.drawing(words, lane, start)
         rows = draw_all([step], cells, np.empty(len(cells), np.int32)).astype(np.intp)
-        columns = zip(self.levels.items(), self.codes.T, strict=True)
-        return {name: _released(level, codes.take(rows)) for (name, level), codes in columns}
+
+        def released(column: tuple[pa.Array, NDArray[np.int32]]) -> pa.DictionaryArray:
+            level, codes = column
+            return _released(level, codes.take(rows))
+
+        columns = zip(self.levels.values(), self.codes.T, strict=True)
+        return dict(zip(self.levels, in_turn(released, columns, workers), strict=True))
 
     @property
     def n_cells(self) -> int:
@@ -99,11 +107,13 @@ class Printer:
         """Values that each column may have, missing left out."""
         return {name: level for table in self.tables for name, level in table.levels.items()}
 
-    def decode(self, released: NDArray[np.integer], words: RandomWords, start: int = 0) -> dict[str, pa.Array]:
+    def decode(
+        self, released: NDArray[np.integer], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
         """Printed columns of released codes, drawn from the frequencies of the cell each of them names."""
         printed: dict[str, pa.Array] = {}
         for number, table in enumerate(self.tables):
-            printed |= table.draw(released, words, _PRINT_LANE + number, start)
+            printed |= table.draw(released, words, _PRINT_LANE + number, start, workers)
         return printed
 
     def to_dict(self) -> dict[str, Any]:

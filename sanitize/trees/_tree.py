@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from sanitize._files.workers import in_turn
 from sanitize.errors import ColumnError
 from sanitize.trees._labels import boxes, label
 from sanitize.trees._plain import from_plain, to_plain
@@ -129,29 +130,32 @@ class Tree:
             made.append({c.name: label(c, levels) for c, levels in zip(self.columns, kept, strict=True)})
         return made
 
-    def assign(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
-        """Cell of each row of a table that has the public columns, shape (n_rows,)."""
+    def assign(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int32]:
+        """Cell of each row of a table that has the public columns, shape (n_rows,), found by some threads."""
         used, place, offset, following, number = self._table
         if not len(used):
             return np.zeros(len(table[self.names[0]]), np.int32)
         n = len(table[self.columns[used[0]].name])
-        levels = []
-        for column in (self.columns[j] for j in used):
-            levels.append(column.encode(table[column.name]))
-            if len(levels[-1]) != n:
-                raise ColumnError(
-                    f"column {column.name!r} has {len(levels[-1])} rows, the columns before it {n}", column.name
-                )
-        cells = np.empty(n, np.int32)
-        for start in range(0, n, _BATCH):
+
+        def encoded(j: int) -> NDArray[np.uint16]:
+            column = self.columns[j]
+            found = column.encode(table[column.name])
+            if len(found) != n:
+                raise ColumnError(f"column {column.name!r} has {len(found)} rows, another one {n}", column.name)
+            return found
+
+        levels = list(in_turn(encoded, used.tolist(), workers))
+
+        def descended(start: int) -> NDArray[np.int32]:
             flat = np.concatenate([column[start : start + _BATCH] for column in levels])
             rows = np.arange(len(flat) // len(used))  # of the type of indices, which saves `take` a copy
             begin = place * len(rows)
             node = np.zeros(len(rows), np.intp)
             for _ in range(self.depth):  # a cell leads to itself
                 node = following.take(offset.take(node) + flat.take(rows + begin.take(node)))
-            cells[start : start + len(node)] = number.take(node)
-        return cells
+            return np.asarray(number.take(node))
+
+        return np.concatenate([np.empty(0, np.int32), *in_turn(descended, range(0, n, _BATCH), workers)])
 
     @cached_property
     def depth(self) -> int:

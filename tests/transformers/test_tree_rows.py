@@ -71,3 +71,16 @@ def test_rows_printed_column_by_column_are_rows_of_the_table_as_often_as_chance_
     assert (0.02 < found.mean() < 0.2) if incomes else (0.2 < found.mean() < 0.98)
     whole = estimator(BUDGET, sensitive="ill", random_state=4).fit_transform(df)
     assert all(tuple(row) in known for row in whole.itertuples(index=False))
+
+
+@pytest.mark.parametrize("release", ["resample", "independent", "label"])
+def test_rows_do_not_depend_on_threads(release, monkeypatch):
+    df = with_income(people(40_000, 7), 7).assign(noted=lambda df: df["town"].where(df["age"] % 5 > 0))
+    fitted = TreeRandomResponse(BUDGET, sensitive="ill", release=release, random_state=3).fit(df[:3000])
+    monkeypatch.setattr("sanitize.transformers._sanitizer._MANY_ROWS", 1)
+    made = []
+    for workers in (1, 2, 5):
+        monkeypatch.setattr("sanitize.transformers._sanitizer.n_workers", lambda _, workers=workers: workers)
+        made.append(fitted.transform(df))
+    pd.testing.assert_frame_equal(made[0], made[1])
+    pd.testing.assert_frame_equal(made[0], made[2])
