@@ -84,3 +84,6 @@ def test_rows_do_not_depend_on_threads(release, monkeypatch):
         made.append(fitted.transform(df))
     pd.testing.assert_frame_equal(made[0], made[1])
     pd.testing.assert_frame_equal(made[0], made[2])
+    columns, few = df[list(fitted.tree_.names)], range(0, len(df), 7000)
+    apart = [fitted.tree_.assign(columns[start : start + 7000]) for start in few]
+    assert (fitted.tree_.assign(columns, workers=3) == np.concatenate(apart)).all()
