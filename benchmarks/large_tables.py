@@ -5,8 +5,9 @@
 A source has 15 public columns and 3 secrets: five columns each of few texts, of whole numbers up to 1,000 and of real
 numbers with gaps, all of which depend on the secret a little. It is a Parquet file with row groups of 2^20 rows. Each
 size and mechanism runs in a process of its own, at defaults, with one worker. "Fit": CPU seconds until the gate
-(`plan_parquet`); "release": of the whole of `privatize_parquet`; "apply": of `transform` of up to 2^20 rows that are
-in memory as an Arrow table, by a fitted sanitizer, in million rows a second; "MiB": the peak of fit and release.
+(`plan_parquet`); "release": of the whole of `privatize_parquet`; "apply": wall time of `transform` of up to 2^20 rows
+that are in memory as an Arrow table, by a fitted sanitizer on every core, in million rows a second, the best of three;
+"MiB": the peak of fit and release.
 """
 
 from __future__ import annotations
@@ -69,10 +70,12 @@ def measured(path: Path, name: str) -> list[float]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rows = next(pq.ParquetFile(path).iter_batches(GROUP_ROWS))
     table = pa.table(rows)
-    began_applying = time.process_time()
-    sanitizer.transform(table)
-    rate = len(table) / (time.process_time() - began_applying) / 1e6
-    return [fitted - began, released - fitted, rate, peak]
+    seconds = []
+    for _ in range(3):
+        began_applying = time.perf_counter()
+        sanitizer.transform(table)
+        seconds.append(time.perf_counter() - began_applying)
+    return [fitted - began, released - fitted, len(table) / min(seconds) / 1e6, peak]
 
 
 def main() -> None:
