@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _FILE_SUFFIXES = (".parquet", ".csv")
 _OTHER_SUFFIXES = (".csv.gz", ".tsv", ".tsv.gz", ".feather", ".arrow", ".ipc")
 _NAME_CHARACTERS = 100
+# What a folder that is renamed meets where another folder has the name.
+_TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 # What an error leaves behind.
 _NOTHING, _UNCHANGED = "nothing was released", "what was there is unchanged"
 
@@ -104,8 +107,15 @@ class Target:
     def _take_name(self, hidden: Path) -> None:
         """Give a finished folder the name of the target, and take away the one that had it."""
         if not self.path.exists():
-            os.replace(hidden, self.path)
-            return
+            try:
+                os.replace(hidden, self.path)
+            except OSError as error:  # somebody was quicker than the look
+                if error.errno == errno.ENOTDIR:
+                    self._require_free()
+                if error.errno not in _TAKEN:
+                    raise
+            else:
+                return
         self._require_free()
         old = hidden_name(self.path, "old")
         os.replace(self.path, old)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sanitize._files.target import Target
-from sanitize.errors import TargetError
+from sanitize.errors import TargetError, TargetExists
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork servers and /proc as Linux has them")
 
@@ -211,3 +211,36 @@ def test_a_command_that_is_killed_loses_nothing_and_leaves_no_part(way, tmp_path
 def test_of_eight_releases_to_one_name_one_is_written_and_a_ledger_counts_them_all(way, tmp_path):
     crash_moments.lay_out(tmp_path)
     crash_moments.race(way, tmp_path)
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("taken_by", ["folder", "file"])
+def test_a_name_that_is_taken_after_the_look_stays_with_whom_it_belongs_to_or_is_replaced(
+    taken_by, force, tmp_path, monkeypatch
+):
+    place, hidden = tmp_path / "out", tmp_path / ".out.tmp"
+    hidden.mkdir()
+    (hidden / "mine").write_text("mine")
+
+    def quicker(path):
+        if not os.path.lexists(path):
+            if taken_by == "folder":
+                path.mkdir()
+                (path / "theirs").write_text("theirs")
+            else:
+                path.write_text("theirs")
+        return False
+
+    target = Target(place, as_folder=True, replaces=force)
+    monkeypatch.setattr(Path, "exists", quicker)
+    if not force:
+        with pytest.raises(TargetExists, match="made by somebody else meanwhile"):
+            target._take_name(hidden)
+        assert (place / "theirs" if taken_by == "folder" else place).read_text() == "theirs"
+    elif taken_by == "folder":
+        target._take_name(hidden)
+        assert [path.name for path in place.iterdir()] == ["mine"]
+    else:
+        with pytest.raises(NotADirectoryError):
+            target._take_name(hidden)
+        assert place.read_text() == "theirs"
