@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _FILE_SUFFIXES = (".parquet", ".csv")
 _OTHER_SUFFIXES = (".csv.gz", ".tsv", ".tsv.gz", ".feather", ".arrow", ".ipc")
 _NAME_CHARACTERS = 100
-# What a folder that is renamed meets where another folder has the name.
-_TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 # What an error leaves behind.
 _NOTHING, _UNCHANGED = "nothing was released", "what was there is unchanged"
 
@@ -83,14 +81,11 @@ class Target:
     def parts(self, n_parts: int) -> Iterator[list[Path]]:
         """Paths to write the parts of a folder to; the folder takes its name when the block ends well."""
         self.clear_stale()
-        hidden, claim = hidden_name(self.path), None
-        paths = [hidden / f"part-{i:05d}.parquet" for i in range(n_parts)]
+        hidden, claim = None, None
         try:
             with writing(self.path):
-                hidden.mkdir(mode=0o700)
-            claim = os.open(hidden, os.O_RDONLY)
-            take_lock(claim)
-            yield paths
+                hidden, claim = self._claimed()
+            yield [hidden / f"part-{i:05d}.parquet" for i in range(n_parts)]
             with writing(self.path):
                 hidden.chmod(0o777 & ~_umask())
                 _sync_folder(hidden)
@@ -98,11 +93,29 @@ class Target:
                     self._take_name(hidden)
                 _sync_folder(self.path.parent)
         except BaseException:
-            shutil.rmtree(hidden, ignore_errors=True)
+            if hidden is not None:
+                shutil.rmtree(hidden, ignore_errors=True)
             raise
         finally:
             if claim is not None:
                 os.close(claim)
+
+    def _claimed(self) -> tuple[Path, int]:
+        """A hidden folder and its lock; one that another release took for a stale one before it was locked is gone."""
+        while True:
+            hidden = hidden_name(self.path)
+            try:
+                hidden.mkdir(mode=0o700)
+                claim = os.open(hidden, os.O_RDONLY)
+                if take_lock(claim) and hidden.exists():
+                    return hidden, claim
+                os.close(claim)
+            except FileNotFoundError:
+                if not self.path.parent.is_dir():
+                    raise
+            except BaseException:
+                shutil.rmtree(hidden, ignore_errors=True)
+                raise
 
     def _take_name(self, hidden: Path) -> None:
         """Give a finished folder the name of the target, and take away the one that had it."""
@@ -112,7 +125,7 @@ class Target:
             except OSError as error:  # somebody was quicker than the look
                 if error.errno == errno.ENOTDIR:
                     self._require_free()
-                if error.errno not in _TAKEN:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
             else:
                 return
