@@ -62,7 +62,7 @@ class TreeSanitizer(Designer):
         *,
         sensitive: ColumnSpec = None,
         public: ColumnSpec = None,
-        min_rows: int = 200,
+        min_rows: int = 20,
         max_cells: int | None = None,
         weights: Mapping[str, float] | None = None,
         hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,

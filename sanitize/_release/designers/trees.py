@@ -49,41 +49,6 @@ class TreeMerging(TreeSanitizer):
     _name = "tree merging"
     _takes_any_budget = False
 
-    def __init__(
-        self,
-        budget: Budget | float | None = None,
-        *,
-        sensitive: ColumnSpec = None,
-        public: ColumnSpec = None,
-        min_rows: int = 20,
-        max_cells: int | None = None,
-        weights: Mapping[str, float] | None = None,
-        hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
-        target: str | None = None,
-        bins: Mapping[str, Sequence[float] | int] | None = None,
-        release: Printing = "resample",
-        confidence: float | None = None,
-        missing: Literal["category", "error"] = "category",
-        keep_sensitive: bool = False,
-        random_state: Randomness = None,
-    ) -> None:
-        super().__init__(
-            budget,
-            sensitive=sensitive,
-            public=public,
-            min_rows=min_rows,
-            max_cells=max_cells,
-            weights=weights,
-            hierarchies=hierarchies,
-            target=target,
-            bins=bins,
-            release=release,
-            confidence=confidence,
-            missing=missing,
-            keep_sensitive=keep_sensitive,
-            random_state=random_state,
-        )
-
     def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
         most = MOST_CELLS if self.max_cells is None else self.max_cells
         share, least = None, self.min_rows
