@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, overload
 
 from sanitize._files.kept import KeptRows
@@ -168,13 +169,12 @@ def privatize_parquet(
 def _spending(
     ledger: Ledger | str | os.PathLike[str] | None,
 ) -> Callable[..., contextlib.AbstractContextManager[object]]:
-    """What a release is recorded by while it is written: its ledger's `spending`, or nothing without one."""
+    """What a release is recorded by while it is written; ledgers are loaded only where there is one."""
     if ledger is None:
         return lambda *_, **__: contextlib.nullcontext()
-    from sanitize.ledger import Ledger
+    from sanitize.ledger import as_ledger, recorded
 
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return book.spending
+    return partial(recorded, as_ledger(ledger))
 
 
 def _check_order(sanitizer: object, call: str) -> None:
