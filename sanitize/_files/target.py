@@ -81,11 +81,12 @@ class Target:
     def parts(self, n_parts: int) -> Iterator[list[Path]]:
         """Paths to write the parts of a folder to; the folder takes its name when the block ends well."""
         self.clear_stale()
+        names = [f"part-{i:05d}.parquet" for i in range(n_parts)]
         hidden, claim = None, None
         try:
             with writing(self.path):
                 hidden, claim = self._claimed()
-            yield [hidden / f"part-{i:05d}.parquet" for i in range(n_parts)]
+            yield list(map(hidden.joinpath, names))
             with writing(self.path):
                 hidden.chmod(0o777 & ~_umask())
                 _sync_folder(hidden)
