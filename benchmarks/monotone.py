@@ -1,7 +1,7 @@
 """Does a looser budget keep at least as much? Random laws of 13 kinds, and every ordered pair of budgets of a grid.
 
-    PYTHONPATH=tests/support python benchmarks/monotone.py optimal --laws 300 --symbols 2 8
-    PYTHONPATH=tests/support python benchmarks/monotone.py merging --laws 300 --symbols 18 24 --nats 0 1e-9 0.3 1.5 inf
+    python benchmarks/monotone.py optimal --laws 300 --symbols 2 8
+    python benchmarks/monotone.py merging --laws 300 --symbols 18 24 --nats 0 1e-9 0.3 1.5 inf
 
 The grid of lift budgets has every pair of bounds, that of local differential privacy every bound, by default among 0,
 1e-9, 0.1, 0.5, 1.5 and infinity. A drop is what a looser budget keeps less of I(X;Y)/H(X). Merging under one budget
@@ -16,12 +16,15 @@ import math
 import sys
 import time
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from awkward_laws import KINDS, awkward_law
 
 import sanitize as sz
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+from awkward_laws import KINDS, awkward_law
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,6 +12,7 @@ row's function has one.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import copy
 import importlib
@@ -22,7 +23,6 @@ import random
 import re
 import resource
 import signal
-import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
@@ -294,8 +294,11 @@ def each_row(pattern: str = "") -> None:
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["rows"]:
-        each_row(" ".join(arguments[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mutants", nargs="?", default="200", help="number of faults, or the word rows")
+    parser.add_argument("rest", nargs="*", metavar="seed, first:last, or pattern")
+    given = parser.parse_args()
+    if given.mutants == "rows":
+        each_row(" ".join(given.rest))
     else:
-        main(*(int(argument) for argument in arguments[:2]), *arguments[2:])
+        main(int(given.mutants), *(int(seed) for seed in given.rest[:1]), *given.rest[1:])

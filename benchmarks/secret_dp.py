@@ -19,6 +19,7 @@ import re
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +28,10 @@ from simulated_tables import BUDGET as OF_SOURCES
 from simulated_tables import Source
 
 import sanitize as sz
+from sanitize._release.designers import tree_designer
 from sanitize._sampling.discrete_gaussian import discrete_gaussian
 from sanitize.confidence import clopper_pearson
-from sanitize.transformers import SecretDP, TreeRandomResponse, _secret_counts, _tree_sanitizer
+from sanitize.transformers import SecretDP, TreeRandomResponse
 
 EPS, DELTA, ERROR = 1.0, 1e-6, 1e-3
 BUDGET = sz.LiftBudget(lower=2.0, upper=1.5)
@@ -120,7 +122,7 @@ def of_fits(runs: int, name: str = "fits", *, numbers: bool = False) -> None:
 
 def with_faults(runs: int) -> None:
     """One planted look at an exact count each."""
-    right = _secret_counts.with_noise
+    right, told, sigma = tree_designer.with_noise, tree_designer.told, SecretDP.sigma
 
     def unnoised(layout: Any, counts: Any, *rest: Any) -> Any:
         sensitive, exact = counts.sensitive, counts.counts
@@ -128,28 +130,24 @@ def with_faults(runs: int) -> None:
         counts.sensitive, counts.counts = sensitive, exact
         return made
 
-    _tree_sanitizer.with_noise = unnoised
-    of_fits(runs, "fault, exact counts in the verdict")
+    with patch.object(tree_designer, "with_noise", unnoised):
+        of_fits(runs, "fault, exact counts in the verdict")
     kept: list[int] = []
 
     def remembered(layout: Any, counts: Any, *rest: Any) -> Any:
         kept[:] = [int(counts.counts[0].sum())]
         return right(layout, counts, *rest)
 
-    _tree_sanitizer.with_noise = remembered
-    told = _tree_sanitizer.told
-    _tree_sanitizer.told = lambda *given: f"{told(*given)}; {kept[0]} rows have the first secret"
-    of_fits(runs, "fault, an exact count in a note of the report")
-    _tree_sanitizer.with_noise, _tree_sanitizer.told = right, told
-    checked = _tree_sanitizer.check_settings
-    _tree_sanitizer.check_settings = lambda *_: None
-    of_fits(runs, "fault, bins of quantiles of the secret", numbers=True)
-    _tree_sanitizer.check_settings = checked
-    sigma = SecretDP.sigma
-    SecretDP.sigma = property(lambda _: sigma.fget(SecretDP(4.0, 1e-6)))  # type: ignore[assignment, attr-defined]
-    of_counts(100 * runs)
-    print("  (the line above: noise of eps = 4)")
-    SecretDP.sigma = sigma
+    def telling(*given: Any) -> str:
+        return f"{told(*given)}; {kept[0]} rows have the first secret"
+
+    with patch.object(tree_designer, "with_noise", remembered), patch.object(tree_designer, "told", telling):
+        of_fits(runs, "fault, an exact count in a note of the report")
+    with patch.object(tree_designer, "check_settings", lambda *_: None):
+        of_fits(runs, "fault, bins of quantiles of the secret", numbers=True)
+    with patch.object(SecretDP, "sigma", property(lambda _: sigma.fget(SecretDP(4.0, 1e-6)))):
+        of_counts(100 * runs)
+        print("  (the line above: noise of eps = 4)")
 
 
 def of_adult(path: str, seeds: int, max_cells: list[int | None]) -> None:

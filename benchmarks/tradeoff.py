@@ -5,7 +5,7 @@ Run ``python benchmarks/tradeoff.py [letters]``; nothing is written.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:
     return value, best
 
 
-def main(letters: int = 100) -> None:
+def main(letters: int) -> None:
     prior = np.random.default_rng(0).dirichlet(np.ones(letters))
     flat, d, distortion = np.full(letters, 1 / letters), 1 - np.eye(letters), 0.4
     epsilon = td.prior_dp(distortion, prior)
@@ -117,4 +117,6 @@ def _distortion(prior: ArrayLike, d: ArrayLike) -> float:
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("letters", type=int, nargs="?", default=100)
+    main(parser.parse_args().letters)
