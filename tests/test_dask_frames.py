@@ -14,9 +14,11 @@ from engine_cases import (
     book_of,
     interrupted_after,
     left_in,
+    make_whole,
     merging,
     rows_of,
     two_ledgers,
+    whole_tables,
     with_faults,
 )
 
@@ -210,6 +212,17 @@ def test_rows_of_a_frame_are_those_of_a_local_transform_with_the_same_streams(fr
     assert {name: str(dtype) for name, dtype in released.dtypes.items()} == {
         name: str(dtype) for name, dtype in released.compute().dtypes.items()
     }
+
+
+def test_rows_of_a_frame_whose_counts_of_secrets_held_noise_are_those_of_a_local_transform(tmp_path):
+    frame = pd.read_parquet(make_whole(tmp_path)).drop(columns="seen")  # Dask makes text of dates
+    sanitizer = whole_tables()["noisy"].fit(frame)
+    released = transform(dd.from_pandas(frame, npartitions=2), sanitizer, key=KEY)
+    again = whole_tables()["noisy"].fit(frame)
+    assert again.channel_ == sanitizer.channel_
+    for number, part in enumerate(np.array_split(np.arange(len(frame)), 2)):
+        again.random_state = partition_words(NoiseKey(KEY), number)
+        assert_frames_equal(released.partitions[number].compute(), again.transform(frame.iloc[part]))
 
 
 def assert_frames_equal(one: pd.DataFrame, other: pd.DataFrame) -> None:
