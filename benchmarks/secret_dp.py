@@ -29,7 +29,6 @@ from simulated_tables import Source
 
 import sanitize as sz
 from sanitize._release.designers import tree_designer
-from sanitize._sampling.discrete_gaussian import discrete_gaussian
 from sanitize.confidence import clopper_pearson
 from sanitize.transformers import SecretDP, TreeRandomResponse
 
@@ -89,12 +88,14 @@ def bound(counts: list[int], runs: int) -> float:
 
 
 def of_counts(runs: int) -> None:
-    """The sharpest figure of the noisy counts: their difference in the cell of the row."""
-    sigma = SecretDP(EPS, DELTA).sigma
-    drawn = [discrete_gaussian(sz.NoiseKey.from_system(), sigma, 2 * runs).reshape(runs, 2) for _ in range(2)]
-    told = [noise[:, :1] - noise[:, 1:] + moved for noise, moved in zip(drawn, (2, 0), strict=True)]
+    """The sharpest figure of the noisy counts: the first of the cell of the row, less half of the cell's rows."""
+    noise = SecretDP(EPS, DELTA).noise(2)
+    drawn = [noise.draw(sz.NoiseKey.from_system(), runs) for _ in range(2)]
+    told = [(z[0] - z[1])[:, None] / 2 + moved for z, moved in zip(drawn, (1, 0), strict=True)]
     print(
-        f"counts: {runs} runs a table, eps >= {audit(*told):.4f} (stated {EPS:g}), sigma {float(sigma):g}", flush=True
+        f"counts: {runs} runs a table, eps >= {audit(*told):.4f} (stated {EPS:g}), standard deviation "
+        f"{noise.variance**0.5:.3f}",
+        flush=True,
     )
 
 
@@ -122,7 +123,7 @@ def of_fits(runs: int, name: str = "fits", *, numbers: bool = False) -> None:
 
 def with_faults(runs: int) -> None:
     """One planted look at an exact count each."""
-    right, told, sigma = tree_designer.with_noise, tree_designer.told, SecretDP.sigma
+    right, told, noise = tree_designer.with_noise, tree_designer.told, SecretDP.noise
 
     def unnoised(layout: Any, counts: Any, *rest: Any) -> Any:
         sensitive, exact = counts.sensitive, counts.counts
@@ -145,7 +146,7 @@ def with_faults(runs: int) -> None:
         of_fits(runs, "fault, an exact count in a note of the report")
     with patch.object(tree_designer, "check_settings", lambda *_: None):
         of_fits(runs, "fault, bins of quantiles of the secret", numbers=True)
-    with patch.object(SecretDP, "sigma", property(lambda _: sigma.fget(SecretDP(4.0, 1e-6)))):
+    with patch.object(SecretDP, "noise", lambda _, n_secrets: noise(SecretDP(4.0, 1e-6), n_secrets)):
         of_counts(100 * runs)
         print("  (the line above: noise of eps = 4)")
 

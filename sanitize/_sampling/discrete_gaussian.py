@@ -1,4 +1,4 @@
-"""Exact draws of the discrete Gaussian, by rejection from a two-sided geometric law with coins of exp(-γ) [CKS].
+"""Exact draws of two-sided geometric and discrete Gaussian noise, of coins of exp(-γ) and by rejection [CKS].
 
 Every comparison is one of whole numbers of any length, so the law is P(z) ∝ exp(-z²/2σ²) itself and not a law of
 floating-point numbers close to it, whose last digits could tell what noise was added to.
@@ -62,8 +62,8 @@ class Bits:
             k += 1
         return k % 2 == 1
 
-    def two_sided_geometric(self, scale: int) -> int:
-        """Whole number of P(z) ∝ exp(-|z|/scale)."""
+    def two_sided_geometric(self, scale: int, parts: int = 1) -> int:
+        """Whole number of P(z) ∝ exp(-|z| parts/scale): one of P(x) ∝ exp(-x/scale), x >= 0, in whole parts."""
         while True:
             rest = self.below(scale)
             if not self.decays(rest, scale):
@@ -71,7 +71,7 @@ class Bits:
             times = 0
             while self.decays(1, 1):
                 times += 1
-            size, negative = rest + scale * times, self.below(2) == 1
+            size, negative = (rest + scale * times) // parts, self.below(2) == 1
             if size or not negative:  # zero has one sign
                 return -size if negative else size
 
@@ -90,6 +90,12 @@ def discrete_gaussian(key: NoiseKey, sigma: Fraction, count: int) -> NDArray[np.
     """Independent draws of P(z) ∝ exp(-z²/2σ²), as many as asked for, from a key of their own."""
     bits, variance = Bits(key), sigma**2
     return np.array([bits.discrete_gaussian(variance) for _ in range(count)], np.int64)
+
+
+def two_sided_geometric(key: NoiseKey, rate: Fraction, count: int) -> NDArray[np.int64]:
+    """Independent draws of P(z) ∝ exp(-rate |z|), as many as asked for, from a key of their own."""
+    bits = Bits(key)
+    return np.array([bits.two_sided_geometric(rate.denominator, rate.numerator) for _ in range(count)], np.int64)
 
 
 def _root(n: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 
 import sanitize as sz
 from sanitize._release.designers import secret_counts, tree_designer
+from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
+from sanitize.accounting import moved_count_delta
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import make_plan
 from sanitize.transformers import SecretDP, TreeMerging, TreeRandomResponse
@@ -95,7 +98,9 @@ def under_same_noisy_counts(
     made = []
     for own in exact[:2]:
         drawn = noise + exact[0] - own
-        monkeypatch.setattr(secret_counts, "discrete_gaussian", lambda *_, drawn=drawn: drawn.ravel())
+        # Noise is drawn for (secret, part, cell).
+        by_secret = drawn.swapaxes(0, 1).reshape(len(VALUES), -1)
+        monkeypatch.setattr(CountNoise, "draw", lambda *_, by_secret=by_secret: by_secret)
         made.append(published(df=one if own is exact[0] else two, folder=folder))
     return made
 
@@ -134,7 +139,7 @@ def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypat
     other = df.assign(s=np.where(np.arange(N) == moved, "yes", df["s"].to_numpy()))
     other.loc[df["s"].isna(), "s"] = None
     monkeypatch.setattr(tree_designer, "with_noise", fault)
-    monkeypatch.setattr(tree_designer, "with_promise", lambda report, _: report)
+    monkeypatch.setattr(tree_designer, "with_promise", lambda report, *_: report)
     first, second = under_same_noisy_counts(monkeypatch, df, other, tmp_path)
     assert {"report", "text"} <= {name for name in first if first[name] != second[name]}
 
@@ -146,7 +151,7 @@ def test_counts_hold_noise_from_then_on_and_add_up_to_the_rows_of_each_cell():
     assert np.allclose(after.sum(axis=0), before.sum(axis=0))
     assert np.allclose(after, after.round(), atol=1e-6)
     assert not np.allclose(after, before)
-    assert abs(after - before).max() < 24 * float(DP.sigma)
+    assert abs(after - before).max() < 24 * DP.noise(3).variance ** 0.5
 
 
 def test_fits_draw_their_own_noise_and_a_key_draws_one_for_each_table():
@@ -221,7 +226,24 @@ def test_what_would_look_at_secrets_is_refused(settings, words):
     assert "yes" not in str(caught.value)
 
 
-@pytest.mark.parametrize("given", [(0.0, 1e-6, {}), (1.0, 0.0, {}), (1.0, 1e-6, {"s": "no"}), (1.0, 1e-6, ["s"])])
+def test_the_noise_is_the_smaller_one_of_two_kinds_and_of_the_level_asked_for():
+    pair, three = SecretDP(1.0, 1e-6).noise(2), SecretDP(1.0, 1e-6).noise(3)
+    assert pair == CountNoise(Geometric(Fraction(1)), 2)  # one draw a cell: the counts add up to its rows
+    assert three == CountNoise(Geometric(Fraction(1, 2)), 3)
+    for n_secrets in (2, 3):
+        large = SecretDP(0.1, 0.01).noise(n_secrets)
+        assert isinstance(large.law, Gaussian)
+        assert moved_count_delta(0.1, float(large.law.sigma)) <= 0.01
+        assert large.variance < CountNoise.geometric(Fraction(0.1), n_secrets).variance
+        assert isinstance(SecretDP(0.1, 0.1 / 250).noise(n_secrets).law, Geometric)
+    report = estimator().fit(table()).report_
+    shown = next(figure for name, figure in report.sections[0].rows if name.startswith("noise on each count"))
+    assert shown == pytest.approx(three.variance**0.5)
+
+
+@pytest.mark.parametrize(
+    "given", [(0.0, 1e-6, {}), (1.0, 0.0, {}), (1e-3, 1e-6, {}), (1.0, 1e-6, {"s": "no"}), (1.0, 1e-6, ["s"])]
+)
 def test_a_promise_that_is_none_is_refused(given):
     with pytest.raises(InvalidParameter):
         SecretDP(*given)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._sampling.discrete_gaussian import discrete_gaussian
 from sanitize._tables.columns import UNSEEN, look_up
 from sanitize.errors import ColumnError
 
@@ -39,15 +38,16 @@ def with_noise(layout: GrownLayout, counts: ContingencyTable, secret_dp: SecretD
     tables = _declared(layout, counts, secrets)
     # Other counts have other noise, also under a key that is used again by mistake.
     digest = hashlib.sha256(repr(tables.shape).encode() + tables.tobytes()).hexdigest()
-    noise = discrete_gaussian(key.derive(f"noise on counts of secrets {digest}"), secret_dp.sigma, tables.size)
-    rows, n_secrets = tables.sum(axis=1), len(secrets)
-    noisy = tables + noise.reshape(tables.shape)
+    n_parts, n_secrets, n_cells = tables.shape
+    noise = secret_dp.noise(n_secrets)
+    drawn = noise.draw(key.derive(f"noise on counts of secrets {digest}"), n_parts * n_cells)
+    rows = tables.sum(axis=1)
+    noisy = tables + drawn.reshape(n_secrets, n_parts, n_cells).swapaxes(0, 1)
     # Rows of a cell are public, so the mean of its noise is known and taken off.
     centred = noisy - (noisy.sum(axis=1) - rows)[:, None] / n_secrets
     design, fresh = (_whole(told, n) for told, n in zip(centred, rows, strict=True))
     counts.sensitive, counts.counts = secrets, _each_once(design + fresh)
-    variance = float(secret_dp.sigma**2) * (1 - 1 / n_secrets)
-    return replace(layout, secrets=secrets, design=design, fresh=centred[1], variance=variance)
+    return replace(layout, secrets=secrets, design=design, fresh=centred[1], noise=noise)
 
 
 def _declared(layout: GrownLayout, counts: ContingencyTable, secrets: Alphabet) -> NDArray[np.int64]:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import number, positive
+from sanitize._checks import required
+from sanitize._sampling.count_noise import CountNoise, Gaussian
 from sanitize._sampling.noise import NoiseKey
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError, InvalidParameter
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 # Noise is drawn for each of them in each cell, and so many rows of a secret are needed that more make no sense.
 _MOST_SECRETS = 64
+# Rows: more noise than that leaves nothing to certify, and of less there is no Gaussian.
+_LARGEST_SIGMA, _LEAST_SIGMA = 1e3, 1 / 64
 _VOID = (
     "secret_dp is void: the noise on the counts came from random_state=<int>, and whoever guesses it can take it off"
 )
@@ -35,9 +39,12 @@ _VOID = (
 class SecretDP:
     """Differential privacy of each row's secret in everything that is published, as ``secret_dp=`` of an estimator.
 
-    Counts of secrets get discrete Gaussian noise [CKS] before a design, a verdict, a report or a message sees them, so
-    all of these together are (ε, δ)-private between tables in which one row's secret is another declared value, and
-    all else is the same. One row a person. Each further fit of the same table costs (ε, δ) again.
+    Counts of secrets get noise before a design, a verdict, a report or a message sees them, so all of these together
+    are (ε, δ)-private between tables in which one row's secret is another declared value, and all else is the same. One
+    row a person. Each further fit of the same table costs (ε, δ) again.
+
+    The noise is two-sided geometric [GRS], under which δ is 0, or discrete Gaussian [CKS] where that is the smaller
+    one, which takes a δ above ε/250.
 
     Parameters
     ----------
@@ -61,7 +68,9 @@ class SecretDP:
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _sigma(positive("eps", self.eps), number("delta", self.delta, 0.0, 1.0))
+        eps = required("eps", self.eps, "be a finite number > 0", lambda given: 0 < given < inf)
+        delta = required("delta", self.delta, "be a number above 0 and below 1", lambda given: 0 < given < 1)
+        _noise(eps, delta, _MOST_SECRETS)
         lists = self.values.values() if isinstance(self.values, Mapping) else [None]
         if not all(isinstance(values, (list, tuple)) and values for values in lists):
             raise InvalidParameter(
@@ -70,10 +79,9 @@ class SecretDP:
             )
         object.__setattr__(self, "values", {name: tuple(values) for name, values in self.values.items()})
 
-    @property
-    def sigma(self) -> Fraction:
-        """Of the noise on each count, P(z) ∝ exp(-z²/2σ²)."""
-        return Fraction(_sigma(self.eps, self.delta))
+    def noise(self, n_secrets: int) -> CountNoise:
+        """Noise on the counts of so many secrets."""
+        return _noise(self.eps, self.delta, n_secrets)
 
     def alphabet(self, layout: Layout) -> Alphabet:
         """Alphabet of every combination of declared values, whether or not a row has it.
@@ -119,10 +127,21 @@ class SecretDP:
 
 
 @cache
-def _sigma(eps: float, delta: float) -> float:
-    from sanitize.accounting import moved_count_sigma
+def _noise(eps: float, delta: float, n_secrets: int) -> CountNoise:
+    """The smaller one of geometric noise and of Gaussian noise of this level."""
+    from sanitize.accounting import moved_count_delta, moved_count_sigma
 
-    return moved_count_sigma(eps, delta)
+    geometric = CountNoise.geometric(Fraction(eps), n_secrets)
+    # σ of Gaussian noise that would be as large on a count.
+    sigma = (geometric.variance / (1 - 1 / n_secrets)) ** 0.5
+    if sigma > _LEAST_SIGMA and moved_count_delta(eps, min(sigma, _LARGEST_SIGMA)) <= delta:
+        return CountNoise(Gaussian(Fraction(moved_count_sigma(eps, delta))), n_secrets)
+    if sigma > _LARGEST_SIGMA:
+        raise InvalidParameter(
+            f"eps={eps:g} and delta={delta:g} ask for noise of more than {_LARGEST_SIGMA:g} rows on each count; "
+            "raise eps"
+        )
+    return geometric
 
 
 def check_settings(secret_dp: object, settings: Mapping[str, Any]) -> None:
@@ -167,12 +186,12 @@ def with_level(facts: ReleaseFacts, secret_dp: SecretDP, *, seeded: bool) -> Rel
     return replace(facts, secret_dp=(secret_dp.eps, secret_dp.delta), warnings=notes)
 
 
-def with_promise(report: LeakageReport, secret_dp: SecretDP) -> LeakageReport:
+def with_promise(report: LeakageReport, secret_dp: SecretDP, n_secrets: int) -> LeakageReport:
     """Report that says what is promised of each row's secret, and calls its figures of secrets estimates."""
     measures = tuple(
         line if line.name in _OF_PUBLIC_COLUMNS else replace(line, kind="estimate") for line in report.measures
     )
-    return replace(report, measures=measures, sections=(_section(secret_dp), *report.sections))
+    return replace(report, measures=measures, sections=(_section(secret_dp, n_secrets), *report.sections))
 
 
 def refuse_secret_dp(sanitizer: object, instead: str) -> None:
@@ -185,7 +204,7 @@ def refuse_secret_dp(sanitizer: object, instead: str) -> None:
 _OF_PUBLIC_COLUMNS = ("utility", "normalized_utility", "mean_column_utility", "mean_pair_utility")
 
 
-def _section(secret_dp: SecretDP) -> Section:
+def _section(secret_dp: SecretDP, n_secrets: int) -> Section:
     level = f"({secret_dp.eps:g}, {secret_dp.delta:g})"
     words = (
         f"Everything published from this fit is {level}-differentially private in each row's secret, whatever is known "
@@ -199,6 +218,6 @@ def _section(secret_dp: SecretDP) -> Section:
     figures = (
         ("eps", secret_dp.eps),
         ("delta", secret_dp.delta),
-        ("noise on each count (standard deviation, rows)", float(secret_dp.sigma)),
+        ("noise on each count (standard deviation, rows)", secret_dp.noise(n_secrets).variance ** 0.5),
     )
     return Section("secret_dp", "Secrets under differential privacy", words, ("", "figure"), figures, public=True)

@@ -181,7 +181,7 @@ class TreeSanitizer(Designer):
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         report = with_columns(report, layout.grown.laws(), layout.grown.pair_laws(), self.channel_)
         report = report.with_section(cells_section(layout.tree, rows, self.confidence))
-        return report if self.secret_dp is None else with_promise(report, self.secret_dp)
+        return report if self.secret_dp is None else with_promise(report, self.secret_dp, len(layout.secrets))
 
 
 def _not_grown(_: JointDistribution) -> Channel:

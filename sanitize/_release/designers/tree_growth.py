@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._release.layout import Layout
+    from sanitize._sampling.count_noise import CountNoise
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
@@ -43,7 +44,7 @@ class GrownLayout(TreeLayout):
     secrets: Alphabet
     design: NDArray[np.int64] | None  # counts of (S, cell) of the rows the tree was grown on, where others certify
     fresh: NDArray[np.float64] | None = None  # the same of the others, where they have noise
-    variance: float = 0.0  # of that noise, as a certificate takes it
+    noise: CountNoise | None = None
 
     @classmethod
     def grow(

@@ -136,7 +136,7 @@ class TreeRandomResponse(TreeSanitizer):
             profiles=layout.grown.profiles,
             budget=budget,
             confidence=self.confidence,
-            variance=layout.variance,
+            noise=layout.noise,
         )
 
 

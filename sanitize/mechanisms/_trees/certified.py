@@ -9,10 +9,9 @@ tested and λ come from other rows, so one union bound over all tests makes ever
 and any mixture of them, whatever chose it, is a release within the budget.
 
 Counts of the fresh rows may hold noise that does not depend on them: Σ_cells w (N + Z) in place of Σ_rows w 1{S=s}, Z
-independent over cells with E exp(tZ) <= exp(t²v/2) for all t. Then the product, times exp(λ Σ w Z - λ² v Σ w² / 2),
-still has a mean of at most 1: given the rows, the new factor has. A discrete Gaussian of parameter σ² has v = σ² [CKS],
-and less its mean over the K secrets of its cell, z_s - Σ z / K, v = σ² ((1 - 1/K)² + (K - 1)/K²) = σ² (1 - 1/K). Rows
-of a cell, Σ_s N, are known without noise, and λ, which other rows choose, may know v. P(s) is bounded likewise.
+independent over cells with E exp(tZ) <= exp(ψ(t)), and ψ(wt) <= w² ψ(t) for w in [0, 1]. Then the product, times
+exp(λ Σ w Z - ψ(λ) Σ w²), still has a mean of at most 1: given the rows, the new factor has. Rows of a cell, Σ_s N, are
+known without noise, and λ, which other rows choose, may know ψ. P(s) is bounded likewise.
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+    from sanitize.mechanisms._trees.noisy_shares import Noise
     from sanitize.trees import Profiles
 
     Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -59,7 +59,7 @@ def certified_random_response(
     profiles: Profiles,
     budget: Budget | float,
     confidence: float,
-    variance: float = 0.0,
+    noise: Noise | None = None,
 ) -> Channel:
     """Channel of the certified symbols that keeps most of the information about each column.
 
@@ -84,8 +84,8 @@ def certified_random_response(
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
         Between 0 and 1.
-    variance : float
-        v of the noise Z on each count of fresh rows, where E exp(tZ) <= exp(t²v/2); 0 without noise.
+    noise : Noise, optional
+        That on each count of fresh rows, independent over cells.
 
     Returns
     -------
@@ -123,9 +123,9 @@ def certified_random_response(
     fresh_rows = float(fresh.sum()) / max(float(design.sum()), 1.0)
 
     def propose(expected: Bounds) -> sparse.csr_array:
-        return candidates(design, members, expected, fresh_rows, variance)
+        return candidates(design, members, expected, fresh_rows, noise.variance if noise else 0.0)
 
-    net, passed = proven(joint, design, fresh, lift_budget, confidence, propose, variance)
+    net, passed = proven(joint, design, fresh, lift_budget, confidence, propose, noise)
     everything = sparse.csr_array(np.ones((1, k)))
     net = sparse.csr_array(sparse.vstack([everything, net[np.flatnonzero(passed)]]))
     amount = best_mixture(net, profiles)
@@ -144,7 +144,7 @@ def proven(
     budget: LiftBudget,
     confidence: float,
     propose: Callable[[Bounds], sparse.csr_array],
-    variance: float = 0.0,
+    noise: Noise | None = None,
 ) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
     """Symbols proposed from the design rows, shape (k, n_cells), and which of them fresh rows prove, all at once.
 
@@ -154,15 +154,15 @@ def proven(
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
         raise InvalidParameter(f"counts must be of the {joint.pmf.shape[1]} cells of the law, got {design.shape}")
     share = error * _FOR_PRIOR / len(design)
-    if variance:
-        prior = noisy_shares(fresh.sum(axis=1), float(fresh.sum()), variance * fresh.shape[1], share)
+    if noise is not None:
+        prior = noisy_shares(fresh.sum(axis=1), float(fresh.sum()), noise, fresh.shape[1], share)
     else:
         prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
     bounds = _posterior_bounds(budget, *prior)
     expected = _posterior_bounds(budget, *(2 * [(design.sum(axis=1) + 1) / (design.sum() + len(design))]))
     net = propose(expected)
     level = error * (1 - _FOR_PRIOR) / max(net.shape[0] * n_sides(bounds), 1)
-    passed = certified(net, design, fresh, expected, bounds, level, variance)
+    passed = certified(net, design, fresh, expected, bounds, level, noise)
     passed &= ~(budget.excess_of(_lifts(net, joint), joint.p_s) > -_INSIDE)
     return net, passed
 
@@ -197,7 +197,7 @@ def certified(
     expected: tuple[NDArray[np.float64], NDArray[np.float64]],
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
     level: float,
-    variance: float = 0.0,
+    noise: Noise | None = None,
 ) -> NDArray[np.bool_]:
     """Whether fresh rows prove, at this level a test, that the posteriors of each symbol (k, n_cells) are in bounds.
 
@@ -208,7 +208,7 @@ def certified(
     rows = np.asarray(net @ fresh.sum(axis=0)).ravel()
     scale = float(fresh.sum()) / max(float(design.sum()), 1.0)
     foreseen = np.asarray(net @ design.sum(axis=0)).ravel() * scale
-    spread = variance * np.asarray(net.power(2).sum(axis=1)).ravel()
+    draws = np.asarray(net.power(2).sum(axis=1)).ravel()
     passed = np.ones(net.shape[0], bool)
     for s in range(len(fresh)):
         told = np.asarray(net @ fresh[s]).ravel()
@@ -216,10 +216,13 @@ def certified(
             if (sign > 0 and bound <= 0) or (sign < 0 and bound >= 1):
                 continue
             guess = min(max(guess, 1e-12), 1 - 1e-12)
-            tilt = (
-                noisy_tilt(foreseen, spread, guess, sign, needed) if variance else _tilt(foreseen, guess, sign, needed)
-            )
-            passed &= tilt * told - rows * np.log1p(bound * np.expm1(tilt)) - tilt**2 * spread / 2 >= needed
+            if noise is None:
+                tilt = _tilt(foreseen, guess, sign, needed)
+                taken = np.zeros(len(tilt))
+            else:
+                tilt = noisy_tilt(foreseen, draws, guess, sign, needed, noise)
+                taken = draws * noise.log_mgf(tilt)
+            passed &= tilt * told - rows * np.log1p(bound * np.expm1(tilt)) - taken >= needed
     return passed
 
 
