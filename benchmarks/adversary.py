@@ -2,6 +2,8 @@
 
     python benchmarks/adversary.py --splits 5 --rows 24000      # the table of adversary.md
 
+    python benchmarks/adversary.py --confidence 0.95 --releases "plain Mondrian" "tree merging" "tree random response"
+
 Each split shuffles the rows anew and fits on two thirds. Differences from the plain Mondrian of the same split: AUC of
 gradient boosting for the sensitive column and for one that is not released, both on released fresh rows, and I(S;Y) of
 the rows that were fitted on. "Matched" is the tree at the largest share of the budget at which its I(S;Y) is no larger
@@ -24,7 +26,9 @@ from sanitize.transformers import TreeMerging, TreeRandomResponse
 STEPS = 5  # halvings of the share of the budget
 
 
-def of_split(name: str, bounds: str, split: int, rows: int, kinds: list[str]) -> list[tuple[Any, ...]]:
+def of_split(
+    name: str, bounds: str, split: int, rows: int, kinds: list[str], confidence: float | None
+) -> list[tuple[Any, ...]]:
     """Figures of each release of one split: AUC of the secret, of the other column, I(S;Y), share of the budget."""
     file, sensitive, analysed, dropped = whole_tables.TABLES[name]
     df = pd.read_parquet(f"{whole_tables.DATA}/{file}.parquet").drop(columns=dropped, errors="ignore")
@@ -48,9 +52,10 @@ def of_split(name: str, bounds: str, split: int, rows: int, kinds: list[str]) ->
     def tree(share: float, kind: str = "tree random response") -> Any:
         budget = sz.LiftBudget(lower=share * lower, upper=share * upper)
         estimator = TreeMerging if kind == "tree merging" else TreeRandomResponse
-        return estimator(budget, sensitive=sensitive, random_state=split).fit(first)
+        return estimator(budget, sensitive=sensitive, confidence=confidence, random_state=split).fit(first)
 
-    plain = whole_tables.Mondrian(sz.LiftBudget(lower=lower, upper=upper)).fit(first[public], secrets[:n])
+    plain = whole_tables.Mondrian(sz.LiftBudget(lower=lower, upper=upper), confidence=confidence)
+    plain.fit(first[public], secrets[:n])
     cells = plain.cells(first[public])
     pmf = np.zeros((secrets.max() + 1, cells.max() + 1))
     np.add.at(pmf, (secrets[:n], cells), 1 / n)
@@ -98,6 +103,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=24_000)
     every = ["plain Mondrian", "tree merging", "tree random response", "matched"]
     parser.add_argument("--releases", nargs="+", choices=every, default=every)
+    parser.add_argument("--confidence", type=float)
     parser.add_argument("--lines", help="CSV of single splits, to add to")
     given = parser.parse_args()
     whole_tables.DATA = given.data
@@ -106,7 +112,7 @@ def main() -> None:
     for split in range(given.splits):
         for name in whole_tables.TABLES:
             for bounds in whole_tables.BUDGETS:
-                lines += of_split(name, bounds, split, given.rows, given.releases)
+                lines += of_split(name, bounds, split, given.rows, given.releases, given.confidence)
                 if given.lines:
                     pd.DataFrame(lines, columns=names).to_csv(given.lines, index=False)
     print("| table | budget | release | AUC of S | AUC of another | I(S;Y) | share of budget |\n" + "|---" * 7 + "|")

@@ -12,9 +12,7 @@ of them. What is left of independent draws on K counts is Z = z_s - Σ z / K, of
 ψ((1 - 1/K) t) + (K - 1) ψ(t/K), ψ(t) = log E exp(tz).
 
 ψ(t) = -log(1 - sinh²(t/2)/sinh²(r/2)) for |t| < r of geometric noise, as E exp(tz) = (1-a)²/((1-ae^t)(1-ae^-t)),
-a = e^-r, and (1-ae^t)(1-ae^-t) = (1-a)² - 4a sinh²(t/2). It is Σ_k (a^k/k)(e^kt + e^-kt - 2), so a series of even
-powers of t with no negative coefficient; of the discrete Gaussian ψ(t) <= t²σ²/2 [CKS], which is one as well. So for
-0 <= w <= 1 what bounds ψ(wt) is at most w² times what bounds ψ(t), for either law and for sums of them.
+a = e^-r, and (1-ae^t)(1-ae^-t) = (1-a)² - 4a sinh²(t/2); of the discrete Gaussian ψ(t) <= t²σ²/2 [CKS].
 """
 
 from __future__ import annotations
@@ -61,10 +59,6 @@ class Gaussian:
         """Upper bound of ψ(t)."""
         return np.asarray(t**2 * self.variance / 2)
 
-    def slope(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Derivative of that bound."""
-        return np.asarray(t * self.variance)
-
 
 @dataclass(frozen=True)
 class Geometric:
@@ -89,10 +83,6 @@ class Geometric:
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """ψ(t), for |t| below the reach."""
         return np.asarray(-np.log1p(-((np.sinh(t / 2) / np.sinh(self.reach / 2)) ** 2)))
-
-    def slope(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Derivative of ψ."""
-        return np.asarray(np.sinh(t) / 2 / (np.sinh(self.reach / 2) ** 2 - np.sinh(t / 2) ** 2))
 
 
 @dataclass(frozen=True)
@@ -135,10 +125,3 @@ class CountNoise:
             return self.law.log_mgf(t)
         k = self.n_secrets
         return self.law.log_mgf((1 - 1 / k) * t) + (k - 1) * self.law.log_mgf(t / k)
-
-    def slope(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Derivative of `log_mgf`."""
-        if self.once:
-            return self.law.slope(t)
-        k = self.n_secrets
-        return (1 - 1 / k) * (self.law.slope((1 - 1 / k) * t) + self.law.slope(t / k))

@@ -44,6 +44,7 @@ from ._trees.certified import (
     as_lift_budget as as_lift_budget,
     certified_random_response as certified_random_response,
 )
-from ._trees.certified_merging import certified_tree_merging as certified_tree_merging
+from ._trees.certified_merging import MOST_MERGED as MOST_MERGED, certified_tree_merging as certified_tree_merging
+from ._trees.foresight import rows_needed as rows_needed
 from ._trees.merging import tree_merging as tree_merging
 from ._trees.random_response import tree_random_response as tree_random_response

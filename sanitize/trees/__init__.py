@@ -4,6 +4,7 @@ Binary trees over public columns as they come, learned so that the cells keep wh
 release the blocks, or mix the cells of each block (`sanitize.mechanisms`).
 """
 
+from sanitize.trees._counts import DESIGN_SHARE as DESIGN_SHARE
 from sanitize.trees._counts import cell_counts, design_rows
 from sanitize.trees._grow import grow
 from sanitize.trees._grown import GrownTree

@@ -41,6 +41,7 @@ def grow(
     weights: Mapping[str, float] | None = None,
     min_rows: int = 200,
     min_cell_rows: int = 20,
+    max_blocks: int = MOST_BLOCKS,
     max_cells: int = 4096,
     max_block_cells: int | None = 32,
     hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
@@ -67,8 +68,10 @@ def grow(
         Of each column's information, >= 0; 1 where there is none.
     min_rows, min_cell_rows : int
         Least rows of a block and of a cell.
+    max_blocks : int
+        Most blocks; at most 16,384.
     max_cells : int
-        Most cells in all; there are never fewer than blocks, of which there are at most 16,384.
+        Most cells in all; there are never fewer than blocks.
     max_block_cells : int, optional
         Most cells of a block.
     hierarchies : mapping of name to hierarchy, optional
@@ -97,7 +100,8 @@ def grow(
     >>> grown.tree.n_blocks <= grown.tree.n_cells
     True
     """
-    _check_whole(min_rows=min_rows, min_cell_rows=min_cell_rows, max_cells=max_cells, max_block_cells=max_block_cells)
+    _check_whole(min_rows=min_rows, min_cell_rows=min_cell_rows, max_block_cells=max_block_cells)
+    _check_whole(max_blocks=max_blocks, max_cells=max_cells)
     names = list(table)
     if not names:
         raise ColumnError("a tree needs at least one public column")
@@ -128,7 +132,7 @@ def grow(
         root.block = 0
         blocks = [root]
     else:
-        blocks = grow_blocks(splitter, root, min_rows, _within(budget, codes[seen]), MOST_BLOCKS)
+        blocks = grow_blocks(splitter, root, min_rows, _within(budget, codes[seen]), max_blocks)
     grow_cells(splitter, blocks, min_cell_rows, max_cells, max_block_cells)
     tree = _freeze(root, columns, views)
     cells = np.empty(len(codes), np.int32)
@@ -258,8 +262,9 @@ def _check_whole(**numbers: int | None) -> None:
         if value is None and name == "max_block_cells":
             continue
         whole_number(name, value, 1)
-    if numbers["max_cells"] is not None and numbers["max_cells"] > MOST_CELLS:
-        raise InvalidParameter(f"max_cells must be at most {MOST_CELLS}, got {numbers['max_cells']}")
+    for name, most in (("max_cells", MOST_CELLS), ("max_blocks", MOST_BLOCKS)):
+        if (numbers.get(name) or 0) > most:
+            raise InvalidParameter(f"{name} must be at most {most}, got {numbers[name]}")
 
 
 def _check_weights(weights: Mapping[str, float] | None, names: list[str]) -> dict[str, float]:

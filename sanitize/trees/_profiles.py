@@ -60,6 +60,18 @@ class Profiles:
         """Rows of each cell, shape (n_cells,)."""
         return np.asarray(self.counts[:, : self.starts[1] if len(self.starts) > 1 else None].sum(axis=1))
 
+    def coarser(self, most: int) -> Profiles:
+        """Profiles of at most so many steps a column, of neighbouring levels that hold about equally many rows."""
+        begins: list[NDArray[np.int64]] = []
+        starts = [0]
+        for start, end in zip(self.starts, [*self.starts[1:], self.counts.shape[1]], strict=True):
+            held = self.counts[:, start:end].sum(axis=0)
+            step = ((np.cumsum(held) - held / 2) * most / max(held.sum(), 1.0)).astype(np.int64)
+            begins.append(start + np.unique(step, return_index=True)[1])
+            starts.append(starts[-1] + len(begins[-1]))
+        counts = np.add.reduceat(self.counts, np.concatenate(begins), axis=1)
+        return Profiles(counts, np.array(starts[:-1], np.int64), self.weights)
+
     def lost(self, mixtures: Any) -> NDArray[np.float64]:
         """Σ_j w_j m H(X_j | y) / H(X_j) of released symbols, m their rows, from P(y|cell) times any factor.
 

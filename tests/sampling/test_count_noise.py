@@ -56,11 +56,7 @@ def test_bounds_of_the_law_hold_and_are_those_of_the_sum(law, n_secrets):
         found = float(noise.log_mgf(np.array(t)))
         assert exact <= found * (1 + 1e-9)
         assert found <= exact * (1.02 if isinstance(law, Gaussian) else 1 + 1e-9)
-        step = 1e-5 * t
-        ends = noise.log_mgf(np.array([t - step, t + step]))
-        assert noise.slope(np.array(t)) == pytest.approx(np.diff(ends)[0] / (2 * step), rel=1e-6)
-        weight = np.linspace(0, 1, 21)
-        assert (noise.log_mgf(weight * t) <= weight**2 * found * (1 + 1e-12)).all()
+        assert noise.log_mgf(np.array(-t)) == pytest.approx(found)
     square = sum(share**2 for share in shares) * float(mass @ z**2)
     assert noise.variance == pytest.approx(square, rel=1e-3)
 

@@ -104,14 +104,15 @@ def test_of_splits_that_keep_alike_the_one_that_tells_less_of_the_secret_is_take
     assert blind.tree.columns[blind.tree.column[0]].name == "told"
 
 
-def test_a_limit_of_blocks_keeps_the_cuts_that_gain_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_of_blocks_keeps_the_cuts_that_gain_most() -> None:
     table, secrets = mixed(3000)
     whole = grow(table, secrets, BUDGET, min_rows=50).tree
-    monkeypatch.setattr("sanitize.trees._grow.MOST_BLOCKS", 5)
-    few = grow(table, secrets, BUDGET, min_rows=50, max_block_cells=1).tree
+    few = grow(table, secrets, BUDGET, min_rows=50, max_blocks=5, max_block_cells=1).tree
     assert few.n_blocks == 5 < whole.n_blocks
     # Every block of few is a node of the whole tree above its blocks: the same cuts, fewer of them.
     assert set(few.n_rows) <= set(whole.n_rows)
+    with pytest.raises(InvalidParameter, match="max_blocks must be at most 16384"):
+        grow(table, secrets, BUDGET, max_blocks=16_385)
 
 
 @pytest.mark.parametrize("risky", [0, 1])

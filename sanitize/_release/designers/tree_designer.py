@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sanitize._release.design import Recipe
@@ -15,6 +16,7 @@ from sanitize._release.designers.tree_growth import GrownLayout, cells_section, 
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.report import with_columns
+from sanitize.trees import DESIGN_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -90,8 +92,8 @@ class TreeSanitizer(Designer):
         self.random_state = random_state
 
     @abstractmethod
-    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
-        """Budget, share of the rows, and rows and numbers of blocks and cells that the tree is grown with."""
+    def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
+        """Budget, and rows and numbers of blocks and cells, of a tree; without P(s) where that is not to be seen."""
 
     @abstractmethod
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
@@ -130,7 +132,14 @@ class TreeSanitizer(Designer):
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
-        return GrownLayout.grow(layout, source, **settings, **self._growth(n_rows, as_budget(self.budget)))
+        return GrownLayout.grow(
+            layout,
+            source,
+            partial(self._growth, n_rows, as_budget(self.budget)),
+            share=None if self.confidence is None else DESIGN_SHARE,
+            blind=self.secret_dp is not None,
+            **settings,
+        )
 
     def _fit_counted(self, table: FirstPass, order: RowOrder, given: Channel | None = None) -> Counted:
         """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""

@@ -14,13 +14,12 @@ from sanitize.report import Section
 from sanitize.trees import Printer, cell_counts, design_rows, grow, labels, single_columns, whole_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from sanitize._release.layout import Layout
     from sanitize._sampling.count_noise import CountNoise
-    from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
     from sanitize.trees import GrownTree, Tree
@@ -48,16 +47,29 @@ class GrownLayout(TreeLayout):
 
     @classmethod
     def grow(
-        cls, layout: Layout, source: Mapping[str, Any], budget: Budget | None, share: float | None, **settings: Any
+        cls,
+        layout: Layout,
+        source: Mapping[str, Any],
+        limits: Callable[[NDArray[np.float64] | None], dict[str, Any]],
+        *,
+        share: float | None,
+        blind: bool,
+        **settings: Any,
     ) -> GrownLayout:
-        """Grow a tree over the public columns of a layout; with a share on so much of the rows, the others apart."""
+        """Grow a tree over the public columns of a layout; with a share on so much of the rows, the others apart.
+
+        Its limits may depend on the shares of secrets among the rows that it is grown on; a blind one looks at none.
+        """
         alphabet = Alphabet.from_table(columns := layout.columns(source), layout.sensitive)
         secrets = alphabet.encode(columns)
         table = {name: source[name] for name in layout.public}
         apart = None if share is None else design_rows(len(secrets), share)
-        # Without a budget no split looks at secrets, and so they are not even given.
-        looked_at = np.zeros_like(secrets) if budget is None else secrets
-        grown = grow(table, looked_at, budget, rows=apart, **settings)
+        if blind:
+            looked_at, shares = np.zeros_like(secrets), None
+        else:
+            own = np.bincount(secrets if apart is None else secrets[apart], minlength=len(alphabet))
+            looked_at, shares = secrets, own / own.sum()
+        grown = grow(table, looked_at, rows=apart, **limits(shares), **settings)
         design = None
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._release.designers.tree_designer import TreeSanitizer
 from sanitize.budgets import LiftBudget
 from sanitize.mechanisms import (
+    MOST_MERGED,
     MOST_PAIRED,
     as_lift_budget,
     blocks_within,
     certified_random_response,
     certified_tree_merging,
+    rows_needed,
     tree_merging,
     tree_random_response,
 )
+from sanitize.trees import DESIGN_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,13 +38,15 @@ if TYPE_CHECKING:
     from sanitize.trees import Hierarchy, Tree
 
 MOST_CELLS = 4096
-# Rows for each cell of a certified response: fewer make more cells than the rows can certify.
-_CERTIFIED_ROWS = 390
+# Of a certified response.
 _FEWEST_CELLS = 8
-# Shares of the rows that trees are grown on where the others certify.
-_RESPONSE_SHARE, _MERGING_SHARE = 0.15, 0.5
-# Nats by which the blocks are within the budget where they were grown, and the least rows they have there.
-_MARGIN, _CERTIFIED_LEAST = 0.3, 100
+# Fresh rows for each cell of a certified response, in parts of those that an average cell needs to pass alone.
+_CERTIFIED_ROWS = 1.2
+# The same where no secret may be looked at.
+_BLIND_ROWS = 330.0
+# Of the rows of an average cell, that each has at least.
+_LEAST_PART = 1 / 3
+_ANY = LiftBudget(lower=inf, upper=inf)
 
 
 class TreeMerging(TreeSanitizer):
@@ -49,13 +55,15 @@ class TreeMerging(TreeSanitizer):
     _name = "tree merging"
     _takes_any_budget = False
 
-    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
-        most = MOST_CELLS if self.max_cells is None else self.max_cells
-        share, least = None, self.min_rows
-        if self.confidence is not None:
-            budget, share, least = _narrower(as_lift_budget(budget)), _MERGING_SHARE, max(least, _CERTIFIED_LEAST)
-        limits = {"min_rows": least, "min_cell_rows": least, "max_cells": most, "max_block_cells": 1}
-        return limits | {"budget": budget, "share": share}
+    def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
+        limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_rows, "max_block_cells": 1}
+        if self.confidence is None:
+            return limits | {"max_cells": MOST_CELLS if self.max_cells is None else self.max_cells, "budget": budget}
+        assert p_s is not None
+        fresh = (1 - DESIGN_SHARE) * n_rows
+        rows = rows_needed(as_lift_budget(budget), p_s, fresh, self.confidence)
+        least = max(self.min_rows, ceil(rows * DESIGN_SHARE / (1 - DESIGN_SHARE)))
+        return _singles(least, MOST_MERGED if self.max_cells is None else self.max_cells)
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
@@ -65,7 +73,7 @@ class TreeMerging(TreeSanitizer):
             certified_tree_merging,
             design=design,
             fresh=fresh,
-            tree=layout.tree,
+            profiles=layout.grown.profiles,
             budget=budget,
             confidence=self.confidence,
         )
@@ -115,14 +123,19 @@ class TreeRandomResponse(TreeSanitizer):
         self.min_cell_rows = min_cell_rows
         self.secret_dp = secret_dp
 
-    def _growth(self, n_rows: int, budget: Budget) -> dict[str, Any]:
+    def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}
         if self.confidence is None:
             most = MOST_CELLS if self.max_cells is None else self.max_cells
-            return limits | {"max_cells": most, "budget": budget, "share": None}
-        most = min(max(n_rows // _CERTIFIED_ROWS, _FEWEST_CELLS), MOST_PAIRED)
+            return limits | {"max_cells": most, "budget": budget}
+        fresh, rows = (1 - DESIGN_SHARE) * n_rows, _BLIND_ROWS
+        if p_s is not None:
+            rows = _CERTIFIED_ROWS * rows_needed(as_lift_budget(budget), p_s, fresh, self.confidence)
+        most = min(max(int(fresh / rows), _FEWEST_CELLS), MOST_PAIRED)
         most = most if self.max_cells is None else self.max_cells
-        return limits | {"max_cells": most, "max_block_cells": None, "budget": None, "share": _RESPONSE_SHARE}
+        if p_s is None:
+            return limits | {"max_cells": most, "max_block_cells": None, "budget": None}
+        return _singles(max(self.min_cell_rows, int(_LEAST_PART * DESIGN_SHARE * n_rows / most)), most)
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
@@ -140,10 +153,10 @@ class TreeRandomResponse(TreeSanitizer):
         )
 
 
-def _narrower(budget: LiftBudget) -> LiftBudget:
-    """Budget that blocks grown on some rows meet there, so that most of them meet the whole one on others."""
-    lower, upper = (bound - min(_MARGIN, bound / 2) for bound in (budget.lower, budget.upper))
-    return LiftBudget(lower=lower, upper=upper)
+def _singles(least: int, most: int) -> dict[str, Any]:
+    """Limits of a tree whose blocks are single cells, which may tell anything but do not for its own sake."""
+    limits = {"min_rows": least, "min_cell_rows": least, "max_blocks": most, "max_cells": most, "max_block_cells": 1}
+    return limits | {"budget": _ANY}
 
 
 def _merged(joint: JointDistribution, tree: Tree, budget: Budget) -> Channel:

@@ -1,4 +1,4 @@
-"""Symbols worth a test: nodes of the tree and pairs of cells, chosen on the rows of the design alone."""
+"""Symbols worth a test, chosen on the rows of the design alone: nodes, blocks, and nodes diluted with others."""
 
 from __future__ import annotations
 
@@ -7,111 +7,116 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize.mechanisms._trees.agglomeration import agglomerated
+from sanitize.mechanisms._trees.foresight import foreseen
+from sanitize.mechanisms._trees.mixing import best_mixture
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# P(y|x') of the second cell of a pair, in parts of that of the first.
-_RATIOS = (0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
-# P(y|x') of the cells of a node around one cell, in parts of that of the cell.
-_DILUTIONS = (0.01, 0.02, 0.04, 0.08, 0.15, 0.3, 0.5, 0.75)
-# Times what is asked that dilutions must show: the mildest ones may fail on fresh rows, the strong ones hardly can.
-_SURE = (1.0, 1.6, 2.5, 4.0, 8.0)
-_NEAR = 0.5  # of the divergence asked of a pair, that it must show on the design rows to be worth a test
-_NEEDED = 12.0  # about log(tests / error)
+    from sanitize.mechanisms._trees.foresight import Foresight
+    from sanitize.trees import Profiles
+
+# P(y|x') of the second set of cells, in parts of that of the first.
+_RATIOS = np.geomspace(0.01, 100.0, 21)
+# Times what is asked that symbols must show: the mildest ones may fail on fresh rows, the strong ones hardly can.
+_SURE = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
+_NEAREST = 16  # sets that each node is diluted with, of those that are enough
+_STEPS = 32  # of each column, by which losses are compared
+_TINY = 1e-9
 
 
-def candidates(
-    design: NDArray[np.int64],
-    members: NDArray[np.bool_],
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
-    scale: float,
-    variance: float = 0.0,
-) -> sparse.csr_array:
+def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresight) -> sparse.csr_array:
     """P(y|cell) up to a factor of each symbol to test, shape (k, n_cells), the largest entry 1.
 
-    Nodes are always among them, and each cell with a little of the nodes around it; of the pairs of cells, those that
-    are likely to pass.
+    For each degree of caution, the symbols that would make the best channel if all passed that show so much on the
+    design: of nodes of the tree, agglomerated blocks, and nodes that alone show too little with the least part of
+    another node, or of one around it, that is enough. The fewer are tested, the less each has to show.
 
     Parameters
     ----------
-    design : ndarray of int, shape (n_s, n_cells)
     members : ndarray of bool, shape (n_nodes, n_cells)
-    bounds : pair of ndarrays of shape (n_s,)
-        Where the posteriors must lie, as far as the design rows can tell.
-    scale : float
-        Fresh rows for each row of the design.
-    variance : float
-        Of the noise on each count of fresh rows.
+        Cells below each node of the tree.
+    profiles : Profiles
+        What is to be kept.
+    foresight : Foresight
+        What the rows of the design let expect.
     """
+    profiles = profiles.coarser(_STEPS)
     nodes = np.unique(members, axis=0)
-    nodes = nodes[~nodes.all(axis=1)].astype(np.float64)
-    cells = np.eye(members.shape[1])
-    i, j = np.triu_indices(len(cells), 1)
-    parts = []
-    for ratio in _RATIOS:
-        for a, b in ((i, j), (j, i)) if ratio < 1 else ((i, j),):
-            counts = design[:, a] + ratio * design[:, b]
-            shown = _foreseen(counts, bounds, scale, variance * (1 + ratio**2))
-            likely = np.flatnonzero(shown >= _NEAR * _NEEDED)
-            ones = np.ones(len(likely))
-            place = np.concatenate([np.arange(len(likely))] * 2)
-            entries = (np.concatenate([ones, ratio * ones]), (place, np.concatenate([a[likely], b[likely]])))
-            parts.append(sparse.csr_array(sparse.coo_array(entries, shape=(len(likely), len(cells)))))
-    pairs = sparse.csr_array(sparse.vstack(parts))
-    diluted = _diluted(design, members, bounds, scale, variance)
-    return sparse.csr_array(sparse.vstack([sparse.csr_array(nodes), pairs, diluted]))
-
-
-def _diluted(
-    design: NDArray[np.int64],
-    members: NDArray[np.bool_],
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
-    scale: float,
-    variance: float,
-) -> sparse.csr_array:
-    """Each cell with a little of each node around it, the least that should pass: no cell is left without a symbol.
-
-    A cell that no symbol but the one of all cells covers would force that one on every cell.
-    """
-    node, cell = np.nonzero(members)
-    inside = design @ members.T
-    ratios = np.array(_DILUTIONS)[:, None]
-    others = members.sum(axis=1)[node] - 1
-    shown = np.array(
-        [
-            _foreseen((1 - r) * design[:, cell] + r * inside[:, node], bounds, scale, variance * (1 + r**2 * others))
-            for r in _DILUTIONS
-        ]
+    nodes = nodes[~nodes.all(axis=1)]
+    singles = np.unique(np.concatenate([nodes, agglomerated(profiles, foresight).blocks]), axis=0)
+    singles = singles[~singles.all(axis=1)]
+    alone = foreseen(foresight, foresight.design @ singles.T, singles.sum(axis=1))
+    pairs = _diluted(nodes, foresight)
+    distinct, place = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
+    everything = np.ones((1, members.shape[1]))
+    net = sparse.csr_array(
+        sparse.vstack([sparse.csr_array(np.concatenate([everything, singles])), _symbols(nodes, distinct)])
     )
-    chosen = np.array([np.where(shown >= sure * _NEEDED, ratios, np.inf).min(axis=0) for sure in _SURE])
-    chosen[1:][chosen[1:] == chosen[:-1]] = np.inf
-    step, kept = np.nonzero(np.isfinite(chosen) & (others > 0))
-    chosen = chosen[step, kept]
-    symbols = members[node[kept]] * chosen[:, None]
-    symbols[np.arange(len(kept)), cell[kept]] = 1.0
-    return sparse.csr_array(symbols)
+    lost = profiles.lost(net)
+    ends = np.cumsum([len(pair) for pair in pairs])
+    tested = np.zeros(net.shape[0], bool)
+    tested[1 : 1 + len(singles)] = True
+    for sure, own in zip(_SURE, np.split(place.ravel(), ends[:-1]), strict=True):
+        likely = np.zeros(net.shape[0], bool)
+        likely[0] = True
+        likely[1 : 1 + len(singles)] = alone >= sure * foresight.needed
+        likely[1 + len(singles) + own] = True
+        chosen = np.flatnonzero(likely)
+        tested[chosen[best_mixture(net[chosen], lost[chosen]) > _TINY]] = True
+    tested[0] = False
+    return net[np.flatnonzero(tested)]
 
 
-def _foreseen(
-    counts: NDArray[np.float64],
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
-    scale: float,
-    spread: NDArray[np.float64] | float,
-) -> NDArray[np.float64]:
-    """Least divergence of the posteriors from the bounds, times the rows that will tell; 0 outside the bounds.
-
-    Noise of variance ``spread`` on what they tell makes it smaller, about as the two variances are to each other.
-    """
-    rows = counts.sum(axis=0)
-    found = np.full(len(rows), np.inf)
-    for own, low, high in zip(counts, *bounds, strict=True):
-        q = np.clip((own + 0.5) / (rows + 1), 1e-9, 1 - 1e-9)
-        for bound, inside in ((low, q > low), (high, q < high)):
-            if 0 < bound < 1:
-                far = q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound))
-                told = rows * scale * far
-                if np.any(spread):
-                    own_spread = rows * scale * (q * (1 - q) + bound * (1 - bound)) / 2
-                    told *= own_spread / (own_spread + spread)
-                found = np.minimum(found, np.where(inside, told, 0.0))
+def _diluted(nodes: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.intp]]:
+    """For each degree of caution (node, set, ratio) of the least dilutions that are enough; sets are nodes and all."""
+    sets = np.concatenate([nodes, np.ones((1, nodes.shape[1]), bool)])
+    sizes = sets.sum(axis=1)
+    inside = foresight.design @ sets.T
+    alone = foreseen(foresight, inside[:, :-1], sizes[:-1])
+    common = nodes.astype(np.int64) @ sets.T
+    around = (common == sizes[:-1, None]) & (sizes > sizes[:-1, None])
+    one, another = np.nonzero(around | (common == 0))
+    encloses = around[one, another]
+    own, rest = inside[:, one], inside[:, another] - encloses * inside[:, one]
+    n_own, n_rest = sizes[one], sizes[another] - encloses * sizes[one]
+    least = np.full((len(_SURE), len(one)), -1)
+    for place in range(len(_RATIOS))[::-1]:
+        ratio = _RATIOS[place]
+        first, second = (1.0, ratio) if ratio <= 1 else (1 / ratio, 1.0)
+        shown = foreseen(foresight, first * own + second * rest, first**2 * n_own + second**2 * n_rest)
+        shown[encloses & (ratio > 1)] = 0.0
+        for least_here, sure in zip(least, _SURE, strict=True):
+            least_here[shown >= sure * foresight.needed] = place
+    # The sets of each node from the nearest one on, which has the smallest node around both.
+    order = np.lexsort((another, _around_both(sets)[one, another], one))
+    found = []
+    for least_here, sure in zip(least, _SURE, strict=True):
+        enough = (least_here >= 0) & (alone[one] < sure * foresight.needed)
+        kept = order[enough[order]]
+        begin = np.searchsorted(one[kept], one[kept])
+        kept = kept[np.arange(len(kept)) - begin < _NEAREST]
+        found.append(np.stack([one[kept], another[kept], least_here[kept]], axis=1))
     return found
+
+
+def _around_both(sets: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Size of the smallest set that holds both of two sets, the last of which is all cells."""
+    found = np.full((len(sets), len(sets)), sets.shape[1])
+    sizes = sets.sum(axis=1)
+    within = sets.astype(np.int64) @ sets.T == sizes[:, None]  # [i, j]: set i is within set j
+    for j in np.argsort(-sizes, kind="stable"):
+        here = np.flatnonzero(within[:, j])
+        found[np.ix_(here, here)] = sizes[j]
+    return found
+
+
+def _symbols(nodes: NDArray[np.bool_], pairs: NDArray[np.intp]) -> sparse.csr_array:
+    """1 on a node and the ratio on the rest of a set, divided by the larger one."""
+    sets = sparse.csr_array(np.concatenate([nodes, np.ones((1, nodes.shape[1]), bool)]).astype(np.float64))
+    one, another, ratio = pairs[:, 0], pairs[:, 1], _RATIOS[pairs[:, 2]]
+    first, second = np.minimum(1 / ratio, 1.0), np.minimum(ratio, 1.0)
+    made = sparse.csr_array(sets[one].multiply(first[:, None]) + sets[another].multiply(second[:, None]))
+    made.data = np.minimum(made.data, 1.0)  # a set around a node has the node's cells too
+    return made

@@ -1,39 +1,49 @@
-"""The finest partition into nodes of a tree that rows apart certify, one by one."""
+"""The finest partition into blocks of cells that rows apart certify, one by one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Channel, group_alphabet
-from sanitize.mechanisms._trees.blocks import finest_blocks
-from sanitize.mechanisms._trees.certified import as_lift_budget, proven
+from sanitize.confidence import check_confidence
+from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._trees.agglomeration import agglomerated
+from sanitize.mechanisms._trees.certified import as_lift_budget, check_counts, proven
+from sanitize.mechanisms._trees.foresight import Foresight
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
     from sanitize.joint import JointDistribution
-    from sanitize.trees import Tree
+    from sanitize.trees import Profiles
+
+_STEPS = 32  # of each column, by which losses are compared
+MOST_MERGED = 512  # each may be put to any other
 
 
 def certified_tree_merging(
     joint: JointDistribution,
     design: NDArray[np.int64],
     fresh: NDArray[np.int64],
-    tree: Tree,
+    profiles: Profiles,
     budget: Budget | float,
     confidence: float,
 ) -> Channel:
-    """Release of each cell a node of the tree above it that is certified: the lowest ones that make a partition.
+    """Release of each cell a certified block of cells that it lies in, of blocks that make a partition.
+
+    Blocks are put together on the rows of the design, those that would not pass first, each with the one that loses
+    least; of all that pass on fresh rows the finest partition is taken.
 
     Guarantee
     ---------
     With probability at least ``confidence`` over the rows, every released symbol is within the budget under the law
-    they were drawn from, whatever it is; under the frequencies of all rows it always is. The root, which tells
-    nothing, can always be released.
+    they were drawn from, whatever it is; under the frequencies of all rows it always is. One block of all cells, which
+    tells nothing, can always be released.
 
     Parameters
     ----------
@@ -42,7 +52,8 @@ def certified_tree_merging(
     design, fresh : ndarrays of int, shape (n_s, n_cells)
         Counts of the rows that the tree was grown on and of all others. Which rows are which must not depend on
         their values.
-    tree : Tree
+    profiles : Profiles
+        What is to be kept.
     budget : LiftBudget, LDPBudget or float
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
@@ -71,13 +82,20 @@ def certified_tree_merging(
     >>> tree = grown.tree
     >>> design, fresh = (cell_counts(grown.cells[r], secrets[r], tree.n_cells, 2) for r in (first, ~first))
     >>> joint = sz.JointDistribution.from_matrix((design + fresh) / 4000)
-    >>> channel = certified_tree_merging(joint, design, fresh, tree, 0.8, 0.95)
+    >>> channel = certified_tree_merging(joint, design, fresh, grown.profiles, 0.8, 0.95)
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.release(channel)).max() <= 0)
     True
     """
-    nodes = tree.members[1:].astype(np.float64)  # without the root
-    _, passed = proven(joint, design, fresh, as_lift_budget(as_budget(budget)), confidence, lambda _: nodes)
-    labels = finest_blocks(tree, np.concatenate([[True], passed]), tree.column >= 0)
+    lift_budget = as_lift_budget(as_budget(budget))
+    check_counts(joint, design, fresh)
+    if len(joint.public) > MOST_MERGED:
+        raise InvalidParameter(
+            f"with confidence= a tree has at most {MOST_MERGED} cells, got {len(joint.public)}; lower max_cells"
+        )
+    foresight = Foresight.of(design, fresh, lift_budget, check_confidence(confidence))
+    made = agglomerated(profiles.coarser(_STEPS), foresight)
+    passed = proven(sparse.csr_array(made.blocks.astype(np.float64)), joint, design, fresh, lift_budget, confidence)
+    labels = made.finest(passed)
     n_blocks = int(labels.max()) + 1
-    made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
-    return made.with_standing(HEURISTIC)
+    merged = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
+    return merged.with_standing(HEURISTIC)

@@ -16,13 +16,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_BISECTIONS = 40
 _FLATTEST, _STEEPEST, _TILTS = 1e-7, 40.0, 4096
 _WITHIN = 0.999  # of the tilts for which the noise has a bound
 
 
 class Noise(Protocol):
-    """Noise Z on one count, with a bound ψ of log E exp(tZ), even, and ψ(wt) <= w²ψ(t) for 0 <= w <= 1."""
+    """Noise Z on one count, with a bound ψ of log E exp(tZ), even in t."""
 
     @property
     def variance(self) -> float:
@@ -36,10 +35,6 @@ class Noise(Protocol):
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """ψ(t)."""
-        ...
-
-    def slope(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Derivative of ψ."""
         ...
 
 
@@ -67,30 +62,5 @@ def noisy_shares(
     return np.clip(least.max(axis=0), 0.0, 1.0), np.clip(most.min(axis=0), 0.0, 1.0)
 
 
-def noisy_tilt(
-    rows: NDArray[np.float64], draws: NDArray[np.float64], bound: float, sign: int, needed: float, noise: Noise
-) -> NDArray[np.float64]:
-    """λ that is about best for the posterior that would just pass, for symbols of so many rows and draws of noise.
-
-    The best λ for a posterior q has q R = R m(λ) + V ψ'(λ), m the tilted mean of a coin of probability ``bound``; what
-    it then shows, R KL(m(λ), bound) + V (λψ'(λ) - ψ(λ)), grows with λ and is set to ``needed``. Any λ is valid.
-    """
-    low, high = np.zeros(len(rows)), np.full(len(rows), _steepest(noise))
-    for _ in range(_BISECTIONS):
-        size = (low + high) / 2
-        log_mean, mean = _tilted(sign * size, bound)
-        shown = rows * (sign * size * mean - log_mean) + draws * (size * noise.slope(size) - noise.log_mgf(size))
-        low, high = np.where(shown < needed, size, low), np.where(shown < needed, high, size)
-    return np.asarray(sign * (low + high) / 2)
-
-
 def _steepest(noise: Noise) -> float:
     return min(_STEEPEST, _WITHIN * noise.reach)
-
-
-def _tilted(
-    tilt: NDArray[np.float64], share: NDArray[np.float64] | float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log of E exp(λ 1{S=s}) and the mean under it, of a coin of this share."""
-    log_mean = np.log1p(share * np.expm1(tilt))
-    return log_mean, np.asarray(share * np.exp(tilt - log_mean))

@@ -1,0 +1,216 @@
+"""What fresh rows prove of the lifts of released symbols that other rows chose.
+
+A released symbol y has P(y|cell) ∝ w(cell) with w in [0, 1]. With m = E w, q = E w 1{S=s} and π = P(s) its lift is
+q / (m π). Rows are independent draws of (S, cell). To prove q <= r π m, take numbers μ, b (about m and r π) and
+
+    f = μ (r 1{S=s} - b) - w (1{S=s} - b),    E f = μ (r π - b) - q + b m,
+
+which is at most (μ - m)(r π - b) where q >= r π m. Let e be no less than that for all (m, π) of a box. For λ >= 0 with
+1 + λ (f - e) > 0 the product over the rows of 1 + λ (f - e) has a mean of at most 1 if the claim is false and (m, π)
+is in the box, so by Markov's inequality it reaches 1 / level with probability at most ``level``. With -f it proves
+q >= r π m. The box enters as a product of two small errors, that of m and that of π, where bounds of P(s|y) made of
+bounds of π would take in the whole second one.
+
+The symbols, μ, b and λ come from other rows, and a product only grows as e falls. So the box may come from the fresh
+rows themselves: one union bound over the box and all tests makes every symbol that passes certain at once, and any
+mixture of them, whatever chose it, is a release within the budget.
+
+Counts of (s, cell) may hold noise that adds up to 0 in each cell: N + Z in place of N in the logarithm Σ N log(1 +
+λ (f - e)) of the product. In one cell f has one value at S = s and one at all others, so what noise adds is Z_s times
+d(cell), the difference of the two logarithms; with log E exp(t Z_s) <= ψ(t), independent over cells, the product times
+exp(-Σ_cells ψ(d)) still has a mean of at most 1. Rows of a cell are known without noise, and λ may know ψ.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy import sparse
+
+    from sanitize.budgets import LiftBudget
+    from sanitize.mechanisms._trees.noisy_shares import Noise
+
+    Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+# Levels (nats) from which on a bound asks for nothing.
+LOOSEST = 25.0
+# Of the probability of error, spent on the means of w.
+_FOR_MEANS = 0.05
+_ROUNDING = 1e-9
+_WITHIN = 0.99  # of the tilts for which the noise has a bound, and of the λ that keep every factor above 0
+# Of the depth of f below 0, that e may be.
+_ROOM = 0.2
+_TINY = 1e-12
+# Standard errors of P(s) on the design, by which what follows from other tests must do so.
+_CLEAR = 8.0
+
+
+def certified(
+    net: sparse.csr_array,
+    design: NDArray[np.int64],
+    fresh: NDArray[np.int64],
+    budget: LiftBudget,
+    prior: Bounds,
+    error: float,
+    noise: Noise | None = None,
+) -> NDArray[np.bool_]:
+    """Whether fresh rows prove that the lifts of each symbol are within the budget.
+
+    Parameters
+    ----------
+    net : sparse array of shape (k, n_cells)
+        P(y|cell) of each symbol up to a factor, between 0 and 1.
+    design, fresh : ndarrays of shape (n_s, n_cells)
+        Counts of the rows that the symbols were chosen on and of others, which may hold noise.
+    budget : LiftBudget
+    prior : pair of ndarrays of shape (n_s,)
+        Bounds of P(s), which may be those that the fresh rows give.
+    error : float
+        Probability that any symbol passes which is not within the budget, while P(s) is within its bounds.
+    noise : Noise, optional
+        That on each count of fresh rows, independent over cells.
+    """
+    p_s = (design.sum(axis=1) + 1) / (design.sum() + len(design))
+    tests, said = _tests(budget, p_s, float(design.sum()))
+    if any(prior[0][s] < least for s, least in said):
+        return np.zeros(net.shape[0], bool)
+    passed = np.ones(net.shape[0], bool)
+    if tests:
+        evidence = Evidence(net, design, fresh, error, len(tests), noise)
+        for s, sign, ratio in tests:
+            passed &= evidence.shows(s, sign, ratio, prior[0][s], prior[1][s])
+    return passed
+
+
+def _tests(
+    budget: LiftBudget, p_s: NDArray[np.float64], n: float
+) -> tuple[list[tuple[int, int, float]], list[tuple[int, float]]]:
+    """Tests (s, side, ratio) that say all others, and the (s, P(s)) from which on they do; from n rows of the design.
+
+    P(s|y) <= r P(s) says nothing from P(s) = 1/r on. P(s|y) >= r' P(s) follows from P(t|y) <= r P(t) for all t but s
+    where 1 - r (1 - P(s)) >= r' P(s), that is from P(s) = (r - 1)/(r - r') on.
+    """
+    upper, lower = np.exp(min(budget.upper, LOOSEST)), np.exp(-budget.lower)
+    tests, said = [], []
+    for s, p in enumerate(p_s):
+        clear = p - _CLEAR * np.sqrt(p * (1 - p) / max(n, 1.0))
+        for sign, ratio, least in ((-1, upper, 1 / upper), (1, lower, (upper - 1) / max(upper - lower, _TINY))):
+            if sign > 0 and budget.lower >= LOOSEST:
+                continue
+            if least <= clear:
+                said.append((s, float(least)))
+            else:
+                tests.append((s, sign, float(ratio)))
+    return tests, said
+
+
+class Evidence:
+    """Symbols and counts, as each test of one secret and one side takes them."""
+
+    def __init__(
+        self,
+        net: sparse.csr_array,
+        design: NDArray[np.int64],
+        fresh: NDArray[np.int64],
+        error: float,
+        n_tests: int,
+        noise: Noise | None,
+    ) -> None:
+        self.k, self.n_cells = net.shape
+        self.row, self.cell, self.w = np.repeat(np.arange(self.k), np.diff(net.indptr)), net.indices, net.data
+        self.design, self.fresh, self.noise = design, fresh, noise
+        self.rows, self.n = fresh.sum(axis=0), float(fresh.sum())
+        self.p_s = (design.sum(axis=1) + 1) / (design.sum() + len(design))
+        self.p_cell = design.sum(axis=0) / max(float(design.sum()), 1.0)
+        self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _TINY)
+        self.needed = needed(self.k, n_tests, error) * (1 + _ROUNDING)
+        self.means = _means(
+            self._sum(self.w * self.rows[self.cell]), self.n, -np.log(error * _FOR_MEANS / max(2 * self.k, 1))
+        )
+
+    def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum over the cells of each symbol."""
+        return np.asarray(np.bincount(self.row, values, self.k), np.float64)
+
+    def _least(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Least over the cells of each symbol, or 0 where it has none below."""
+        found: NDArray[np.float64] = np.zeros(self.k)
+        np.minimum.at(found, self.row, values)
+        return found
+
+    def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> NDArray[np.bool_]:
+        """Whether P(y, s) is shown to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
+        b = float(np.clip(ratio * self.p_s[s], _TINY, 1 - _TINY))
+        # f at S = s and elsewhere: in cells that the symbol does not have, and in those it has.
+        off, off_else = sign * self.mean * (b - ratio), sign * self.mean * b
+        on, on_else = off[self.row] + sign * self.w * (1 - b), off_else[self.row] - sign * self.w * b
+        corners = [sign * (self.mean - m) * (b - ratio * p) for m in self.means for p in (least, most)]
+        e = np.max(corners, axis=0)
+        depth = np.maximum(-np.minimum.reduce([off, off_else, self._least(on), self._least(on_else)]), _TINY)
+        size = self._tilt(b, self.p_s[s], (off, off_else, on, on_else), (1 + _ROOM) * depth)
+        # λ must not know e, which the fresh rows give: one that is larger than foreseen proves nothing.
+        known = e <= _ROOM * depth
+        e = np.where(known, e, 0.0)
+        each = size[self.row]
+        log_off, log_off_else = np.log1p(size * (off - e)), np.log1p(size * (off_else - e))
+        log_on, log_on_else = np.log1p(each * (on - e[self.row])), np.log1p(each * (on_else - e[self.row]))
+        told = self.fresh[s]
+        n_told = float(told.sum())
+        here, others = told[self.cell], (self.rows - told)[self.cell]
+        shown = n_told * log_off + (self.n - n_told) * log_off_else
+        shown += self._sum(here * (log_on - log_off[self.row]) + others * (log_on_else - log_off_else[self.row]))
+        if self.noise is not None:
+            outside = self.n_cells - np.bincount(self.row, minlength=self.k)
+            shown -= outside * self.noise.log_mgf(log_off - log_off_else)
+            shown -= self._sum(self.noise.log_mgf(log_on - log_on_else))
+        return np.asarray(known & (shown >= self.needed))
+
+    def _tilt(
+        self, b: float, p: float, values: tuple[NDArray[np.float64], ...], depth: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """λ of each symbol that is about best where it would just pass, from the rows of the design; λ depth < 1.
+
+        λ = t / (v + t²) is best for small λ where f has mean t and variance v; t is what n rows show ``needed`` by.
+        """
+        off, off_else, on, on_else = values
+        p_cell = self.p_cell[self.cell]
+        outside = 1 - self._sum(p_cell)
+        variance = self._sum(p_cell * (b * on**2 + (1 - b) * on_else**2))
+        variance += outside * (p * off**2 + (1 - p) * off_else**2)
+        if self.noise is not None:
+            n_outside = self.n_cells - np.bincount(self.row, minlength=self.k)
+            spread = self._sum((on - on_else) ** 2) + n_outside * (off - off_else) ** 2
+            variance = variance + self.noise.variance * spread / self.n
+        mean = np.sqrt(2 * self.needed * variance / self.n)
+        size = mean / (variance + mean**2)
+        size = np.minimum(size, _WITHIN / depth)
+        if self.noise is not None and np.isfinite(self.noise.reach):
+            reach = _WITHIN * self.noise.reach
+            widest = np.maximum(np.abs(off - off_else), -self._least(-np.abs(on - on_else)))
+            # log of a quotient of 1 + λ (f - e) and 1 + λ (f' - e) is at most λ |f - f'| / (1 - λ depth).
+            size = np.minimum(size, reach / (widest + reach * depth))
+        return np.asarray(size)
+
+
+def _means(total: NDArray[np.float64], n: float, needed: float) -> Bounds:
+    """Bounds of the mean of w in [0, 1] from its sum over n rows, each of which fails with at most exp(-needed).
+
+    A mean m of n values in [0, 1] is at most x < m, or at least x > m, with probability at most exp(-n KL(x, m))
+    [Hoeffding]; KL(x, m) >= (x - m)² / (2 max(x, m)).
+    """
+    found, unit = total / n, needed / n
+    return np.maximum(found - np.sqrt(2 * found * unit), 0.0), found + unit + np.sqrt(2 * found * unit + unit**2)
+
+
+def needed(n_symbols: int, n_tests: int, error: float) -> float:
+    """What each of so many tests of so many symbols has to show, in nats."""
+    return float(-np.log(error * (1 - _FOR_MEANS) / max(n_symbols * n_tests, 1)))
+
+
+def divergence(q: NDArray[np.float64], bound: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """Kullback-Leibler divergence of a coin of probability q from one of ``bound``, in nats."""
+    return np.asarray(q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound)))

@@ -1,0 +1,104 @@
+"""What rows of the design let expect of a test on fresh rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.mechanisms._trees.evidence import LOOSEST, divergence, needed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import LiftBudget
+
+# About how many are tested for each cell.
+_SYMBOLS = 4
+_ROUNDS = 5
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Foresight:
+    """Counts of the rows of the design, and where posteriors must lie as far as these can tell.
+
+    Attributes
+    ----------
+    design : ndarray of int, shape (n_s, n_cells)
+    low, high : ndarrays of shape (n_s,)
+        Bounds of P(s|y).
+    scale : float
+        Fresh rows for each row of the design.
+    needed : float
+        What a symbol has to show, in nats.
+    variance : float
+        Of the noise on each count of fresh rows.
+    """
+
+    design: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    scale: float
+    needed: float
+    variance: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        design: NDArray[np.int64],
+        fresh: NDArray[np.int64],
+        budget: LiftBudget,
+        confidence: float,
+        variance: float = 0.0,
+    ) -> Foresight:
+        """From counts of both; of the fresh rows nothing is looked at but their number."""
+        p_s = (design.sum(axis=1) + 1) / (design.sum() + len(design))
+        low = np.exp(-budget.lower) * p_s if budget.lower < LOOSEST else np.zeros(len(p_s))
+        high = np.minimum(np.exp(min(budget.upper, LOOSEST)) * p_s, 1.0)
+        scale = float(fresh.sum()) / max(float(design.sum()), 1.0)
+        return cls(design, low, high, scale, _needed(design.shape[1], confidence), variance)
+
+
+def foreseen(foresight: Foresight, counts: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Least divergence of posteriors from the bounds, times the fresh rows that will tell, in nats; 0 outside of them.
+
+    Parameters
+    ----------
+    foresight : Foresight
+    counts : ndarray of shape (n_s, k)
+        Rows of the design in each symbol.
+    draws : ndarray of shape (k,)
+        Σ_cells w², by which the noise on what a symbol tells grows. It makes that smaller about as the two variances
+        are to each other.
+    """
+    rows = counts.sum(axis=0)
+    found = np.full(len(rows), np.inf)
+    for own, low, high in zip(counts, foresight.low, foresight.high, strict=True):
+        q = np.clip((own + 0.5) / (rows + 1), 1e-9, 1 - 1e-9)
+        for bound, inside in ((low, q > low), (high, q < high)):
+            if 0 < bound < 1:
+                told = rows * foresight.scale * divergence(q, bound)
+                if foresight.variance:
+                    own_spread = rows * foresight.scale * (q * (1 - q) + bound * (1 - bound)) / 2
+                    told *= own_spread / np.maximum(own_spread + foresight.variance * draws, 1e-12)
+                found = np.minimum(found, np.where(inside, told, 0.0))
+    return found
+
+
+def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, confidence: float) -> float:
+    """About how many of the fresh rows a symbol of posterior P(s) needs to pass, where each cell has so many."""
+    least = np.inf
+    for ratio in (np.exp(-budget.lower), np.exp(min(budget.upper, LOOSEST))):
+        bound = ratio * p_s
+        tested = (bound > 0) & (bound < 1) & (p_s < 1)
+        least = min(least, float(divergence(p_s[tested], bound[tested]).min(initial=np.inf)))
+    rows = 1.0
+    for _ in range(_ROUNDS):
+        rows = _needed(n_fresh / rows, confidence) / max(least, _TINY)
+    return rows
+
+
+def _needed(n_cells: float, confidence: float) -> float:
+    return needed(max(int(_SYMBOLS * n_cells), 1), 2, 1 - confidence)

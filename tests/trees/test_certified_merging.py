@@ -1,0 +1,112 @@
+"""Blocks put together and certified: the finest partition by enumeration, and simulations under a known law."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import sanitize as sz
+from sanitize.errors import InvalidParameter
+from sanitize.mechanisms import certified_tree_merging
+from sanitize.mechanisms._trees.agglomeration import Agglomeration, agglomerated
+from sanitize.mechanisms._trees.foresight import Foresight, foreseen
+from sanitize.trees import Profiles
+
+BUDGET = sz.LiftBudget(lower=0.8, upper=0.5)
+GIVEN = np.array([0.10, 0.14, 0.2, 0.24, 0.28, 0.32, 0.4, 0.55])
+LAW = np.stack([GIVEN, 1 - GIVEN]) / 8
+PROFILES = Profiles(np.eye(8) * 100, np.array([0]), np.array([1.0]))
+
+
+def made_of(parts: list[tuple[int, int]], n_cells: int) -> Agglomeration:
+    blocks = list(np.eye(n_cells, dtype=bool))
+    for one, other in parts:
+        blocks.append(blocks[one] | blocks[other])
+    return Agglomeration(np.array(blocks), np.array(parts, np.intp).reshape(-1, 2))
+
+
+def partitions(made: Agglomeration, block: int) -> list[list[int]]:
+    """Every partition of a block into blocks."""
+    n_cells = made.blocks.shape[1]
+    found = [[block]]
+    if block >= n_cells:
+        one, other = made.parts[block - n_cells]
+        found += [a + b for a in partitions(made, one) for b in partitions(made, other)]
+    return found
+
+
+@pytest.mark.parametrize("parts", [[(0, 3), (1, 2), (4, 5)], [(0, 1), (2, 3)], [(3, 1), (4, 0)], []])
+def test_the_finest_partition_is_that_of_enumeration(parts) -> None:
+    made = made_of(parts, 4)
+    tops = [block for block in range(len(made.blocks)) if block not in set(np.ravel(parts))]
+    for passed in itertools.product([False, True], repeat=len(made.blocks)):
+        every = itertools.product(*(partitions(made, top) for top in tops))
+        whole = [list(itertools.chain(*rows)) for rows in every]
+        allowed = [blocks for blocks in whole if all(passed[block] for block in blocks)]
+        labels = made.finest(np.array(passed))
+        if not allowed:
+            assert (labels == 0).all()
+            continue
+        best = max(allowed, key=len)
+        expected = sorted((np.flatnonzero(made.blocks[block]).tolist() for block in best), key=lambda cells: cells[0])
+        assert [np.flatnonzero(labels == k).tolist() for k in range(labels.max() + 1)] == expected
+
+
+def test_blocks_are_put_together_until_all_show_enough() -> None:
+    design = np.random.default_rng(0).multinomial(6000, LAW.ravel()).reshape(2, 8)
+    foresight = Foresight.of(design, 4 * design, BUDGET, 0.95)
+    made = agglomerated(PROFILES, foresight)
+    shown = foreseen(foresight, (design @ made.blocks.T).astype(float), made.blocks.sum(axis=1))
+    tops = np.setdiff1d(np.arange(len(made.blocks)), made.parts)
+    assert (made.blocks[tops].sum(axis=0) == 1).all()
+    assert (shown[tops] >= 12 * foresight.needed).all() or len(tops) == 1
+    assert 8 < len(made.blocks) < 16
+    # The first one to be put to another is that which shows least.
+    assert made.parts[0, 0] == np.argmin(shown[:8])
+
+
+@pytest.mark.parametrize("rows", [2_000, 20_000])
+def test_certified_blocks_hold_under_the_law_of_the_rows(rows) -> None:
+    """Of 200 tables at most 5 % may fail; more than the bound would happen once in 10^9 at that rate."""
+    rng, failed, outputs = np.random.default_rng(5), 0, []
+    for _ in range(200):
+        design, fresh = (rng.multinomial(n, LAW.ravel()).reshape(2, 8) for n in (rows // 5, rows - rows // 5))
+        joint = sz.JointDistribution.from_matrix((design + fresh) / rows)
+        channel = certified_tree_merging(joint, design, fresh, PROFILES, BUDGET, 0.95)
+        assert (BUDGET.excess(joint.release(channel)) <= 0).all()
+        pushed = LAW @ channel.matrix
+        p_s = LAW.sum(axis=1)
+        failed += bool((BUDGET.excess_of(pushed / p_s[:, None] / pushed.sum(axis=0), p_s) > 0).any())
+        outputs.append(channel.n_outputs)
+    assert failed <= stats.binom.isf(1e-9, 200, 0.05)
+    assert np.mean(outputs) > (2 if rows == 2_000 else 5)
+
+
+def test_blocks_of_other_counts_and_of_too_many_cells_are_refused() -> None:
+    design = np.ones((2, 8), int)
+    joint = sz.JointDistribution.from_matrix(LAW)
+    with pytest.raises(InvalidParameter, match="of the 8 cells"):
+        certified_tree_merging(joint, design[:, :7], design, PROFILES, BUDGET, 0.95)
+    many = sz.JointDistribution.from_matrix(np.full((2, 513), 1 / 1026))
+    with pytest.raises(InvalidParameter, match="at most 512 cells, got 513; lower max_cells"):
+        certified_tree_merging(many, np.ones((2, 513), int), np.ones((2, 513), int), PROFILES, BUDGET, 0.95)
+
+
+def test_coarser_profiles_keep_the_rows_and_lose_no_less_than_is_lost() -> None:
+    rng = np.random.default_rng(6)
+    counts = rng.integers(0, 30, (5, 40)).astype(float)
+    counts[:, 25:] *= (counts[:, :25].sum(axis=1) / counts[:, 25:].sum(axis=1))[:, None]
+    whole = Profiles(counts, np.array([0, 25]), np.array([0.5, 2.0]))
+    for most in (1, 4, 100):
+        coarse = whole.coarser(most)
+        sizes = np.diff([*coarse.starts, coarse.counts.shape[1]])
+        assert sizes.tolist() == [min(most, 25), min(most, 15)]
+        np.testing.assert_allclose(coarse.rows, whole.rows)
+        mixtures = rng.random((7, 5))
+        # What merging of cells loses of a coarser column is no more (data processing), but for what is left inside.
+        own = coarse.lost(mixtures) - mixtures @ coarse.lost(np.eye(5))
+        assert (own <= whole.lost(mixtures) - mixtures @ whole.lost(np.eye(5)) + 1e-9).all()
+    np.testing.assert_allclose(whole.coarser(100).lost(mixtures), whole.lost(mixtures))
