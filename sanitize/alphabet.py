@@ -20,7 +20,7 @@ from sanitize._tables.columns import (
     python_values,
     sort_values,
 )
-from sanitize._tables.combined import Combined, count, distinct_table, spread
+from sanitize._tables.combined import Combined, answer_of_each, count, distinct_table
 from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -320,6 +320,6 @@ def _compact(
     kept = np.flatnonzero(used)
     renumber = np.zeros(len(level) + 1, np.int32)
     renumber[kept] = np.arange(len(kept), dtype=np.int32)
-    mask = spread(column == len(level), codes) if missing else None
-    indices = pa.array(spread(renumber[column], codes), mask=mask)
+    places = pa.array(renumber[column], mask=column == len(level) if missing else None)
+    indices = answer_of_each(places, codes)
     return pa.DictionaryArray.from_arrays(indices, level.take(pa.array(kept)), safe=False)

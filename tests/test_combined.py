@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 import sanitize._tables.combined as combined
 from sanitize._release.order_counts import between, by_block, by_neighbour, by_position
 from sanitize._release.row_order import OrderAudit
+from sanitize._tables.columns import all_below
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError
 from sanitize.joint import ContingencyTable
@@ -59,6 +60,34 @@ def test_a_damaged_dictionary_is_refused():
     damaged = pa.DictionaryArray.from_arrays(places, pa.array(["a", "b"]), safe=False)
     with pytest.raises(ColumnError, match="damaged"):
         Alphabet(("s",), ["a"]).encode({"s": damaged})
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64, np.bool_, np.float64])
+@pytest.mark.parametrize("numbered", [np.uint8, np.uint16, np.int32, np.int64])
+def test_answers_of_numbers_are_those_of_a_look_up(dtype, numbered, monkeypatch):
+    monkeypatch.setattr(combined, "_BLOCK_ROWS", 999)
+    rng = np.random.default_rng(0)
+    answers, numbers = rng.integers(0, 100, 250).astype(dtype), rng.integers(0, 250, 5_000).astype(numbered)
+    for rows in (numbers, numbers[::-2], numbers[:0]):
+        found = combined.spread(answers, rows)
+        assert found.dtype == dtype
+        assert found.flags.writeable
+        assert_array_equal(found, answers[rows])
+
+
+def test_what_lies_within_bounds_is_told_for_every_width():
+    for dtype, n, wrong in [
+        (np.int8, 100, [-1, 100, -128, 127]),
+        (np.int8, 200, [-1, -100]),  # as unsigned, -100 is 156
+        (np.uint8, 200, [200, 255]),
+        (np.int32, 5, [5, -(1 << 31), (1 << 31) - 1]),
+        (np.int64, 5, [5, -1, 1 << 40]),
+    ]:
+        good = np.array([0, min(n - 1, np.iinfo(dtype).max), 3], dtype)
+        assert all_below(good, n)
+        for number in wrong:
+            assert not all_below(np.append(good, np.array(number, dtype)), n), (dtype, n, number)
+    assert all_below(np.empty(0, np.int16), 0)
 
 
 @pytest.mark.parametrize(("n_codes", "first", "n_before"), [(2, 0, 0), (3, 77, 9), (17, 12_345, 100), (64, 1, 100)])

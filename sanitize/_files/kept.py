@@ -13,6 +13,7 @@ import pyarrow as pa
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS, Load
 from sanitize._progress import advance
+from sanitize._tables.columns import all_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,6 +104,6 @@ def _narrow(column: pa.Array) -> pa.Array | None:
     missing = column.indices.is_null().to_numpy(zero_copy_only=False) if column.indices.null_count else None
     numbers = (column.indices if missing is None else column.indices.fill_null(0)).to_numpy()
     # An index that points past the dictionary must not be cut to one that does not.
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(column.dictionary):
+    if not all_below(numbers, len(column.dictionary)):
         return None
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(dtype), mask=missing), column.dictionary, safe=False)

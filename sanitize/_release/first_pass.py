@@ -175,7 +175,8 @@ def count_rows(
     def counted(numbered: tuple[int, Load]) -> Counted:
         before, load = numbered
         # The symbols that are known already are seldom fewer than those of this load.
-        found = Counted(total.table.without_rows(), None if order is None else order.without_rows(before), {})
+        known = total.order
+        found = Counted(total.table.without_rows(), None if known is None else known.without_rows(before), {})
         clipped: Counter[str] = Counter()
         for batch in load.batches():
             columns = layout.columns(batch)

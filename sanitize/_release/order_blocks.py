@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sanitize._release.order_counts import by_block
 from sanitize._tables.combined import Combined, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,11 +33,17 @@ class CombinedBlocks:
     combined : Combined
     present : ndarray of int, shape (n_present,)
         Combinations that occur.
-    counts : ndarray of int64, shape (n_blocks, n_present)
+    blocks : range
+        Blocks that the rows are in.
+    n_blocks : int
+        Of the whole table.
+    counts : ndarray of int64, shape (len(blocks), n_present)
     """
 
     combined: Combined
     present: NDArray[np.intp]
+    blocks: range
+    n_blocks: int
     counts: NDArray[np.int64]
 
     @classmethod
@@ -44,9 +52,20 @@ class CombinedBlocks:
         combined = Combined.of(columns)
         if combined is None:
             return None
-        counts = by_block(combined.numbers, combined.n, first, edges_of_blocks(n_rows))
+        edges = edges_of_blocks(n_rows)
+        blocks = range(bisect_right(edges, first) - 1, bisect_left(edges, first + len(combined.numbers)))
+        counts = by_block(combined.numbers, combined.n, first, edges[blocks.start : blocks.stop + 1])
         present = np.flatnonzero(counts.any(axis=0))
-        return cls(combined, present, counts[:, present])
+        return cls(combined, present, blocks, len(edges) - 1, counts[:, present])
+
+    def of_columns(self, names: Sequence[str]) -> tuple[dict[str, pa.DictionaryArray], NDArray[np.intp]]:
+        """Different combinations of some of the columns, and which of these each combination that occurs holds."""
+        digits = dict(zip(self.combined.values, np.unravel_index(self.present, self.combined.sizes), strict=True))
+        sizes = dict(zip(self.combined.values, self.combined.sizes, strict=True))
+        numbers = np.ravel_multi_index([digits[name] for name in names], [sizes[name] for name in names])
+        _, first, places = np.unique(numbers, return_index=True, return_inverse=True)
+        found = {name: self.combined.values[name].take(pa.array(digits[name][first])) for name in names}
+        return found, places.reshape(-1)
 
     def spread(self, answers: NDArray[Any], rows: slice) -> NDArray[Any]:
         """The answer of each of some rows, from those of the combinations that occur."""
@@ -56,9 +75,9 @@ class CombinedBlocks:
 
     def summed(self, answers: NDArray[Any], n: int) -> NDArray[np.int64]:
         """Rows by block and answer, one of ``n``; shape (n_blocks, n)."""
-        found = np.zeros((len(self.counts), n), np.int64)
-        for block in np.flatnonzero(self.counts.any(axis=1)):  # the rows of a load are in few of them
-            found[block] = np.bincount(answers, weights=self.counts[block], minlength=n)
+        found = np.zeros((self.n_blocks, n), np.int64)
+        for block, counts in zip(self.blocks, self.counts, strict=True):
+            found[block] = np.bincount(answers, weights=counts, minlength=n)
         return found
 
 

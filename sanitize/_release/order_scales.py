@@ -78,10 +78,9 @@ class Scales:
             return
         columns = {name: table[name] for name in self.columns}
         blocks = blocks or CombinedBlocks.of(columns, self.seen, self.n_rows)
-        if blocks is not None:
-            columns = blocks.combined.table(blocks.present)
+        columns, own = (columns, slice(None)) if blocks is None else blocks.of_columns(self.columns)
         alphabet = Alphabet.from_table(columns, self.columns)
-        keys, places = keys_of(alphabet.symbols), alphabet.encode(columns)
+        keys, places = keys_of(alphabet.symbols), alphabet.encode(columns)[own]
         self._fold_if(too_many=len(np.union1d(self._keys(), keys)) > _MOST_SYMBOLS)
         if self._folded:
             keys = keys % _MOST_SYMBOLS
@@ -203,15 +202,13 @@ class Scales:
 
     def log_chance(self) -> tuple[float, str]:
         """How unlikely the order is, the worst of all scales and allowing for their number; and where it shows."""
-        found: list[tuple[float, str]] = []
+        worst, where, n_tests = 0.0, "nothing", 0
         for name, table, _, square in self.tables():
-            found.append((log_chance_of_table(table), name))
-            if square:
-                found.append((_log_alike(table), name))
-        if not found:
-            return 0.0, "nothing"
-        best = min(found)
-        return min(0.0, best[0] + math.log(len(found))), best[1]
+            chances = [log_chance_of_table(table, worst), *([_log_alike(table)] if square else [])]
+            n_tests += len(chances)
+            if min(chances) < worst:
+                worst, where = min(chances), name
+        return min(0.0, worst + math.log(max(n_tests, 1))), where
 
     def _keys(self) -> Table:
         if self._folded:

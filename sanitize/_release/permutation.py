@@ -45,9 +45,16 @@ def log_independent(table: NDArray[np.int64]) -> float:
 
 
 def _log_worst_cell(
-    table: NDArray[np.int64], rows: NDArray[np.int64], columns: NDArray[np.int64], expected: NDArray[np.float64]
+    table: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    expected: NDArray[np.float64],
+    known: float = math.inf,
 ) -> float:
-    """The same, given the sums of the table: a divergence is at most chi-square, so few cells need their logarithms."""
+    """The same, given the sums of the table, or infinity where it is not below what is known.
+
+    A divergence is at most chi-square, so few cells need their logarithms, and those of most tables none.
+    """
     n = int(rows.sum())
     if not n:
         return math.log(max(table.size, 1))
@@ -56,36 +63,41 @@ def _log_worst_cell(
         most /= expected * (1 - np.maximum(rows, columns) / n)
     most[np.isnan(most)] = 0.0
     most = most.reshape(-1)
+    # No log is below that of two less the bound.
+    least = math.log(2) - most * (1 + 1e-9)
+    first = least.argmin()
+    if least[first] + math.log(table.size) >= known:
+        return math.inf
 
     def logs(cells: NDArray[np.intp]) -> NDArray[np.float64]:
         row, column = np.divmod(cells, table.shape[1])
         return log_hypergeometric(table[row, column], rows[row, 0], columns[0, column], n)
 
-    worst = logs(np.array([most.argmax()]))
-    # No log is below that of two less the bound.
-    rivals = np.flatnonzero(math.log(2) - most * (1 + 1e-9) <= worst)
+    worst = logs(np.array([first]))
+    rivals = np.flatnonzero(least <= worst)
     return float(min(worst[0], logs(rivals).min(initial=0.0))) + math.log(table.size)
 
 
-def log_chance_of_table(table: NDArray[np.int64]) -> float:
+def log_chance_of_table(table: NDArray[np.int64], known: float = 0.0) -> float:
     """How unlikely a table of two sequences is when one is in random order: its worst cell, and G where counts allow.
 
     G = 2 n I is chi-square distributed with (r - 1)(c - 1) degrees of freedom, asymptotically; it adds up the small
-    deviations of many cells, which no single cell shows.
+    deviations of many cells, which no single cell shows. A table that is not below ``known`` is not looked at closely:
+    that is what is returned.
     """
     rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
     if not (rows.all() and columns.all()):
         table = table[np.ix_(rows[:, 0] > 0, columns[0] > 0)]
         rows, columns = rows[rows[:, 0] > 0], columns[:, columns[0] > 0]
     if min(table.shape, default=0) < 2:
-        return 0.0
+        return known
     expected = rows * columns / rows.sum()
-    found = _log_worst_cell(table, rows, columns, expected)
+    found = _log_worst_cell(table, rows, columns, expected, known - math.log(2))
     if expected.min() >= _ENOUGH:
         degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
         logs = np.log(np.maximum(table, 1) / expected)
         found = min(found, log_chi_square_tail(float(2 * np.vdot(table, logs)), degrees))
-    return min(0.0, found + math.log(2))
+    return min(known, found + math.log(2))
 
 
 def log_chi_square_tail(value: float, degrees: int) -> float:

@@ -70,12 +70,16 @@ class OrderAudit:
     def of(cls, sensitive: Sequence[str], n_rows: int, released: Sequence[str] = (), first: int = 0) -> OrderAudit:
         """Audit of a table with so many rows, from one of them on."""
         columns = tuple(Scales((name,), n_rows, first) for name in released if name not in sensitive)
+        blocks = Alphabet.from_table({POSITION: pa.array(np.arange(n_blocks(n_rows)))}, [POSITION])
         table = ContingencyTable.empty(list(sensitive), [POSITION])
+        table = replace(table, public=blocks, counts=np.zeros((0, len(blocks)), np.int64))
         return cls(n_rows, table, Scales(tuple(sensitive), n_rows, first), columns)
 
     def without_rows(self, first: int) -> OrderAudit:
-        """Audit of rows of the same table from another one on."""
-        return OrderAudit.of(self.scales.columns, self.n_rows, [scales.columns[0] for scales in self.released], first)
+        """Audit of rows of the same table from another one on; its symbols are likely to be those known here."""
+        released = [scales.columns[0] for scales in self.released]
+        audit = OrderAudit.of(self.scales.columns, self.n_rows, released, first)
+        return replace(audit, table=self.table.without_rows())
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -90,9 +94,9 @@ class OrderAudit:
             blocks = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
             self._count_blocks({name: columns[name] for name in self.scales.columns}, blocks, np.ones(n, np.int64))
         else:
-            columns_of_s = found.combined.table(found.present)
+            columns_of_s, place = found.of_columns(self.scales.columns)
             sensitive = Alphabet.from_table(columns_of_s, self.scales.columns)
-            counts = found.summed(sensitive.encode(columns_of_s), len(sensitive))
+            counts = found.summed(sensitive.encode(columns_of_s)[place], len(sensitive))
             blocks, symbols = np.nonzero(counts)
             self._count_blocks(sensitive.decode(symbols), blocks, counts[blocks, symbols])
         for scales in (self.scales, *self.released):

@@ -226,6 +226,22 @@ def test_the_bound_on_a_table_holds():
     assert 0 < alarms <= 260
 
 
+def test_tables_that_are_not_looked_at_closely_change_nothing():
+    """The worst of many tables is the same whether each is told by itself or beside what is known of those before."""
+    rng = np.random.default_rng(14)
+    tables = [rng.poisson(mean, shape) for mean in (0.3, 5, 200) for shape in [(2, 2), (40, 3), (3, 60)] * 8]
+    tables[29][1, 1] += 600
+    alone = [log_chance_of_table(table) for table in tables]
+    known, n_skipped = 0.0, 0
+    for table, chance in zip(tables, alone, strict=True):
+        found = log_chance_of_table(table, known)
+        assert found == min(chance, known)
+        n_skipped += chance >= known
+        known = found
+    assert known == min(alone) < -20
+    assert n_skipped > 10
+
+
 @pytest.mark.parametrize("degrees", [1, 2, 7, 63, 400])
 def test_the_tail_of_chi_square_is_that_of_scipy(degrees):
     values = [*np.random.default_rng(degrees).chisquare(degrees, 50), 1e-9, 3 * degrees, 1e3, 1e6, 0.0]
