@@ -94,8 +94,9 @@ class Combined:
 def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
     """How often each of ``n`` numbers occurs."""
     found = np.zeros(n, np.int64)
-    for start in range(0, len(numbers), _BLOCK_ROWS):
-        found += np.bincount(numbers[start : start + _BLOCK_ROWS], minlength=n)
+    size = max(_BLOCK_ROWS, 4 * n)  # adding up counts takes less than counting
+    for start in range(0, len(numbers), size):
+        found += np.bincount(numbers[start : start + size], minlength=n)
     return found
 
 

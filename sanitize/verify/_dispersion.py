@@ -84,6 +84,7 @@ def _projections(channel: Channel) -> Iterator[NDArray[np.intp]]:
 
 def _summed(table: NDArray, place: NDArray[np.intp]) -> NDArray:  # type: ignore[type-arg]
     """Columns of a table that have the same place as one."""
-    made = np.zeros((len(table), int(place.max()) + 1), table.dtype)
-    np.add.at(made.T, place, table.T)
-    return made
+    if np.array_equal(place, np.arange(table.shape[1])):
+        return table
+    order = np.argsort(place, kind="stable")
+    return np.add.reduceat(table[:, order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 # Values of a column that are searched for.
 MOST_VALUES = 200_000
-_LETTERS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".ljust(256)
 # Chance that bytes which mean something else spell a value that is searched for.
 CHANCE = 1e-9
 # Bytes that leave as many letters in base64 as bytes are looked at.
@@ -131,9 +132,10 @@ class Spellings:
 
     @classmethod
     def _of_array(cls, kept: pa.Array) -> Spellings:
-        lengths = pc.binary_length(kept).to_numpy()
+        told = pc.binary_length(kept)
+        lengths = told.to_numpy()
         by_length = {}
-        for length in np.unique(lengths).tolist():
+        for length in sorted(pc.unique(told).to_pylist()):
             own = np.flatnonzero(lengths == length)
             if length:
                 by_length[length] = (_rows(kept.take(pa.array(own)), length), own)
@@ -161,17 +163,19 @@ def in_base64(values: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
     k, length = values.shape
     found = []
     for skip in range(3):
-        padded = np.zeros((k, -(-(skip + length) // 3) * 3), np.uint8)
-        padded[:, skip : skip + length] = values
-        three = padded.reshape(k, -1, 3)
-        letters = np.empty((*three.shape[:2], 4), np.uint8)
-        letters[..., 0] = three[..., 0] >> 2
-        letters[..., 1] = (three[..., 0] & 3) << 4 | three[..., 1] >> 4
-        letters[..., 2] = (three[..., 1] & 15) << 2 | three[..., 2] >> 6
-        letters[..., 3] = three[..., 2] & 63
+        # Bytes of one place side by side, which are looked at many at a time.
+        padded = np.zeros((-(-(skip + length) // 3) * 3, k), np.uint8)
+        padded[skip : skip + length] = values.T
+        one, two, three = padded[::3], padded[1::3], padded[2::3]
+        letters = np.empty((len(one), 4, k), np.uint8)
+        letters[:, 0] = one >> 2
+        letters[:, 1] = (one & 3) << 4 | two >> 4
+        letters[:, 2] = (two & 15) << 2 | three >> 6
+        letters[:, 3] = three & 63
         # Letters that also depend on the bytes before or behind the value are left out.
-        first, last = -(-8 * skip // 6), (8 * (skip + length)) // 6
-        found.append(_LETTERS[letters.reshape(k, -1)[:, first:last]])
+        own = letters.reshape(-1, k)[-(-8 * skip // 6) : (8 * (skip + length)) // 6]
+        spelt = np.frombuffer(own.tobytes().translate(_LETTERS), np.uint8)
+        found.append(np.ascontiguousarray(spelt.reshape(own.shape).T))
     return found
 
 
@@ -265,4 +269,8 @@ class Scanner:
 
 def _is_various(values: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Whether texts of one length have enough different bytes."""
-    return (np.diff(np.sort(values, axis=1), axis=1) != 0).sum(axis=1) + 1 >= _FEWEST_DIFFERENT
+    in_order = np.sort(values, axis=1)
+    n_different = np.ones(len(values), np.intp)
+    for one, next_one in pairwise(in_order.T):
+        n_different += one != next_one
+    return n_different >= _FEWEST_DIFFERENT

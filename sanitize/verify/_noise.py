@@ -116,13 +116,13 @@ def _at_every_distance(a: NDArray[np.float32], b: NDArray[np.float32], first: in
     Both are cut into stretches, whose transforms fit into little memory; the sums of two of them lie around the
     distance between them.
     """
+    from scipy.fft import irfft, rfft  # half the time of NumPy's; not loaded for shuffled rows
+
     error = _ROUNDING * float(np.linalg.norm(a) * np.linalg.norm(b)) + 1e-6
     size = min(_STRETCH, 1 << max(len(a), len(b), 1).bit_length())
-    ours, theirs = (
-        [np.fft.rfft(part[start : start + size], 2 * size) for start in range(0, len(part), size)] for part in (a, b)
-    )
-    for spectrum in ours:
-        np.conj(spectrum, out=spectrum)
+    theirs = [rfft(b[start : start + size], 2 * size) for start in range(0, len(b), size)]
+    spectra = theirs if a is b else (rfft(a[start : start + size], 2 * size) for start in range(0, len(a), size))
+    ours = [spectrum.conj() for spectrum in spectra]
     product = np.empty(size + 1, np.complex64)
     n_before = len(ours) if first < 0 else 0
     found = np.zeros((n_before + len(theirs)) * size, np.float32)
@@ -131,7 +131,7 @@ def _at_every_distance(a: NDArray[np.float32], b: NDArray[np.float32], first: in
         together = np.zeros(size + 1, np.complex64)
         for one, other in pairs:
             together += np.multiply(one, other, out=product)
-        sums = np.fft.irfft(together, 2 * size)
+        sums = irfft(together, 2 * size)
         at = (n_before + apart) * size
         found[at : at + size] += sums[:size]
         if at:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_KINDS = 64
 _MOST_BLOCKS = 64
+# Rows whose intermediate arrays stay in the cache, and cells of a table that does.
+_ROWS, _CELLS = 1 << 16, 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,6 @@ class OrderTally:
     _blocks: NDArray[np.int64]
     _tables: list[NDArray[np.int64]]
     _even: NDArray[np.int64]
-    _odd: NDArray[np.int64]
     _alike: int = 0
     _row: int = 0
     _left: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
@@ -89,32 +90,40 @@ class OrderTally:
             np.zeros((n_blocks, printed.n), np.int64),
             [np.zeros((other.n, printed.n), np.int64) for other in others],
             np.zeros(printed.n, np.int64),
-            np.zeros(printed.n, np.int64),
         )
 
     def add(self, y: NDArray[np.int32], beside: Sequence[NDArray[np.int32]]) -> None:
         """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
+        for start in range(0, len(y), _ROWS):
+            block = slice(start, start + _ROWS)
+            self._add(y[block], [codes[block] for codes in beside])
+
+    def _add(self, y: NDArray[np.int32], beside: Sequence[NDArray[np.int32]]) -> None:
         kinds, n_blocks = self._printed.of_rows(y), len(self._blocks)
         edges = [*(-(-block * self.n // n_blocks) for block in range(n_blocks)), sys.maxsize]
         self._blocks += by_block(kinds, self._printed.n, self._row, edges)
         self._row += len(y)
-        for table, others, codes in zip(self._tables, self._beside, beside, strict=True):
-            cells = others.of_rows(codes).astype(np.uint16)
-            cells *= np.uint16(table.shape[1])
-            cells += kinds
-            table += count(cells, table.size).reshape(table.shape)
+        own = [others.of_rows(codes) for others, codes in zip(self._beside, beside, strict=True)]
+        sizes = [others.n for others in self._beside]
+        if math.prod(sizes) * self._printed.n <= _CELLS:
+            counts = _counted([*own, kinds], [*sizes, self._printed.n])
+            for axis, table in enumerate(self._tables):
+                table += counts.sum(axis=tuple(other for other in range(len(own)) if other != axis))
+        else:
+            for table, kinds_beside in zip(self._tables, own, strict=True):
+                table += _counted([kinds_beside, kinds], table.shape)
         kinds = np.concatenate([self._left, kinds])
         paired = len(kinds) // 2 * 2
         even, odd, self._left = kinds[:paired:2], kinds[1:paired:2], kinds[paired:]
         self._even += count(even, len(self._even))
-        self._odd += count(odd, len(self._odd))
         self._alike += int(np.count_nonzero(even == odd))
 
     def log_chance(self) -> tuple[float, str]:
         """How unlikely the order of the rows is, and what gives it away."""
         if self.n < 2:
             return 0.0, "too few rows to tell"
-        expected = float((self._even / self._even.sum() * self._odd).sum())
+        odd = self._blocks.sum(axis=0) - self._even - count(self._left, len(self._even))
+        expected = float((self._even / self._even.sum() * odd).sum())
         found = [
             (log_independent(self._blocks), "symbols crowd in some parts of the file"),
             (log_matching(float(self._alike), expected), "neighbours are too often alike or unlike"),
@@ -122,6 +131,15 @@ class OrderTally:
         ]
         best = min(found)
         return best[0] + math.log(len(found)), best[1]
+
+
+def _counted(kinds: Sequence[NDArray[np.uint8]], shape: Sequence[int]) -> NDArray[np.int64]:
+    """Rows by their kinds of several sorts, whose numbers fit in 16 bits together."""
+    cells = kinds[0].astype(np.uint16)
+    for others, n in zip(kinds[1:], shape[1:], strict=True):
+        cells *= np.uint16(n)
+        cells += others
+    return count(cells, math.prod(shape)).reshape(tuple(shape))
 
 
 def log_chance_of_same_order(pairs: Callable[[], Iterator[tuple[Codes, Codes]]], n_codes: tuple[int, int]) -> float:

@@ -119,7 +119,9 @@ def _table(starts: Sequence[NDArray[np.uint8]]) -> bytes:
     bits = np.zeros(256, np.uint8)
     for own in starts:
         for place in range(WINDOW):
-            bits[own[:, place]] |= np.uint8(1 << place)
+            there = np.zeros(256, bool)
+            there[own[:, place]] = True
+            bits[there] |= np.uint8(1 << place)
     return bits.tobytes()
 
 

@@ -384,3 +384,21 @@ def test_a_damaged_release_is_refused_or_fails_and_nothing_else(tmp_path):
             assert "\n" not in told
     assert refused > 10
     assert passed < 10
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_sums_at_every_distance_are_those_of_one_by_one(same, monkeypatch):
+    """Stretches that rows fill and do not fill, forwards and backwards; wrong by what is said at most."""
+    monkeypatch.setattr(noise, "_STRETCH", 64)
+    rng = np.random.default_rng(6)
+    for n, m in [(300, 300), (65, 65)] if same else [(300, 77), (64, 200), (5, 1)]:
+        a = rng.normal(size=n).astype(np.float32)
+        b = a if same else rng.normal(size=m).astype(np.float32)
+        for first in (1, 0, 1 - n):
+            sums, error = noise._at_every_distance(a, b, first)
+            for d, found in enumerate(sums.tolist(), first):
+                ours, theirs = a[max(-d, 0) :], b[max(d, 0) :]
+                k = min(len(ours), len(theirs))
+                exact = float(ours[:k].astype(float) @ theirs[:k].astype(float))
+                assert abs(found - exact) <= error
+            assert len(sums) == len(b) - first
