@@ -10,7 +10,6 @@ import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from sanitize._checks import whole_number
@@ -52,23 +51,3 @@ def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int)
         finally:
             for left in waiting:
                 left.cancel()
-
-
-def ahead(items: Iterable[Item], workers: int) -> Generator[Item, None, None]:
-    """The same items, each made by another thread while the one before is used; by this one if it is alone."""
-    if workers == 1:
-        yield from items
-        return
-    source = iter(items)
-
-    def following() -> list[Item]:
-        return list(islice(source, 1))
-
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(copy_context().run, following)
-        try:
-            while found := coming.result():
-                coming = pool.submit(copy_context().run, following)
-                yield found[0]
-        finally:
-            coming.cancel()

@@ -38,6 +38,10 @@ class CsvWriter:
         self._schema = schema
         self._stream.write((",".join(_quoted_name(name) for name in schema.names) + "\n").encode())
 
+    def encode(self, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
+        """Rows as they are: their text takes far more memory, and is made when it is written."""
+        return columns
+
     def write(self, columns: Mapping[str, pa.Array]) -> None:
         """Write some rows."""
         texts, longest = [], 0
@@ -56,9 +60,6 @@ class CsvWriter:
 
     def close(self) -> None:
         """Nothing follows the rows."""
-
-    def abandon(self) -> None:
-        """Nothing is held open."""
 
 
 def _content(joined: pa.Array) -> memoryview:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from sanitize._files.row_groups import JoinedFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,31 +44,38 @@ class ReleaseWriter:
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema, footer: bytes) -> None:
         self._schema = schema
-        self._writer = pq.ParquetWriter(
-            stream,
-            schema,
+        self._footer = footer
+        self._file = JoinedFile(stream, self._encoded([]))
+
+    def encode(self, columns: Mapping[str, pa.Array]) -> memoryview:
+        """A row group as a file of its own, to be written in its turn; any thread may make it."""
+        arrays = [as_type(columns[field.name], field.type) for field in self._schema]
+        return self._encoded([pa.Table.from_arrays(arrays, schema=self._schema)])
+
+    def _encoded(self, tables: list[pa.Table]) -> memoryview:
+        held = pa.BufferOutputStream()
+        with pq.ParquetWriter(
+            held,
+            self._schema,
             store_schema=False,
             compression="zstd",
             use_dictionary=True,
             # Those of text take a third of the time, and tell nothing: the least and largest of a few values.
-            write_statistics=[field.name for field in schema if not pa.types.is_dictionary(field.type)],
+            write_statistics=[field.name for field in self._schema if not pa.types.is_dictionary(field.type)],
             write_page_checksum=True,
-        )
-        self._writer.add_key_value_metadata({"sanitize": footer})
+        ) as writer:
+            writer.add_key_value_metadata({"sanitize": self._footer})
+            for table in tables:
+                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        return memoryview(held.getvalue())
 
-    def write(self, columns: Mapping[str, pa.Array]) -> None:
+    def write(self, encoded: memoryview) -> None:
         """Write one row group."""
-        arrays = [as_type(columns[field.name], field.type) for field in self._schema]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema), row_group_size=ROW_GROUP_ROWS)
+        self._file.add(encoded)
 
     def close(self) -> None:
         """Write the footer."""
-        self._writer.close()
-
-    def abandon(self) -> None:
-        """Let go of a file that is thrown away; left open, pyarrow would complain on stderr when it is collected."""
-        with contextlib.suppress(Exception):
-            self._writer.close()
+        self._file.close()
 
 
 def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:

@@ -12,7 +12,7 @@ import numpy as np
 from sanitize._files.kept import KeptRows
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target, held_back, new_file, writing
-from sanitize._files.workers import ahead, in_turn
+from sanitize._files.workers import in_turn
 from sanitize._progress import advance
 from sanitize._sampling.noise import NoiseKey, RandomWords
 from sanitize._tables.combined import count
@@ -211,22 +211,16 @@ def write_blocks(
     stream: BinaryIO, path: Path, blocks: Iterator[Block], passed: SecondPass, footer: bytes, *, as_csv: bool = False
 ) -> None:
     """Print blocks into a new file: Parquet, or CSV."""
+    printed = passed.release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0), 0)
+    schema = released_schema(passed.schema, printed, passed.release)
+    with writing(path):
+        writer: Any = CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, footer)
 
-    def start(columns: dict[str, pa.Array]) -> ReleaseWriter | CsvWriter:
-        schema = released_schema(passed.schema, columns, passed.release)
-        return CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, footer)
+    def made(block: Block) -> Any:
+        return writer.encode(passed.release.decode(block.codes, block.words, block.start))
 
-    writer: ReleaseWriter | CsvWriter | None = None
-    try:
-        printed = (passed.release.decode(block.codes, block.words, block.start) for block in blocks)
-        for columns in ahead(printed, passed.workers):
-            with writing(path):
-                writer = writer or start(columns)
-                writer.write(columns)
+    for encoded in in_turn(made, blocks, passed.workers):
         with writing(path):
-            writer = writer or start(passed.release.decode(np.empty(0, np.int32), passed.words, 0))
-            writer.close()
-    except BaseException:
-        if writer is not None:
-            writer.abandon()
-        raise
+            writer.write(encoded)
+    with writing(path):
+        writer.close()

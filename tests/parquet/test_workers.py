@@ -15,7 +15,7 @@ from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
 import sanitize._files.parquet as reading_parquet
 from sanitize import SavedRelease
-from sanitize._files.workers import ahead, in_turn
+from sanitize._files.workers import in_turn
 from sanitize._progress import told
 from sanitize._release.order_scales import Scales
 from sanitize.errors import InvalidParameter, SourceError
@@ -133,14 +133,9 @@ def test_the_first_error_in_turn_is_the_one_that_is_raised():
     for workers in (1, 2, 7):
         with pytest.raises(SourceError, match="item 4"):
             list(in_turn(work, range(30), workers))
-        with pytest.raises(SourceError, match="item 4"):
-            list(ahead(map(work, range(30)), workers))
 
 
-def test_items_made_ahead_are_the_same_and_may_be_left():
-    assert list(ahead(range(20), 2)) == list(ahead(range(20), 1)) == list(range(20))
-    with closing(ahead(iter(range(10**9)), 2)) as items:
-        assert next(items) == 0
+def test_results_may_be_left():
     threads = threading.active_count()
     with closing(in_turn(str, iter(range(10**9)), 2)) as texts:
         assert next(texts) == "0"
