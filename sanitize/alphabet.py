@@ -20,7 +20,7 @@ from sanitize._tables.columns import (
     python_values,
     sort_values,
 )
-from sanitize._tables.combined import Combined, answer_of_each, count, distinct_table
+from sanitize._tables.combined import Combined, answer_of_each, distinct_table, occurring
 from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -212,7 +212,7 @@ class Alphabet:
 
     def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
         """Columns of the symbols with these codes, as dictionary arrays that hold only values in use."""
-        found = count(codes, len(self)) > 0
+        found = occurring(codes, len(self))
         return {
             name: _compact(level, self.codes[:, j], found, codes)
             for j, (name, level) in enumerate(zip(self.columns, self.levels, strict=True))

@@ -75,6 +75,19 @@ def test_answers_of_numbers_are_those_of_a_look_up(dtype, numbered, monkeypatch)
         assert_array_equal(found, answers[rows])
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_what_occurs_is_told_though_rows_are_left_out(last, monkeypatch):
+    monkeypatch.setattr(combined, "_BLOCK_ROWS", 100)
+    numbers = np.arange(1000) % 30
+    if last:
+        numbers[-1] = 31
+    for n in (32, 40):
+        found = combined.occurring(numbers, n)
+        assert_array_equal(np.flatnonzero(found), np.unique(numbers))
+    assert combined.occurring(np.arange(1000) % 30, 30).all()
+    assert not combined.occurring(numbers[:0], 3).any()
+
+
 def test_what_lies_within_bounds_is_told_for_every_width():
     for dtype, n, wrong in [
         (np.int8, 100, [-1, 100, -128, 127]),

@@ -59,21 +59,26 @@ def _log_worst_cell(
     if not n:
         return math.log(max(table.size, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.square(table - expected)
-        most /= expected * (1 - np.maximum(rows, columns) / n)
-    most[np.isnan(most)] = 0.0
-    most = most.reshape(-1)
-    # No log is below that of two less the bound.
-    least = math.log(2) - most * (1 + 1e-9)
-    first = least.argmin()
-    if least[first] + math.log(table.size) >= known:
-        return math.inf
+        squares = table - expected
+        squares *= squares
+        squares /= expected
+        of_rows, of_columns = 1 / (1 - rows / n), 1 / (1 - columns / n)
+    # No log is below that of two less the bound, chi-square of the cell over the share of the larger set's complement.
+    if known < math.inf:
+        farthest = (squares.max(axis=1, keepdims=True) * of_rows, squares.max(axis=0, keepdims=True) * of_columns)
+        bound = math.log(2) - max(float(most.max()) for most in farthest) * (1 + 1e-9)
+        if bound + math.log(table.size) >= known:
+            return math.inf
+    with np.errstate(invalid="ignore"):
+        squares *= np.maximum(of_rows, of_columns)
+    squares[np.isnan(squares)] = 0.0
+    least = math.log(2) - squares.reshape(-1) * (1 + 1e-9)
 
     def logs(cells: NDArray[np.intp]) -> NDArray[np.float64]:
         row, column = np.divmod(cells, table.shape[1])
         return log_hypergeometric(table[row, column], rows[row, 0], columns[0, column], n)
 
-    worst = logs(np.array([first]))
+    worst = logs(np.array([least.argmin()]))
     rivals = np.flatnonzero(least <= worst)
     return float(min(worst[0], logs(rivals).min(initial=0.0))) + math.log(table.size)
 
@@ -93,7 +98,7 @@ def log_chance_of_table(table: NDArray[np.int64], known: float = 0.0) -> float:
         return known
     expected = rows * columns / rows.sum()
     found = _log_worst_cell(table, rows, columns, expected, known - math.log(2))
-    if expected.min() >= _ENOUGH:
+    if rows.min() * columns.min() / rows.sum() >= _ENOUGH:
         degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
         logs = np.log(np.maximum(table, 1) / expected)
         found = min(found, log_chi_square_tail(float(2 * np.vdot(table, logs)), degrees))

@@ -115,7 +115,7 @@ class Release:
         """Public code of each row, and how many rows hold a symbol that was not seen at fit."""
         codes = self.design.channel.inputs.encode(self.layout.columns(source, workers))
         unseen = codes < 0
-        n_unseen = int(unseen.sum())
+        n_unseen = int(np.count_nonzero(unseen))
         if n_unseen:
             if self.handle_unknown == "error":
                 raise UnknownSymbol(self.layout.public, n_unseen)

@@ -100,6 +100,16 @@ def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
     return found
 
 
+def occurring(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
+    """Which of ``n`` numbers occur; rows are looked at until all have."""
+    found = np.zeros(n, bool)
+    for start in range(0, len(numbers), _BLOCK_ROWS):
+        if found.all():
+            break
+        found |= np.bincount(numbers[start : start + _BLOCK_ROWS], minlength=n) > 0
+    return found
+
+
 def spread(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
     """The answer of each of some numbers, which all have one."""
     found = np.empty(len(numbers), answers.dtype)
