@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from sanitize._files.kept import KeptRows
 from sanitize._files.names import path_of
 from sanitize._files.open import open_source
@@ -53,6 +55,7 @@ def designed(
     with open_source(source, again.numbers) as table:
         kept = KeptRows(MOST_BYTES)
         counts = again._fit_counted(FirstPass(table, BATCH_ROWS, kept=kept), rows, channel).table
+    pa.default_memory_pool().release_unused()  # Arrow keeps what reading took, which the search for values needs next
     return again, SourceCounts(counts, kept)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from sanitize._tables.combined import count
 from sanitize.alphabet import Alphabet
@@ -139,6 +140,7 @@ class Observed:
         seen : KeptRows, optional
             Rows of the release that need not be read again.
         """
+        pa.default_memory_pool().release_unused()  # Arrow keeps what reading took, which other arrays need from here on
         reader, sensitive = reader_of(release), release.design.joint.sensitive
         channel = reader.channel
 
