@@ -26,6 +26,7 @@ from sanitize.accounting._lift_budgets import (
     sequential_budget,
 )
 from sanitize.accounting._moved_counts import moved_count_delta, moved_count_sigma
+from sanitize.accounting._permanent_release import permanent_release
 
 __all__ = [
     "Balance",
@@ -48,6 +49,7 @@ __all__ = [
     "moved_count_delta",
     "moved_count_sigma",
     "parallel_composition",
+    "permanent_release",
     "private_mean_tail",
     "sensitive_ldp_composition",
     "sequential_budget",

@@ -104,7 +104,7 @@ def joint_release(
         pmf, sensitive, n = law.pmf, law.sensitive, law.n
         columns = _columns_of(law.public)
     else:
-        tensor = _tensor(law)
+        tensor = tensor_of(law)
         kept = np.flatnonzero(tensor.reshape(len(tensor), -1).sum(axis=0))
         sensitive, n = Alphabet.of_size("s", len(tensor)), None
         pmf = tensor.reshape(len(tensor), -1)[:, kept]
@@ -181,7 +181,7 @@ def sequential_log_lift(law: ArrayLike) -> SequentialLift:
     >>> split.first.round(4).tolist(), float(split.second.max().round(4))
     ([[0.0, 0.0], [0.0, 0.0]], 0.6931)
     """
-    tensor = _tensor(law)
+    tensor = tensor_of(law)
     if tensor.ndim != 3:
         raise InvalidDistribution(f"law must have the axes S, Y1, Y2, got {tensor.ndim} axes")
     p_s = tensor.sum(axis=(1, 2))
@@ -224,7 +224,7 @@ def conditional_dependence(law: ArrayLike) -> float:
     >>> round(conditional_dependence([[[0.2, 0.05], [0.05, 0.2]], [[0.125, 0.125], [0.125, 0.125]]]), 4)   # ln 2.5
     0.9163
     """
-    tensor = _tensor(law)
+    tensor = tensor_of(law)
     worst = 0.0
     for row in tensor:
         total = row.sum()
@@ -240,7 +240,8 @@ def conditional_dependence(law: ArrayLike) -> float:
     return worst
 
 
-def _tensor(law: ArrayLike) -> NDArray[np.float64]:
+def tensor_of(law: ArrayLike) -> NDArray[np.float64]:
+    """A law of S and columns, checked, as probabilities that add up to 1."""
     try:
         tensor = np.array(law, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

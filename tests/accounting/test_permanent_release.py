@@ -1,0 +1,180 @@
+"""What symbols that a unit keeps tell together, against sums over every function that it may keep."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from accounting_cases import SEEDS, random_kernel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import sanitize as sz
+from sanitize.accounting import joint_release, permanent_release
+from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+
+FLIP = [[0.75, 0.25], [0.25, 0.75]]
+
+
+def every_history(n_x: int, length: int) -> np.ndarray:
+    return np.indices((n_x,) * length).reshape(length, -1).T
+
+
+def random_law(rng: np.random.Generator, n_histories: int) -> np.ndarray:
+    return rng.dirichlet(np.ones(2 * n_histories)).reshape(2, -1)
+
+
+def by_functions(law, histories, kernel):
+    """P(s, y_1, ..., y_T) in fractions: every function F of all values, kept or not used, has Π_v P(F(v)|v)."""
+    found = Counter()
+    n_x, n_y = len(kernel), len(kernel[0])
+    for function in itertools.product(range(n_y), repeat=n_x):
+        chance = math.prod(kernel[v][y] for v, y in enumerate(function))
+        for s, row in enumerate(law):
+            for p, history in zip(row, histories, strict=True):
+                found[s, tuple(function[v] for v in history)] += p * chance
+    return found
+
+
+@pytest.mark.parametrize(("n_x", "n_y", "length"), [(2, 2, 3), (3, 2, 3), (2, 3, 4), (3, 3, 2)])
+def test_exact_sums_over_all_functions(n_x, n_y, length):
+    """Small fractions, which doubles hold exactly enough to tell which sequences cannot be."""
+    rng = np.random.default_rng(n_x + n_y + length)
+    histories = every_history(n_x, length)[rng.permutation(n_x**length)[: n_x**length - 1]]
+    weights = rng.integers(1, 9, (2, len(histories)))
+    law = [[Fraction(int(w), int(weights.sum())) for w in row] for row in weights]
+    rows = [[0, *rng.integers(1, 9, n_y - 1)] for _ in range(n_x)]
+    rows[0] = [int(w) for w in rng.integers(1, 9, n_y)]
+    kernel = [[Fraction(int(w), int(sum(row))) for w in row] for row in rows]
+    released = permanent_release(np.array(law, float), histories, np.array(kernel, float))
+    exact = by_functions(law, histories.tolist(), kernel)
+    assert sum(exact.values()) == 1
+    expected = {y for (_, y), p in exact.items() if p}
+    assert list(released.public.symbols) == sorted(expected)
+    for s in range(2):
+        assert_allclose(released.pmf[s], [float(exact[s, y]) for y in released.public.symbols], rtol=1e-12)
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 3), st.integers(1, 3))
+@settings(max_examples=30)
+def test_values_that_differ_are_answered_as_with_new_noise(seed, n_x, n_y, length):
+    """Histories without a value twice: the same law as of `joint_release`; and rows of one value add nothing."""
+    rng = np.random.default_rng(seed)
+    histories = np.array(list(itertools.permutations(range(n_x + length - 1), length)))
+    kernel = random_kernel(rng, n_x + length - 1, n_y)
+    law = random_law(rng, len(histories))
+    tensor = np.zeros((2, *[n_x + length - 1] * length))
+    tensor[:, *histories.T] = law
+    once = permanent_release(law, histories, kernel)
+    assert_allclose(once.pmf, joint_release(tensor, [kernel] * length).pmf, atol=1e-14)
+    twice = permanent_release(law, np.repeat(histories, 2, axis=1), kernel)
+    assert_allclose(twice.pmf, once.pmf, atol=1e-14)
+    assert_allclose(sz.lift(twice), sz.lift(once), rtol=1e-9)
+
+
+@given(SEEDS)
+@settings(max_examples=30)
+def test_kept_symbols_tell_no_more_than_the_history(seed):
+    rng = np.random.default_rng(seed)
+    histories = every_history(3, 3)
+    law = random_law(rng, len(histories))
+    released = permanent_release(law, histories, random_kernel(rng, 3, 2))
+    given_history = sz.JointDistribution.from_matrix(law)
+    assert sz.mutual_information(released) <= sz.mutual_information(given_history) + 1e-12
+    assert sz.lifts.max_log_lift(released).max() <= sz.lifts.max_log_lift(given_history).max() + 1e-12
+    assert_allclose(released.p_s, law.sum(axis=1), rtol=1e-12)
+
+
+def test_a_value_that_stays_costs_its_budget_once_and_new_noise_exceeds_it():
+    budget = sz.LiftBudget.symmetric(0.3)
+    joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    channel = sz.optimal_random_response(joint, budget)
+    stays = np.repeat([[0], [1]], 12, axis=1)
+    assert budget.excess(permanent_release(joint.pmf, stays, channel)).max() <= 1e-12
+    tensor = np.zeros((2, 2, 2))
+    tensor[:, [0, 1], [0, 1]] = joint.pmf
+    assert budget.excess(joint_release(tensor, [channel] * 2)).max() > 0.1
+
+
+def test_that_a_value_changes_is_told_for_certain():
+    """No level of the channel bounds what changes tell: here they are the secret."""
+    law = [[0.25, 0.25, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
+    channel = sz.randomized_response(2, 0.01)
+    released = permanent_release(law, [[0, 0], [1, 1], [0, 1], [1, 0]], channel)
+    assert sz.lifts.max_log_lift(released).max() == pytest.approx(math.log(2))
+
+
+def test_blocks_of_histories_add_up(monkeypatch):
+    rng = np.random.default_rng(3)
+    histories, kernel = every_history(3, 4), random_kernel(rng, 3, 3)
+    law = random_law(rng, len(histories))
+    whole = permanent_release(law, histories, kernel)
+    monkeypatch.setattr("sanitize.accounting._permanent_release._BLOCK_PAIRS", 100)
+    assert_allclose(permanent_release(law, histories, kernel).pmf, whole.pmf, atol=1e-15)
+
+
+def test_the_benchmark_of_months_merges_what_would_exceed_the_budget(monkeypatch):
+    """Its figures and its promise, against P(s, released) summed over all histories and functions."""
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "benchmarks")
+    units = importlib.import_module("units")
+    months, budget = 4, sz.LiftBudget(lower=0.3, upper=0.2)
+    law, histories = units.histories(months, 0.3)
+    kernel = np.array([[0.8, 0.1, 0.1], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]])
+    kept = permanent_release(law, histories, kernel)
+    cells = np.zeros((2, *(3,) * months))
+    cells[:, *np.array(kept.public.symbols).T] = kept.pmf
+    merged = units.Merged(budget, every_history(3, months))
+    merged.release(units.Symbols(cells), np.arange(3**months))
+    told = np.zeros((2, 3**months))
+    for (s, sequence), p in by_functions(law, histories.tolist(), kernel.tolist()).items():
+        told[s, np.ravel_multi_index(sequence, (3,) * months)] = p
+    blocks, place = np.unique(merged.labels, axis=0, return_inverse=True)
+    assert 1 < len(blocks) < 3**months
+    released = np.stack([np.bincount(place.ravel(), own) for own in told])
+    lifts = units.log_lifts(released[:, released.any(axis=0)])
+    assert -budget.lower - 1e-9 <= lifts.min()
+    assert lifts.max() <= budget.upper + 1e-9
+    assert units.log_lifts(told).max() > budget.upper + 0.1
+    assert_allclose(merged.lifts, units.log_lifts(released)[:, place.ravel()] * told.any(axis=0), atol=1e-9)
+
+
+def test_the_benchmark_of_months_follows_a_chain_as_it_sums_histories(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "benchmarks")
+    units = importlib.import_module("units")
+    months, budget, made = 5, sz.LiftBudget(lower=0.3, upper=0.2), []
+    law, histories = units.histories(months, 0.3)
+    chain = units.Chain(units.P_S[:, None] * units.P_X, units.changes(units.P_X, 0.3))
+    for start in (units.Symbols(law.reshape(2, *(3,) * months)), chain):
+        made.append(units.Merged(budget, histories))
+        made[-1].release(start, np.arange(len(histories)))
+    assert np.array_equal(made[0].labels, made[1].labels)
+    assert_allclose(made[0].lifts, made[1].lifts, atol=1e-12)
+    assert made[0].n_designs == made[1].n_designs > 10
+
+
+@pytest.mark.parametrize(
+    ("law", "histories", "channel", "error", "words"),
+    [
+        ([0.5, 0.5], [[0], [1]], FLIP, InvalidDistribution, "axes S"),
+        ([[[0.5, 0.5]]], [[0], [1]], FLIP, InvalidDistribution, "axes S and history"),
+        ([[0.5, 0.6]], [[0], [1]], FLIP, InvalidDistribution, "sum to 1"),
+        ([[0.5, 0.5]], [[0], [1]], [[0.5, 0.6], [0.5, 0.5]], InvalidChannel, "channel"),
+        ([[0.5, 0.5]], [0, 1], FLIP, InvalidParameter, "histories must be whole numbers"),
+        ([[0.5, 0.5]], [[0.0], [1.0]], FLIP, InvalidParameter, "histories must be whole numbers"),
+        ([[0.5, 0.5]], [[0], [1], [0]], FLIP, InvalidParameter, r"shape \(2, T\)"),
+        ([[0.5, 0.5]], [[0], [2]], FLIP, InvalidParameter, "codes of the 2 symbols"),
+        ([[0.5, 0.5]], [[0], [-1]], FLIP, InvalidParameter, "codes of the 2 symbols"),
+        ([[0.5, 0.5]], [[0], [0]], FLIP, InvalidParameter, "different from each other"),
+        ([[0.5, 0.5]], [[0] * 21, [1] * 21], FLIP, InvalidParameter, "more than 1048576"),
+    ],
+)
+def test_what_is_refused(law, histories, channel, error, words):
+    with pytest.raises(error, match=words):
+        permanent_release(law, histories, channel)
