@@ -22,8 +22,8 @@ class TreeMerging(designers.TreeMerging, TreeSanitizer):
     min_rows : int
         Least rows of a block; with ``confidence`` at least as many as a block needs to be certified.
     max_cells : int, optional
-        Most cells; 4096 by default, and 512 at most with ``confidence``. Without it there are never fewer than blocks, of
-        which there are at most 16,384.
+        Most cells; 4096 by default, and 512 at most with ``confidence``. Without it there are never fewer than blocks,
+        of which there are at most 16,384.
     weights : dict of column to float, optional
         How much the information about each column counts; 1 by default.
     hierarchies : dict of column to hierarchy, optional
@@ -37,8 +37,8 @@ class TreeMerging(designers.TreeMerging, TreeSanitizer):
         anybody's but by chance; or print intervals and sets of values as text.
     confidence : float, optional
         None claims that the rows are everybody. With 0.95, say, the tree is grown on a fifth of the rows, and blocks of
-        its cells are certified on all others, or give way to larger ones: the budget holds for fresh rows of the source.
-        Lift and LDP budgets only.
+        its cells are certified on all others, or give way to larger ones: the budget holds for fresh rows of the
+        source. Lift and LDP budgets only.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
     keep_sensitive : bool
@@ -100,8 +100,8 @@ class TreeRandomResponse(designers.TreeRandomResponse, TreeSanitizer):
         Print a row of the table drawn from a released cell; draw each column by itself, so that no released row is
         anybody's but by chance; or print intervals and sets of values as text.
     confidence : float, optional
-        None claims that the rows are everybody. With 0.95, say, the tree is grown on a fifth of the rows, and mixtures of
-        cells are certified on all others: the budget holds for fresh rows of the source.
+        None claims that the rows are everybody. With 0.95, say, the tree is grown on a fifth of the rows, and mixtures
+        of cells are certified on all others: the budget holds for fresh rows of the source.
     secret_dp : SecretDP, optional
         Publish everything, report and refusal included, under differential privacy of each row's secret, of noisy
         counts alone. Needs ``confidence``, whose certificate takes in the noise.
