@@ -58,13 +58,16 @@ def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresi
     ends = np.cumsum([len(pair) for pair in pairs])
     tested = np.zeros(net.shape[0], bool)
     tested[1 : 1 + len(singles)] = True
+    before = np.zeros(0, np.intp)
     for sure, own in zip(_SURE, np.split(place.ravel(), ends[:-1]), strict=True):
         likely = np.zeros(net.shape[0], bool)
         likely[0] = True
         likely[1 : 1 + len(singles)] = alone >= sure * foresight.needed
         likely[1 + len(singles) + own] = True
         chosen = np.flatnonzero(likely)
-        tested[chosen[best_mixture(net[chosen], lost[chosen]) > _TINY]] = True
+        if len(chosen) > 1 and not np.array_equal(chosen, before):
+            tested[chosen[best_mixture(net[chosen], lost[chosen]) > _TINY]] = True
+        before = chosen
     tested[0] = False
     return net[np.flatnonzero(tested)]
 
