@@ -27,7 +27,7 @@ STEPS = 5  # halvings of the share of the budget
 
 
 def of_split(
-    name: str, bounds: str, split: int, rows: int, kinds: list[str], confidence: float | None
+    name: str, bounds: str, split: int, rows: int, kinds: list[str], confidence: float | None, *, apart: bool
 ) -> list[tuple[Any, ...]]:
     """Figures of each release of one split: AUC of the secret, of the other column, I(S;Y), share of the budget."""
     file, sensitive, analysed, dropped = whole_tables.TABLES[name]
@@ -54,7 +54,8 @@ def of_split(
         estimator = TreeMerging if kind == "tree merging" else TreeRandomResponse
         return estimator(budget, sensitive=sensitive, confidence=confidence, random_state=split).fit(first)
 
-    plain = whole_tables.Mondrian(sz.LiftBudget(lower=lower, upper=upper), confidence=confidence)
+    budget = sz.LiftBudget(lower=lower, upper=upper)
+    plain = whole_tables.Mondrian(budget, confidence=confidence, apart=apart and confidence is not None)
     plain.fit(first[public], secrets[:n])
     cells = plain.cells(first[public])
     pmf = np.zeros((secrets.max() + 1, cells.max() + 1))
@@ -104,6 +105,7 @@ def main() -> None:
     every = ["plain Mondrian", "tree merging", "tree random response", "matched"]
     parser.add_argument("--releases", nargs="+", choices=every, default=every)
     parser.add_argument("--confidence", type=float)
+    parser.add_argument("--intervals", action="store_true", help="a plain partition whose rows test themselves")
     parser.add_argument("--lines", help="CSV of single splits, to add to")
     given = parser.parse_args()
     whole_tables.DATA = given.data
@@ -112,7 +114,9 @@ def main() -> None:
     for split in range(given.splits):
         for name in whole_tables.TABLES:
             for bounds in whole_tables.BUDGETS:
-                lines += of_split(name, bounds, split, given.rows, given.releases, given.confidence)
+                lines += of_split(
+                    name, bounds, split, given.rows, given.releases, given.confidence, apart=not given.intervals
+                )
                 if given.lines:
                     pd.DataFrame(lines, columns=names).to_csv(given.lines, index=False)
     print("| table | budget | release | AUC of S | AUC of another | I(S;Y) | share of budget |\n" + "|---" * 7 + "|")
