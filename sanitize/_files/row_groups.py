@@ -40,7 +40,8 @@ class JoinedFile:
         self._footer = _parts(empty)[1]
         self._groups: list[bytes] = []
         self._n_rows = 0
-        self._end = stream.write(_MAGIC)
+        self._end = len(_MAGIC)
+        stream.write(_MAGIC)
 
     def add(self, file: memoryview) -> None:
         """Append the row groups of a file of the same schema."""

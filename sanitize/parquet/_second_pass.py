@@ -219,7 +219,8 @@ def write_blocks(
     def made(block: Block) -> Any:
         return writer.encode(passed.release.decode(block.codes, block.words, block.start))
 
-    for encoded in in_turn(made, blocks, passed.workers):
+    # Lines of CSV are made when they are written: more than the next rows would only wait.
+    for encoded in in_turn(made, blocks, min(passed.workers, 2) if as_csv else passed.workers):
         with writing(path):
             writer.write(encoded)
     with writing(path):
