@@ -75,6 +75,17 @@ def test_answers_of_numbers_are_those_of_a_look_up(dtype, numbered, monkeypatch)
         assert_array_equal(found, answers[rows])
 
 
+@pytest.mark.parametrize("wrong", [-1, 3, 1 << 20, -(1 << 31)])
+def test_a_number_without_an_answer_is_refused_and_not_looked_up_outside_memory(wrong, monkeypatch):
+    """Late among the rows, where all symbols have occurred already."""
+    monkeypatch.setattr(combined, "_BLOCK_ROWS", 100)
+    codes = np.append(np.arange(600) % 3, wrong).astype(np.int32)
+    with pytest.raises(IndexError):
+        combined.spread(np.arange(3), codes)
+    with pytest.raises(IndexError):
+        Alphabet(("s",), ["a", "b", "c"]).decode(codes)
+
+
 @pytest.mark.parametrize("last", [False, True])
 def test_what_occurs_is_told_though_rows_are_left_out(last, monkeypatch):
     monkeypatch.setattr(combined, "_BLOCK_ROWS", 100)

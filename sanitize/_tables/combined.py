@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._tables.columns import as_dictionary, places_in
+from sanitize._tables.columns import all_below, as_dictionary, places_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,7 +124,8 @@ def spread(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
 
 def answer_of_each(values: pa.Array, numbers: NDArray[Any]) -> pa.Array:
     """The same as Arrow's array; its look-up takes half the time of NumPy's, since narrow numbers stay narrow."""
-    # A check that cannot fail is left out.
+    if not all_below(numbers, len(values)):  # in a fraction of the time of Arrow's own check
+        raise IndexError("a number has no answer")
     return pc.take(values, pa.array(numbers), boundscheck=False)
 
 
