@@ -14,7 +14,7 @@ from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
 from sanitize._sampling.discrete_gaussian import Bits, two_sided_geometric
 from sanitize._sampling.noise import NoiseKey
 
-N = 20_000
+N = 10_000
 ALARM = 1e-9  # of a right sampler, for each of the tests here, were its key drawn anew
 RATES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(0.1)]
 
