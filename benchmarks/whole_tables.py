@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from simulated_tables import Source
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
 import sanitize as sz
 from sanitize.confidence import clopper_pearson
-from sanitize.transformers import SubsetMerging, TreeMerging, TreeRandomResponse
+from sanitize.transformers import JointRelease, SubsetMerging, TreeMerging, TreeRandomResponse
 
 # Table -> file, sensitive column, column that is not released, columns that are left out.
 TABLES: dict[str, tuple[str, str, str, list[str]]] = {
@@ -31,9 +32,12 @@ TABLES: dict[str, tuple[str, str, str, list[str]]] = {
     "adult, sex": ("adult", "sex", "hours_per_week", ["split", "fnlwgt", "education_num"]),
     "bank, y": ("bank_marketing", "y", "balance", []),
     "credit, default": ("credit_default", "default_payment", "LIMIT_BAL", []),
+    "PUMS, married": ("pums_ca_1000", "married", "income", ["race"]),
+    "generated": ("", "s", "x1", []),
 }
 # Places of the texts of each column that is not numeric.
 ORDER: dict[str, dict[str, int]] = {}
+GENERATED_ROWS = 30_000
 BUDGETS = {"1/0.5": (1.0, 0.5), "1/1": (1.0, 1.0), "1.5/1": (1.5, 1.0)}
 
 
@@ -163,7 +167,10 @@ def over(report: sz.LeakageReport) -> float:
 def rows_of(name: str, budget: sz.LiftBudget, rows: int | None) -> list[tuple[Any, ...]]:
     """Lines of one table at one budget."""
     file, sensitive, analysed, dropped = TABLES[name]
-    df = pd.read_parquet(Path(DATA) / f"{file}.parquet").drop(columns=dropped, errors="ignore")
+    if file:
+        df = pd.read_parquet(Path(DATA) / f"{file}.parquet").drop(columns=dropped, errors="ignore")
+    else:
+        df = Source.of(2, 0).draw(GENERATED_ROWS, np.random.default_rng(0))
     df = df.sample(frac=1, random_state=0, ignore_index=True)[:rows]
     target = (df[analysed] > df[analysed].median()).to_numpy()
     df = df.drop(columns=analysed)
@@ -200,6 +207,9 @@ def rows_of(name: str, budget: sz.LiftBudget, rows: int | None) -> list[tuple[An
     estimators = {
         f"tuple merging of {len(three)} columns": SubsetMerging(
             budget, sensitive=sensitive, public=three, random_state=0
+        ),
+        f"joint release of {len(three)} columns": JointRelease(
+            [(column, SubsetMerging(public=column)) for column in three], budget, sensitive=sensitive, random_state=0
         ),
         "tree merging": TreeMerging(budget, sensitive=sensitive, random_state=0),
         "tree random response": TreeRandomResponse(budget, sensitive=sensitive, random_state=0),
