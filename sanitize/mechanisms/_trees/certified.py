@@ -103,7 +103,6 @@ def certified_random_response(
         raise InvalidParameter(f"members must be of the {k} cells of the law, got {members.shape}")
     if k > MOST_PAIRED:
         raise InvalidParameter(f"with confidence= a tree has at most {MOST_PAIRED} cells, got {k}; lower max_cells")
-    check_confidence(confidence)
     variance = noise.variance if noise else 0.0
     foresight = Foresight.of(design, fresh, lift_budget, confidence, variance)
     net = candidates(members, profiles, foresight)

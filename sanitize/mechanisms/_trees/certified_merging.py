@@ -9,7 +9,6 @@ from scipy import sparse
 
 from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Channel, group_alphabet
-from sanitize.confidence import check_confidence
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._trees.agglomeration import agglomerated
 from sanitize.mechanisms._trees.certified import as_lift_budget, check_counts, proven
@@ -92,7 +91,7 @@ def certified_tree_merging(
         raise InvalidParameter(
             f"with confidence= a tree has at most {MOST_MERGED} cells, got {len(joint.public)}; lower max_cells"
         )
-    foresight = Foresight.of(design, fresh, lift_budget, check_confidence(confidence))
+    foresight = Foresight.of(design, fresh, lift_budget, confidence)
     made = agglomerated(profiles.coarser(_STEPS), foresight)
     passed = proven(sparse.csr_array(made.blocks.astype(np.float64)), joint, design, fresh, lift_budget, confidence)
     labels = made.finest(passed)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize.confidence import check_confidence
 from sanitize.mechanisms._trees.evidence import LOOSEST, divergence, needed
 
 if TYPE_CHECKING:
@@ -101,4 +102,4 @@ def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, co
 
 
 def _needed(n_cells: float, confidence: float) -> float:
-    return needed(max(int(_SYMBOLS * n_cells), 1), 2, 1 - confidence)
+    return needed(max(int(_SYMBOLS * n_cells), 1), 2, 1 - check_confidence(confidence))
