@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 MOST_CELLS = 4096
 # Of a certified response.
 _FEWEST_CELLS = 8
-# Fresh rows for each cell of a certified response, in parts of those that an average cell needs to pass alone.
-_CERTIFIED_ROWS = 1.2
+# Fresh rows of the least cell of certified merging, and of the average one of a certified response, in parts of those
+# that an average cell needs to pass alone.
+_MERGED_ROWS, _CERTIFIED_ROWS = 1.4, 1.2
 # The same where no secret may be looked at.
 _BLIND_ROWS = 330.0
 # Of the rows of an average cell, that each has at least.
@@ -61,7 +62,7 @@ class TreeMerging(TreeSanitizer):
             return limits | {"max_cells": MOST_CELLS if self.max_cells is None else self.max_cells, "budget": budget}
         assert p_s is not None
         fresh = (1 - DESIGN_SHARE) * n_rows
-        rows = rows_needed(as_lift_budget(budget), p_s, fresh, self.confidence)
+        rows = _MERGED_ROWS * rows_needed(as_lift_budget(budget), p_s, fresh, self.confidence)
         least = max(self.min_rows, ceil(rows * DESIGN_SHARE / (1 - DESIGN_SHARE)))
         return _singles(least, MOST_MERGED if self.max_cells is None else self.max_cells)
 
