@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 import sanitize._tables.combined as combined
 from sanitize._release.order_counts import between, by_block, by_neighbour, by_position
 from sanitize._release.row_order import OrderAudit
-from sanitize._tables.columns import all_below
+from sanitize._tables.keys import all_below
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError
 from sanitize.joint import ContingencyTable

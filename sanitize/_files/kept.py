@@ -13,7 +13,7 @@ import pyarrow as pa
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS, Load
 from sanitize._progress import advance
-from sanitize._tables.columns import all_below
+from sanitize._tables.keys import all_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._tables.keys import all_below
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -173,13 +174,6 @@ def _check_indices(column: ArrowColumn, name: str) -> None:
         indices = chunk.indices.drop_null() if chunk.indices.null_count else chunk.indices
         if not all_below(indices.to_numpy(), len(chunk.dictionary)):
             raise ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
-
-
-def all_below(numbers: NDArray[np.integer[Any]], n: int) -> bool:
-    """Whether all of some numbers are at least 0 and less than ``n``."""
-    # As unsigned ones, negative numbers are larger than all others of their type: one extreme tells both.
-    least_beyond = min(n, int(np.iinfo(numbers.dtype).max) + 1)
-    return not len(numbers) or int(numbers.view(f"u{numbers.dtype.itemsize}").max()) < least_beyond
 
 
 def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:

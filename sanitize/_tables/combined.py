@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._tables.columns import all_below, as_dictionary, places_in
+from sanitize._tables.columns import as_dictionary, places_in
+from sanitize._tables.keys import all_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Rows of small integers as single keys: distinct rows, and positions of keys among sorted ones."""
+"""Rows of small integers as single keys: distinct rows, positions of keys among sorted ones, and what is a key."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,3 +84,10 @@ def distinct_keys(keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
     seen = np.zeros(n_cells, bool)
     seen[keys] = True
     return np.flatnonzero(seen)
+
+
+def all_below(numbers: NDArray[np.integer[Any]], n: int) -> bool:
+    """Whether all of some numbers are at least 0 and less than ``n``."""
+    # As unsigned ones, negative numbers are larger than all others of their type: one extreme tells both.
+    least_beyond = min(n, int(np.iinfo(numbers.dtype).max) + 1)
+    return not len(numbers) or int(numbers.view(f"u{numbers.dtype.itemsize}").max()) < least_beyond
