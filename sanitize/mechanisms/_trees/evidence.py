@@ -6,10 +6,10 @@ q / (m π). Rows are independent draws of (S, cell). To prove q <= r π m, take 
     f = μ (r 1{S=s} - b) - w (1{S=s} - b),    E f = μ (r π - b) - q + b m,
 
 which is at most (μ - m)(r π - b) where q >= r π m. Let e be no less than that for all (m, π) of a box. For λ >= 0 with
-1 + λ (f - e) > 0 the product over the rows of 1 + λ (f - e), which is what a bet against q >= r π m makes of 1 [WSR], has
-a mean of at most 1 if q >= r π m and (m, π) is in the box, so by Markov's inequality it reaches 1 / level with probability at
-most ``level``. With -f it proves q >= r π m. The box enters as a product of two small errors, that of m and that of π,
-where bounds of P(s|y) made of bounds of π would take in the whole second one.
+1 + λ (f - e) > 0 the product over the rows of 1 + λ (f - e), which is what a bet against q >= r π m makes of 1 [WSR],
+has a mean of at most 1 if q >= r π m and (m, π) is in the box, so by Markov's inequality it reaches 1 / level with
+probability at most ``level``. With -f it proves q >= r π m. The box enters as a product of two small errors, that of m
+and that of π, where bounds of P(s|y) made of bounds of π would take in the whole second one.
 
 The symbols, μ, b and λ come from other rows, and a product only grows as e falls. So the box may come from the fresh
 rows themselves: one union bound over the box and all tests makes every symbol that passes certain at once, and any
