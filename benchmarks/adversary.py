@@ -30,9 +30,8 @@ def of_split(
     name: str, bounds: str, split: int, rows: int, kinds: list[str], confidence: float | None, *, apart: bool
 ) -> list[tuple[Any, ...]]:
     """Figures of each release of one split: AUC of the secret, of the other column, I(S;Y), share of the budget."""
-    file, sensitive, analysed, dropped = whole_tables.TABLES[name]
-    df = pd.read_parquet(f"{whole_tables.DATA}/{file}.parquet").drop(columns=dropped, errors="ignore")
-    df = df.sample(frac=1, random_state=100 + split, ignore_index=True)[:rows]
+    _, sensitive, analysed, _ = whole_tables.TABLES[name]
+    df = whole_tables.table(name, 100 + split, rows)
     target = (df[analysed] > df[analysed].median()).to_numpy()
     df = df.drop(columns=analysed)
     whole_tables.ORDER.clear()
@@ -104,6 +103,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=24_000)
     every = ["plain Mondrian", "tree merging", "tree random response", "matched"]
     parser.add_argument("--releases", nargs="+", choices=every, default=every)
+    parser.add_argument("--tables", nargs="+", choices=whole_tables.TABLES, default=list(whole_tables.TABLES)[:4])
     parser.add_argument("--confidence", type=float)
     parser.add_argument("--intervals", action="store_true", help="a plain partition whose rows test themselves")
     parser.add_argument("--lines", help="CSV of single splits, to add to")
@@ -112,7 +112,7 @@ def main() -> None:
     names = ["split", "table", "budget", "release", "secret", "other", "told", "share"]
     lines = []
     for split in range(given.splits):
-        for name in whole_tables.TABLES:
+        for name in given.tables:
             for bounds in whole_tables.BUDGETS:
                 lines += of_split(
                     name, bounds, split, given.rows, given.releases, given.confidence, apart=not given.intervals

@@ -164,14 +164,20 @@ def over(report: sz.LeakageReport) -> float:
     return float(table.loc[table["excess"] > 1e-9, "probability"].sum())
 
 
-def rows_of(name: str, budget: sz.LiftBudget, rows: int | None) -> list[tuple[Any, ...]]:
-    """Lines of one table at one budget."""
-    file, sensitive, analysed, dropped = TABLES[name]
+def table(name: str, seed: int, rows: int | None) -> pd.DataFrame:
+    """Rows of a table in random order, but for columns that are left out."""
+    file, _, _, dropped = TABLES[name]
     if file:
         df = pd.read_parquet(Path(DATA) / f"{file}.parquet").drop(columns=dropped, errors="ignore")
     else:
         df = Source.of(2, 0).draw(GENERATED_ROWS, np.random.default_rng(0))
-    df = df.sample(frac=1, random_state=0, ignore_index=True)[:rows]
+    return df.sample(frac=1, random_state=seed, ignore_index=True)[:rows]
+
+
+def rows_of(name: str, budget: sz.LiftBudget, rows: int | None) -> list[tuple[Any, ...]]:
+    """Lines of one table at one budget."""
+    _, sensitive, analysed, _ = TABLES[name]
+    df = table(name, 0, rows)
     target = (df[analysed] > df[analysed].median()).to_numpy()
     df = df.drop(columns=analysed)
     ORDER.clear()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RATIOS = np.geomspace(0.01, 100.0, 21)
 # Times what is asked that symbols must show: the mildest ones may fail on fresh rows, the strong ones hardly can.
 _SURE = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
-_NEAREST = 16  # sets that each node is diluted with, of those that are enough
+_NEAREST = 32  # sets that each node is diluted with, of those that are enough
 _STEPS = 32  # of each column, by which losses are compared
 _TINY = 1e-9
 
