@@ -107,12 +107,13 @@ def test_what_is_not_tested_follows_from_what_is(n_secrets) -> None:
     for _ in range(3_000):
         budget = sz.LiftBudget(lower=rng.choice([0.0, 0.3, 1.0, 3.0, inf]), upper=rng.choice([0.0, 0.2, 0.7, 1.5, inf]))
         p_s = rng.dirichlet(np.full(n_secrets, 0.7))
-        tests, said = evidence._tests(budget, p_s, 1e6)
-        fewer += len(tests) < 2 * n_secrets
-        assert all(p_s[s] >= least for s, least in said)
+        claims = evidence._claims(budget, p_s, 1e6)
+        tested = [claim for claim in claims if p_s[claim.s] < claim.said_from]
+        fewer += len(tested) < 2 * n_secrets
+        assert all(claim.is_tested for claim in tested)
         bounds = np.stack([np.zeros(n_secrets), np.ones(n_secrets)])
-        for s, sign, ratio in tests:
-            bounds[0 if sign > 0 else 1, s] = min(ratio * p_s[s], 1.0)
+        for claim in tested:
+            bounds[0 if claim.sign > 0 else 1, claim.s] = min(claim.ratio * p_s[claim.s], 1.0)
         # A point of the simplex on as many of the bounds as it can be.
         posterior = bounds[np.where(rng.random(n_secrets) < 0.5, 0, 1), np.arange(n_secrets)]
         order = rng.permutation(n_secrets)
@@ -136,6 +137,19 @@ def test_symbols_pass_whose_lifts_are_far_inside_and_no_others() -> None:
     # Bounds of P(s) that contradict what the design rows let follow prove nothing.
     elsewhere = (np.array([0.0, 0.0]), np.array([1.0, 1.0]))
     assert not certified(net, design, fresh, sz.LiftBudget(lower=3.0, upper=0.5), elsewhere, 0.05).any()
+
+
+def test_a_bound_that_nothing_can_exceed_needs_no_rows() -> None:
+    """Of 600 rows: with P(s) of 0.45 a lift of e is out of reach, so a looser budget passes what a tighter one does."""
+    fresh = np.array([[60, 200], [140, 130]])
+    prior = clopper_pearson(fresh.sum(axis=1), fresh.sum(), 1e-3)
+    net = sparse.csr_array(np.array([[1.0, 0.6], [0.5, 1.0]]))
+    passed = [
+        certified(net, fresh // 4, fresh, sz.LiftBudget(lower=lower, upper=upper), prior, 0.05)
+        for lower, upper in ((1.0, 0.5), (1.0, 1.0), (1.5, 1.0), (1.5, inf))
+    ]
+    assert all(np.all(looser >= tighter) for tighter, looser in itertools.pairwise(passed))
+    assert passed[1].all()
 
 
 def test_what_is_foreseen_is_about_what_fresh_rows_show() -> None:

@@ -23,7 +23,7 @@ exp(-Σ_cells ψ(d)) still has a mean of at most 1. Rows of a cell are known wit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -75,37 +75,43 @@ def certified(
         That on each count of fresh rows, independent over cells.
     """
     p_s = (design.sum(axis=1) + 1) / (design.sum() + len(design))
-    tests, said = _tests(budget, p_s, float(design.sum()))
-    if any(prior[0][s] < least for s, least in said):
-        return np.zeros(net.shape[0], bool)
+    claims = _claims(budget, p_s, float(design.sum()))
+    evidence = Evidence(net, design, fresh, error, sum(claim.is_tested for claim in claims), noise)
     passed = np.ones(net.shape[0], bool)
-    if tests:
-        evidence = Evidence(net, design, fresh, error, len(tests), noise)
-        for s, sign, ratio in tests:
-            passed &= evidence.shows(s, sign, ratio, prior[0][s], prior[1][s])
+    for claim in claims:
+        if prior[0][claim.s] >= claim.said_from:
+            continue
+        if not claim.is_tested:
+            return np.zeros(net.shape[0], bool)
+        passed &= evidence.shows(claim.s, claim.sign, claim.ratio, prior[0][claim.s], prior[1][claim.s])
     return passed
 
 
-def _tests(
-    budget: LiftBudget, p_s: NDArray[np.float64], n: float
-) -> tuple[list[tuple[int, int, float]], list[tuple[int, float]]]:
-    """Tests (s, side, ratio) that say all others, and the (s, P(s)) from which on they do; from n rows of the design.
+class _Claim(NamedTuple):
+    """P(y, s) is at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), which other claims say from some P(s) on."""
+
+    s: int
+    sign: int
+    ratio: float
+    said_from: float
+    is_tested: bool  # where it is not said; the rows of the design make a few such tests do
+
+
+def _claims(budget: LiftBudget, p_s: NDArray[np.float64], n: float) -> list[_Claim]:
+    """What a budget claims of a symbol; which claims are tested depends on n rows of the design.
 
     P(s|y) <= r P(s) says nothing from P(s) = 1/r on. P(s|y) >= r' P(s) follows from P(t|y) <= r P(t) for all t but s
     where 1 - r (1 - P(s)) >= r' P(s), that is from P(s) = (r - 1)/(r - r') on.
     """
-    upper, lower = np.exp(min(budget.upper, LOOSEST)), np.exp(-budget.lower)
-    tests, said = [], []
+    upper, lower = float(np.exp(min(budget.upper, LOOSEST))), float(np.exp(-budget.lower))
+    claims = []
     for s, p in enumerate(p_s):
         clear = p - _CLEAR * np.sqrt(p * (1 - p) / max(n, 1.0))
-        for sign, ratio, least in ((-1, upper, 1 / upper), (1, lower, (upper - 1) / max(upper - lower, _TINY))):
-            if sign > 0 and budget.lower >= LOOSEST:
-                continue
-            if least <= clear:
-                said.append((s, float(least)))
-            else:
-                tests.append((s, sign, float(ratio)))
-    return tests, said
+        claims.append(_Claim(s, -1, upper, 1 / upper, bool(1 / upper > clear)))
+        if budget.lower < LOOSEST:
+            said_from = (upper - 1) / max(upper - lower, _TINY)
+            claims.append(_Claim(s, 1, lower, said_from, bool(said_from > clear)))
+    return claims
 
 
 class Evidence:
