@@ -140,12 +140,13 @@ def test_symbols_pass_whose_lifts_are_far_inside_and_no_others() -> None:
 
 
 def test_a_bound_that_nothing_can_exceed_needs_no_rows() -> None:
-    """Of 600 rows: with P(s) of 0.45 a lift of e is out of reach, so a looser budget passes what a tighter one does."""
-    fresh = np.array([[60, 200], [140, 130]])
+    """P(s) of 0.56 and few rows: a lift of e is out of reach, so a looser budget passes what a tighter one does."""
+    fresh = np.array([[150, 60, 24], [200, 70, 30]])
+    design = np.array([[30, 20, 4], [40, 16, 8]])
     prior = clopper_pearson(fresh.sum(axis=1), fresh.sum(), 1e-3)
-    net = sparse.csr_array(np.array([[1.0, 0.6], [0.5, 1.0]]))
+    net = sparse.csr_array(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
     passed = [
-        certified(net, fresh // 4, fresh, sz.LiftBudget(lower=lower, upper=upper), prior, 0.05)
+        certified(net, design, fresh, sz.LiftBudget(lower=lower, upper=upper), prior, 0.05)
         for lower, upper in ((1.0, 0.5), (1.0, 1.0), (1.5, 1.0), (1.5, inf))
     ]
     assert all(np.all(looser >= tighter) for tighter, looser in itertools.pairwise(passed))
