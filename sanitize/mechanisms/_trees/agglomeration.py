@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._trees.foresight import Foresight
     from sanitize.trees import Profiles
 
+STEPS = 32  # of each column, by which losses are compared
 # Times what is asked that blocks must show on the rows of the design: the mildest ones may fail on fresh rows.
 _SURE = (1.0, 1.5, 2.2, 3.3, 5.0, 8.0, 12.0)
 _SHORTLIST = 8  # partners where none makes a block that shows enough
@@ -45,8 +46,7 @@ class Agglomeration:
         if not all(found[top] for top in tops):
             return np.zeros(n_cells, np.intp)
         chosen = self.blocks[[block for top in tops for block in found[top]]]
-        first = np.sort(chosen.argmax(axis=1))  # blocks are numbered by their first cell
-        return np.searchsorted(first, chosen.argmax(axis=1)[chosen.argmax(axis=0)])
+        return chosen[np.argsort(chosen.argmax(axis=1))].argmax(axis=0)  # blocks are numbered by their first cell
 
 
 def agglomerated(profiles: Profiles, foresight: Foresight) -> Agglomeration:
@@ -66,7 +66,7 @@ def agglomerated(profiles: Profiles, foresight: Foresight) -> Agglomeration:
     blocks = list(np.eye(len(counts), dtype=bool))
     lost = list(profiles.lost(np.eye(len(counts))))
     sizes = [1.0] * len(counts)
-    shown = list(foreseen(foresight, foresight.design.astype(np.float64), np.ones(len(counts))))
+    shown = list(foreseen(foresight, foresight.design, np.ones(len(counts))))
     alive, parts = list(range(len(counts))), []
     for sure in _SURE:
         enough = sure * foresight.needed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize.mechanisms._trees.agglomeration import agglomerated
+from sanitize.mechanisms._trees.agglomeration import STEPS, agglomerated
 from sanitize.mechanisms._trees.foresight import foreseen
 from sanitize.mechanisms._trees.mixing import best_mixture
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 # P(y|x') of the second set of cells, in parts of that of the first.
 _RATIOS = np.geomspace(0.01, 100.0, 21)
+# What each set has then, the larger one 1.
+_PARTS = np.minimum([1 / _RATIOS, _RATIOS], 1.0)
 # Times what is asked that symbols must show: the mildest ones may fail on fresh rows, the strong ones hardly can.
 _SURE = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
 _NEAREST = 32  # sets that each node is diluted with, of those that are enough
-_STEPS = 32  # of each column, by which losses are compared
 _TINY = 1e-9
 
 
@@ -42,18 +43,18 @@ def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresi
     foresight : Foresight
         What the rows of the design let expect.
     """
-    profiles = profiles.coarser(_STEPS)
+    profiles = profiles.coarser(STEPS)
     nodes = np.unique(members, axis=0)
     nodes = nodes[~nodes.all(axis=1)]
     singles = np.unique(np.concatenate([nodes, agglomerated(profiles, foresight).blocks]), axis=0)
     singles = singles[~singles.all(axis=1)]
     alone = foreseen(foresight, foresight.design @ singles.T, singles.sum(axis=1))
-    pairs = _diluted(nodes, foresight)
+    everything = np.ones((1, members.shape[1]), bool)
+    sets = np.concatenate([nodes, everything])
+    pairs = _diluted(sets, foresight)
     distinct, place = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
-    everything = np.ones((1, members.shape[1]))
-    net = sparse.csr_array(
-        sparse.vstack([sparse.csr_array(np.concatenate([everything, singles])), _symbols(nodes, distinct)])
-    )
+    alike = sparse.csr_array(np.concatenate([everything, singles]).astype(np.float64))
+    net = sparse.csr_array(sparse.vstack([alike, _symbols(sets, distinct)]))
     lost = profiles.lost(net)
     ends = np.cumsum([len(pair) for pair in pairs])
     tested = np.zeros(net.shape[0], bool)
@@ -72,13 +73,12 @@ def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresi
     return net[np.flatnonzero(tested)]
 
 
-def _diluted(nodes: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.intp]]:
-    """For each degree of caution (node, set, ratio) of the least dilutions that are enough; sets are nodes and all."""
-    sets = np.concatenate([nodes, np.ones((1, nodes.shape[1]), bool)])
+def _diluted(sets: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.intp]]:
+    """For each degree of caution (node, set, ratio) of the least dilutions that are enough; the last set is all."""
     sizes = sets.sum(axis=1)
     inside = foresight.design @ sets.T
     alone = foreseen(foresight, inside[:, :-1], sizes[:-1])
-    common = nodes.astype(np.int64) @ sets.T
+    common = sets[:-1].astype(np.int64) @ sets.T
     around = (common == sizes[:-1, None]) & (sizes > sizes[:-1, None])
     one, another = np.nonzero(around | (common == 0))
     encloses = around[one, another]
@@ -86,10 +86,9 @@ def _diluted(nodes: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.
     n_own, n_rest = sizes[one], sizes[another] - encloses * sizes[one]
     least = np.full((len(_SURE), len(one)), -1)
     for place in range(len(_RATIOS))[::-1]:
-        ratio = _RATIOS[place]
-        first, second = (1.0, ratio) if ratio <= 1 else (1 / ratio, 1.0)
+        first, second = _PARTS[:, place]
         shown = foreseen(foresight, first * own + second * rest, first**2 * n_own + second**2 * n_rest)
-        shown[encloses & (ratio > 1)] = 0.0
+        shown[encloses & (first < 1)] = 0.0
         for least_here, sure in zip(least, _SURE, strict=True):
             least_here[shown >= sure * foresight.needed] = place
     # The sets of each node from the nearest one on, which has the smallest node around both.
@@ -115,11 +114,10 @@ def _around_both(sets: NDArray[np.bool_]) -> NDArray[np.int64]:
     return found
 
 
-def _symbols(nodes: NDArray[np.bool_], pairs: NDArray[np.intp]) -> sparse.csr_array:
+def _symbols(cells: NDArray[np.bool_], pairs: NDArray[np.intp]) -> sparse.csr_array:
     """1 on a node and the ratio on the rest of a set, divided by the larger one."""
-    sets = sparse.csr_array(np.concatenate([nodes, np.ones((1, nodes.shape[1]), bool)]).astype(np.float64))
-    one, another, ratio = pairs[:, 0], pairs[:, 1], _RATIOS[pairs[:, 2]]
-    first, second = np.minimum(1 / ratio, 1.0), np.minimum(ratio, 1.0)
-    made = sparse.csr_array(sets[one].multiply(first[:, None]) + sets[another].multiply(second[:, None]))
+    sets = sparse.csr_array(cells.astype(np.float64))
+    first, second = _PARTS[:, pairs[:, 2], None]
+    made = sparse.csr_array(sets[pairs[:, 0]].multiply(first) + sets[pairs[:, 1]].multiply(second))
     made.data = np.minimum(made.data, 1.0)  # a set around a node has the node's cells too
     return made

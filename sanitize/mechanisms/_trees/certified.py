@@ -97,12 +97,10 @@ def certified_random_response(
     True
     """
     lift_budget = as_lift_budget(as_budget(budget))
-    check_counts(joint, design, fresh)
+    check_counts(joint, design, fresh, MOST_PAIRED)
     k = len(joint.public)
     if members.shape[1] != k:
         raise InvalidParameter(f"members must be of the {k} cells of the law, got {members.shape}")
-    if k > MOST_PAIRED:
-        raise InvalidParameter(f"with confidence= a tree has at most {MOST_PAIRED} cells, got {k}; lower max_cells")
     variance = noise.variance if noise else 0.0
     foresight = Foresight.of(design, fresh, lift_budget, confidence, variance)
     net = candidates(members, profiles, foresight)
@@ -137,10 +135,15 @@ def proven(
     return passed & ~(budget.excess_of(_lifts(net, joint), joint.p_s) > -_INSIDE)
 
 
-def check_counts(joint: JointDistribution, design: NDArray[np.int64], fresh: NDArray[np.int64]) -> None:
-    """Refuse counts that are not of the cells of the law."""
+def check_counts(
+    joint: JointDistribution, design: NDArray[np.int64], fresh: NDArray[np.int64], most_cells: int
+) -> None:
+    """Refuse counts that are not of the cells of the law, and cells that are too many."""
+    k = joint.pmf.shape[1]
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
-        raise InvalidParameter(f"counts must be of the {joint.pmf.shape[1]} cells of the law, got {design.shape}")
+        raise InvalidParameter(f"counts must be of the {k} cells of the law, got {design.shape}")
+    if k > most_cells:
+        raise InvalidParameter(f"with confidence= a tree has at most {most_cells} cells, got {k}; lower max_cells")
 
 
 def as_lift_budget(budget: Budget) -> LiftBudget:

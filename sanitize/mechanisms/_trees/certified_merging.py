@@ -9,8 +9,7 @@ from scipy import sparse
 
 from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Channel, group_alphabet
-from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._trees.agglomeration import agglomerated
+from sanitize.mechanisms._trees.agglomeration import STEPS, agglomerated
 from sanitize.mechanisms._trees.certified import as_lift_budget, check_counts, proven
 from sanitize.mechanisms._trees.foresight import Foresight
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
     from sanitize.trees import Profiles
 
-_STEPS = 32  # of each column, by which losses are compared
 MOST_MERGED = 512  # each may be put to any other
 
 
@@ -86,13 +84,9 @@ def certified_tree_merging(
     True
     """
     lift_budget = as_lift_budget(as_budget(budget))
-    check_counts(joint, design, fresh)
-    if len(joint.public) > MOST_MERGED:
-        raise InvalidParameter(
-            f"with confidence= a tree has at most {MOST_MERGED} cells, got {len(joint.public)}; lower max_cells"
-        )
+    check_counts(joint, design, fresh, MOST_MERGED)
     foresight = Foresight.of(design, fresh, lift_budget, confidence)
-    made = agglomerated(profiles.coarser(_STEPS), foresight)
+    made = agglomerated(profiles.coarser(STEPS), foresight)
     passed = proven(sparse.csr_array(made.blocks.astype(np.float64)), joint, design, fresh, lift_budget, confidence)
     labels = made.finest(passed)
     n_blocks = int(labels.max()) + 1

@@ -74,8 +74,7 @@ def certified(
     noise : Noise, optional
         That on each count of fresh rows, independent over cells.
     """
-    p_s = (design.sum(axis=1) + 1) / (design.sum() + len(design))
-    claims = _claims(budget, p_s, float(design.sum()))
+    claims = _claims(budget, shares_of(design), float(design.sum()))
     evidence = Evidence(net, design, fresh, error, sum(claim.is_tested for claim in claims), noise)
     passed = np.ones(net.shape[0], bool)
     for claim in claims:
@@ -130,7 +129,7 @@ class Evidence:
         self.row, self.cell, self.w = np.repeat(np.arange(self.k), np.diff(net.indptr)), net.indices, net.data
         self.design, self.fresh, self.noise = design, fresh, noise
         self.rows, self.n = fresh.sum(axis=0), float(fresh.sum())
-        self.p_s = (design.sum(axis=1) + 1) / (design.sum() + len(design))
+        self.p_s = shares_of(design)
         self.p_cell = design.sum(axis=0) / max(float(design.sum()), 1.0)
         self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _TINY)
         self.needed = needed(self.k, n_tests, error) * (1 + _ROUNDING)
@@ -210,6 +209,11 @@ def _means(total: NDArray[np.float64], n: float, needed: float) -> Bounds:
     """
     found, unit = total / n, needed / n
     return np.maximum(found - np.sqrt(2 * found * unit), 0.0), found + unit + np.sqrt(2 * found * unit + unit**2)
+
+
+def shares_of(design: NDArray[np.int64]) -> NDArray[np.float64]:
+    """About P(s) from counts of (s, cell), none of it 0."""
+    return np.asarray((design.sum(axis=1) + 1) / (design.sum() + len(design)))
 
 
 def needed(n_symbols: int, n_tests: int, error: float) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sanitize.confidence import check_confidence
-from sanitize.mechanisms._trees.evidence import LOOSEST, divergence, needed
+from sanitize.mechanisms._trees.evidence import LOOSEST, divergence, needed, shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,14 +55,14 @@ class Foresight:
         variance: float = 0.0,
     ) -> Foresight:
         """From counts of both; of the fresh rows nothing is looked at but their number."""
-        p_s = (design.sum(axis=1) + 1) / (design.sum() + len(design))
+        p_s = shares_of(design)
         low = np.exp(-budget.lower) * p_s if budget.lower < LOOSEST else np.zeros(len(p_s))
         high = np.minimum(np.exp(min(budget.upper, LOOSEST)) * p_s, 1.0)
         scale = float(fresh.sum()) / max(float(design.sum()), 1.0)
         return cls(design, low, high, scale, _needed(design.shape[1], confidence), variance)
 
 
-def foreseen(foresight: Foresight, counts: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.float64]:
+def foreseen(foresight: Foresight, counts: NDArray[Any], draws: NDArray[Any]) -> NDArray[np.float64]:
     """Least divergence of posteriors from the bounds, times the fresh rows that will tell, in nats; 0 outside of them.
 
     Parameters
