@@ -152,3 +152,21 @@ def test_every_public_name_has_an_example():
 def test_every_notebook_is_listed():
     listed = set(re.findall(r"`(\w+\.ipynb)`", (DOCS / "notebooks.md").read_text(encoding="utf-8")))
     assert listed == {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+
+
+FROM_A_TERMINAL = re.compile(
+    r"(?:^|[\s\"'(`])/(?:tmp|home|root|Users|usr|var)/|site-packages|\bFile \"|^\S+\.py:\d+: \w*Warning", re.MULTILINE
+)
+
+
+def test_no_page_has_what_a_terminal_left_in_it():
+    texts = [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst"), *(ROOT / "benchmarks").glob("*.md"), *ROOT.glob("*.md")]
+    texts += (ROOT / "notebooks").glob("*.ipynb")
+    found = [path.name for path in texts if FROM_A_TERMINAL.search(path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def test_what_a_terminal_leaves_is_noticed():
+    left = "| 1 |\n/opt/x/lib/sklearn/base.py:327: UnseenSymbolWarning: 6 of 10000 rows hold\n  data = f(self)\n| 2 |\n"
+    assert FROM_A_TERMINAL.search(left)
+    assert FROM_A_TERMINAL.search("see `/tmp/x.log`")
