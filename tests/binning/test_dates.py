@@ -140,6 +140,7 @@ lower = 1
 upper = 0.7
 [channel]
 confidence = 0.9
+effort = 60000
 [channel.bins]
 born = {}
 """
