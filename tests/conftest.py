@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
-# Many small matrices, and a worker a core: threads of the linear algebra would wait for each other most of the time.
+# Many small matrices, and a worker a core: threads of the linear algebra, and those of OpenMP in scikit-learn's boosted
+# trees, would wait for each other most of the time, the latter without sleeping.
 # NumPy may be loaded here already; SciPy, the workers and every process that a test starts read the environment.
-for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 threadpool_limits(1, user_api="blas")
 
