@@ -102,7 +102,7 @@ def alarms_allowed(n: int, rate: float) -> int:
 @pytest.mark.parametrize(
     ("estimator", "rows", "n_runs"),
     [
-        (None, "shuffle", 200),
+        (None, "shuffle", 120),
         (None, "keep", 60),
         (LOGISTIC, "shuffle", 100),
         (GaussianNB(), "shuffle", 100),

@@ -138,7 +138,7 @@ def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
 def test_repaired_prices_bound_the_optimum_at_any_time():
     rng = np.random.default_rng(16)
     repaired = []
-    for joint, budget in instances(20, 16):
+    for joint, budget in instances(10, 16):
         polytope = ResponsePolytope.outer(sz.lift(joint), budget)
         v = vertices_by_double_description(joint, budget)
         optimum = entr(joint.p_x).sum() - brute_force(joint, budget)
@@ -149,7 +149,7 @@ def test_repaired_prices_bound_the_optimum_at_any_time():
                 bound = certify(polytope, mu, joint.p_x, 0.0, effort, stop_at_points=False).bound
                 assert mu @ joint.p_x + bound <= optimum + 1e-9
             repaired.append(bound > min(0.0, (entr(v).sum(axis=1) - v @ mu).min()) + 1e-3)
-    assert sum(repaired) > 13, "cuts of single prices should often cost less than a cut of all"
+    assert sum(repaired) > 6, "cuts of single prices should often cost less than a cut of all"
 
 
 EXTREME = [
