@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import math
 from pathlib import Path
 from typing import NoReturn
@@ -80,8 +81,9 @@ def sign(text: str) -> str:
     return given
 
 
+@functools.cache
 def parser_of() -> OneLineParser:
-    """The parser of the whole command."""
+    """The parser of the whole command; made once, for those who call `main` again and again."""
     parser = OneLineParser(
         prog="sanitize",
         description="Release tables without giving away their sensitive columns.",
