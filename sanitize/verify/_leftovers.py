@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -270,7 +269,4 @@ class Scanner:
 def _is_various(values: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Whether texts of one length have enough different bytes."""
     in_order = np.sort(values, axis=1)
-    n_different = np.ones(len(values), np.intp)
-    for one, next_one in pairwise(in_order.T):
-        n_different += one != next_one
-    return n_different >= _FEWEST_DIFFERENT
+    return np.count_nonzero(in_order[:, 1:] != in_order[:, :-1], axis=1) >= _FEWEST_DIFFERENT - 1
