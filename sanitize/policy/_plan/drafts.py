@@ -24,6 +24,9 @@ MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # it is a search over many laws.
 _MOST_OF_A_RESPONSE = 50
 _MOST_OF_A_ROBUST_ONE = 20
+# Of the search for a robust one, a tenth of what a release spends: the rest would prove how little is missing, which
+# no draft shows.
+_EFFORT_OF_A_ROBUST_ONE = 40_000_000
 # Rows up to which a tree is grown, or a joint release planned, for every budget.
 _MOST_ROWS = 200_000
 
@@ -111,7 +114,14 @@ class Drafts:
         """The policy with another mechanism, with those of its settings that it has, and another budget."""
         bounds = {**self.policy.budget.bounds, **{key: multiple * value for key, value in self._bounds.items()}}
         policy = replace(self.policy, budget=replace(self.policy.budget, bounds=bounds))
-        return policy if name == self.own else with_mechanism(policy, name)
+        if name == self.own:
+            return policy
+        policy = with_mechanism(policy, name)
+        if not (self._is_robust and name in SETTINGS["gap"][1]):
+            return policy
+        channel = policy.channels[0]
+        settings = {"effort": _EFFORT_OF_A_ROBUST_ONE, **channel.settings}
+        return replace(policy, channels=(replace(channel, settings=settings),))
 
     def curves(self) -> tuple[TradeoffCurve, ...]:
         """Curve of each mechanism that has one, the policy's own first: a looser budget never keeps less.
@@ -174,8 +184,11 @@ class Drafts:
     def _is_quick(self, name: str) -> bool:
         if not name.endswith("response") or name in (*TREES, "randomized-response"):
             return True
-        is_robust = "confidence" in self.policy.channels[0].settings
-        return self.n_symbols <= (_MOST_OF_A_ROBUST_ONE if is_robust else _MOST_OF_A_RESPONSE)
+        return self.n_symbols <= (_MOST_OF_A_ROBUST_ONE if self._is_robust else _MOST_OF_A_RESPONSE)
+
+    @property
+    def _is_robust(self) -> bool:
+        return "confidence" in self.policy.channels[0].settings
 
 
 def with_mechanism(policy: Policy, name: str) -> Policy:
