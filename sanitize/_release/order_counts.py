@@ -62,6 +62,24 @@ def by_position(codes: NDArray[np.uint8], n_codes: int, first: int, cycle: int) 
     return counts.reshape(cycle, n_codes)
 
 
+def by_period(whole: Table, most: int) -> Iterator[tuple[int, Table]]:
+    """Counts by position within a cycle as those within each period that divides it, from 2 up to ``most``."""
+    periods = _divisors(len(whole))
+    tables = {len(whole): whole}
+    for period in reversed(periods[:-1]):
+        nearest = min(longer for longer in tables if longer % period == 0)  # its sums are sums already
+        tables[period] = tables[nearest].reshape(-1, period, whole.shape[1]).sum(axis=0)
+    for period in periods:
+        if period <= most:
+            yield period, tables[period]
+
+
+@lru_cache
+def _divisors(n: int) -> tuple[int, ...]:
+    """From 2 on, ascending."""
+    return tuple(k for k in range(2, n + 1) if n % k == 0)
+
+
 def by_neighbour(
     codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int, lags: Sequence[int]
 ) -> Iterator[tuple[int, Table]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._release.order_blocks import CombinedBlocks, edges_of_blocks
-from sanitize._release.order_counts import between, by_block, by_neighbour, by_position, runs_of
+from sanitize._release.order_counts import between, by_block, by_neighbour, by_period, by_position, runs_of
 from sanitize._release.permutation import log_chance_of_table, log_matching
 from sanitize.alphabet import Alphabet
 
@@ -189,8 +189,8 @@ class Scales:
                 cycle = int(scale)
                 cells = (codes >> _BITS) * len(known) + class_of(codes & (1 << _BITS) - 1, known)
                 whole = np.bincount(cells, weights=counts, minlength=cycle * len(known)).astype(np.int64)
-                for period in [k for k in range(2, cycle + 1) if cycle % k == 0 and k * 2 * len(known) <= self.n_rows]:
-                    table = whole.reshape(-1, period, len(known)).sum(axis=0)
+                most = self.n_rows // (2 * len(known))
+                for period, table in by_period(whole.reshape(cycle, len(known)), most):
                     yield f"period {period}", table[table.any(axis=1)], known, False
             elif kind == "blocks":
                 yield name, *_dense(codes >> _BITS, codes, counts, known), False

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-6
 # From this expected count in every cell on the chi-square law of G is used too; it is asymptotic.
 _ENOUGH = 25
+# Cells whose logarithms take no longer than to ask which of them are needed.
+_FEW_CELLS = 64
 
 
 def log_hypergeometric(found: NDArray[Any], a: NDArray[Any], b: NDArray[Any], n: int) -> NDArray[np.float64]:
@@ -63,24 +65,24 @@ def _log_worst_cell(
         squares *= squares
         squares /= expected
         of_rows, of_columns = 1 / (1 - rows / n), 1 / (1 - columns / n)
-    # No log is below that of two less the bound, chi-square of the cell over the share of the larger set's complement.
-    if known < math.inf:
-        farthest = (squares.max(axis=1, keepdims=True) * of_rows, squares.max(axis=0, keepdims=True) * of_columns)
-        bound = math.log(2) - max(float(most.max()) for most in farthest) * (1 + 1e-9)
-        if bound + math.log(table.size) >= known:
-            return math.inf
-    with np.errstate(invalid="ignore"):
         squares *= np.maximum(of_rows, of_columns)
-    squares[np.isnan(squares)] = 0.0
+    if np.isnan(squares.max()):
+        squares[np.isnan(squares)] = 0.0
+    # No log is below that of two less the bound, chi-square of the cell over the share of the larger set's complement.
     least = math.log(2) - squares.reshape(-1) * (1 + 1e-9)
 
     def logs(cells: NDArray[np.intp]) -> NDArray[np.float64]:
         row, column = np.divmod(cells, table.shape[1])
         return log_hypergeometric(table[row, column], rows[row, 0], columns[0, column], n)
 
-    worst = logs(np.array([least.argmin()]))
-    rivals = np.flatnonzero(least <= worst)
-    return float(min(worst[0], logs(rivals).min(initial=0.0))) + math.log(table.size)
+    allowed = math.log(table.size)
+    rivals = np.flatnonzero(least < known - allowed)
+    if not len(rivals):
+        return math.inf
+    if len(rivals) > _FEW_CELLS:
+        worst = logs(np.array([least.argmin()]))
+        rivals = np.flatnonzero(least <= worst)
+    return float(logs(rivals).min()) + allowed
 
 
 def log_chance_of_table(table: NDArray[np.int64], known: float = 0.0) -> float:
