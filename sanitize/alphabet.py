@@ -20,7 +20,7 @@ from sanitize._tables.columns import (
     python_values,
     sort_values,
 )
-from sanitize._tables.combined import Combined, answer_of_each, distinct_table, occurring
+from sanitize._tables.combined import Combined, answer_of_each, combined_of, distinct_table, occurring
 from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -186,9 +186,13 @@ class Alphabet:
 
     def encode(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
         """Code of each row of a table, shape (n_rows,); -1 where the symbol is not in the alphabet."""
-        columns = columns_of(table, self.columns)
-        combined = Combined.of(columns)
-        return self._encode(columns) if combined is None else combined.spread(self._encode(combined.table()))
+        combined = combined_of(table, self.columns)
+        if combined is None:
+            columns = columns_of(table, self.columns)
+            combined = Combined.of(columns)
+            if combined is None:
+                return self._encode(columns)
+        return combined.spread(self._encode(combined.table()))
 
     def _encode(self, table: Mapping[str, ArrowColumn]) -> NDArray[np.int32]:
         prefix: NDArray[np.int64] | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._checks import required
-from sanitize._tables.combined import Combined
+from sanitize._tables.combined import Combined, combined_of
 from sanitize.alphabet import Alphabet, columns_of
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
 
@@ -72,14 +72,17 @@ class ContingencyTable:
 
     def count(self, table: Mapping[str, Any], weights: NDArray[Any] | None = None) -> None:
         """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows."""
-        columns = columns_of(table, tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns))))
-        combined = None if weights is not None else Combined.of(columns)
+        names = tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns)))
+        combined = combined_of(table, names) if weights is None else None
         if combined is None:
-            self._count(columns, weights)
-        else:
-            counts = combined.counts
-            present = np.flatnonzero(counts)
-            self._count(combined.table(present), counts[present])
+            columns = columns_of(table, names)
+            combined = Combined.of(columns) if weights is None else None
+            if combined is None:
+                self._count(columns, weights)
+                return
+        counts = combined.counts
+        present = np.flatnonzero(counts)
+        self._count(combined.table(present), counts[present])
 
     def _count(self, table: Mapping[str, Any], weights: NDArray[Any] | None) -> None:
         """Add rows of these weights; a whole number stands for so many rows."""

@@ -13,15 +13,17 @@ import pyarrow as pa
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS, Load
 from sanitize._progress import advance
+from sanitize._tables.combined import Combined, CombinedRows, n_rows_of
 from sanitize._tables.keys import all_below
+from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sanitize._files.source import Source
 
-    Batch = dict[str, pa.Array]
+    Batch = Mapping[str, pa.Array]
 
 # Bytes of rows that are kept; all others are read again.
 MOST_BYTES = 1 << 26
@@ -57,11 +59,11 @@ class KeptRows:
 
     def _batches(self, place: tuple[Path, int], load: Load, names: Sequence[str]) -> Iterator[Batch]:
         held = self._held.get(place, [])
-        n_held = sum(len(batch[name]) for batch in held for name in names[:1] if name in batch)
+        n_held = sum(map(n_rows_of, held))
         if n_held == load.n_rows and all(name in batch for batch in held for name in names):
             for batch in held:
-                advance(len(batch[names[0]]))
-                yield {name: batch[name] for name in names}
+                advance(n_rows_of(batch))
+                yield batch
             return
         kept: list[Batch] | None = []
         for batch in load.batches():
@@ -83,23 +85,37 @@ class KeptRows:
 
     def _narrow(self, batch: Batch) -> Batch | None:
         """What is kept of a batch; None where there is no room, or a column takes too much of it."""
-        if self._n_bytes >= self.most_bytes:
+        if self._n_bytes >= self.most_bytes or not all(map(_has_dictionary, batch.values())):
             return None
-        narrow: Batch = {}
-        for name, column in batch.items():
-            made = _narrow(column)
-            if made is None:
-                return None
-            narrow[name] = made
+        combined = _combined(batch)
+        if combined is not None:
+            return self._taken(CombinedRows(combined), combined.numbers.nbytes)
+        narrow = {name: _narrow(column) for name, column in batch.items()}
+        if any(column is None for column in narrow.values()):
+            return None
+        return self._taken(narrow, sum(column.nbytes for column in narrow.values()))
+
+    def _taken(self, batch: Batch, n_bytes: int) -> Batch:
         with self._lock:
-            self._n_bytes += sum(column.nbytes for column in narrow.values())
-        return narrow
+            self._n_bytes += n_bytes
+        return batch
 
 
-def _narrow(column: pa.Array) -> pa.Array | None:
-    """A dictionary column with indices of a byte or two; None for any other column, and for one that is damaged."""
-    if not isinstance(column, pa.DictionaryArray) or not 0 < len(column.dictionary) <= 1 << 16:
+def _has_dictionary(column: pa.Array) -> bool:
+    """Whether a byte or two a row can hold a column."""
+    return isinstance(column, pa.DictionaryArray) and 0 < len(column.dictionary) <= 1 << 16
+
+
+def _combined(batch: Batch) -> Combined | None:
+    """Columns as combinations, where they make few; None for any other ones, and for those that are damaged."""
+    try:
+        return Combined.of(batch)
+    except ColumnError:
         return None
+
+
+def _narrow(column: pa.DictionaryArray) -> pa.Array | None:
+    """A dictionary column with indices of a byte or two; None for one that is damaged."""
     dtype = np.min_scalar_type(len(column.dictionary) - 1)
     missing = column.indices.is_null().to_numpy(zero_copy_only=False) if column.indices.null_count else None
     numbers = (column.indices if missing is None else column.indices.fill_null(0)).to_numpy()

@@ -14,6 +14,7 @@ from sanitize._files.kept import KeptRows
 from sanitize._files.workers import in_turn
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
+from sanitize._tables.combined import n_rows_of
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def count_rows(
         clipped: Counter[str] = Counter()
         for batch in load.batches():
             columns = layout.columns(batch)
-            _count(found, columns, len(batch[names[0]]))
+            _count(found, columns, n_rows_of(batch))
             clipped.update(columns.clipped)
         return replace(found, clipped=dict(clipped))
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._tables.columns import as_arrow
+from sanitize._tables.combined import Together
 from sanitize.binning import DateBins
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
@@ -18,6 +19,7 @@ from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
+    from sanitize._tables.combined import Combined
     from sanitize.binning import Bins
 
 Missing = Literal["category", "error"]
@@ -27,7 +29,7 @@ _FEW_ROWS = 50
 
 
 @dataclass
-class Columns(Mapping[str, "ArrowColumn"]):
+class Columns(Together):
     """Columns of one batch as symbols: numeric ones binned, missing values allowed or refused."""
 
     layout: Layout
@@ -40,6 +42,12 @@ class Columns(Mapping[str, "ArrowColumn"]):
         if name not in self._made:
             self._made[name] = self._column(name)
         return self._made[name]
+
+    @property
+    def combined(self) -> Combined | None:
+        """Combinations of columns that are symbols as they are."""
+        made = bool(self.layout.bins) or self.layout.missing == "error"
+        return None if made or not isinstance(self.source, Together) else self.source.combined
 
     def _column(self, name: str) -> ArrowColumn:
         column = as_arrow(self.source[name], name)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._release.order_counts import by_block
-from sanitize._tables.combined import Combined, spread
+from sanitize._tables.combined import Combined, combined_of, spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,15 +47,18 @@ class CombinedBlocks:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, columns: Mapping[str, ArrowColumn], first: int, n_rows: int) -> CombinedBlocks | None:
-        """Rows from number ``first`` on of a table of so many; None where they make no combinations."""
-        combined = Combined.of(columns)
+    def of(
+        cls, columns: Mapping[str, ArrowColumn], names: Sequence[str], first: int, n_rows: int
+    ) -> CombinedBlocks | None:
+        """Rows from number ``first`` on of a table of so many; None where some columns make no combinations."""
+        combined = combined_of(columns, names) or Combined.of({name: columns[name] for name in names})
         if combined is None:
             return None
         edges = edges_of_blocks(n_rows)
         blocks = range(bisect_right(edges, first) - 1, bisect_left(edges, first + len(combined.numbers)))
         counts = by_block(combined.numbers, combined.n, first, edges[blocks.start : blocks.stop + 1])
-        present = np.flatnonzero(counts.any(axis=0))
+        vars(combined).setdefault("counts", counts.sum(axis=0))  # nobody needs to look at the rows for them again
+        present = np.flatnonzero(combined.counts)
         return cls(combined, present, blocks, len(edges) - 1, counts[:, present])
 
     def of_columns(self, names: Sequence[str]) -> tuple[dict[str, pa.DictionaryArray], NDArray[np.intp]]:

@@ -76,9 +76,11 @@ class Scales:
         """Add the next ``n`` rows; their combinations with other columns save looking at them again."""
         if not n:
             return
-        columns = {name: table[name] for name in self.columns}
-        blocks = blocks or CombinedBlocks.of(columns, self.seen, self.n_rows)
-        columns, own = (columns, slice(None)) if blocks is None else blocks.of_columns(self.columns)
+        blocks = blocks or CombinedBlocks.of(table, self.columns, self.seen, self.n_rows)
+        if blocks is None:
+            columns, own = {name: table[name] for name in self.columns}, slice(None)
+        else:
+            columns, own = blocks.of_columns(self.columns)
         alphabet = Alphabet.from_table(columns, self.columns)
         keys, places = keys_of(alphabet.symbols), alphabet.encode(columns)[own]
         self._fold_if(too_many=len(np.union1d(self._keys(), keys)) > _MOST_SYMBOLS)

@@ -88,7 +88,7 @@ class OrderAudit:
 
     def count(self, columns: Mapping[str, ArrowColumn], n: int) -> CombinedBlocks | None:
         """Add the next ``n`` rows, given their columns; returned is what combinations of them are in each block."""
-        found = CombinedBlocks.of({name: columns[name] for name in self.columns}, self.scales.seen, self.n_rows)
+        found = CombinedBlocks.of(columns, self.columns, self.scales.seen, self.n_rows)
         if found is None:
             edges = np.clip(np.array(edges_of_blocks(self.n_rows)) - self.scales.seen, 0, n)
             blocks = np.repeat(np.arange(len(edges) - 1), np.diff(edges))

@@ -7,6 +7,8 @@ one narrow number each; values are looked at once a combination and not once a r
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ from sanitize._tables.columns import as_dictionary, places_in
 from sanitize._tables.keys import all_below
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -90,6 +92,59 @@ class Combined:
     def spread(self, answers: NDArray[Any]) -> NDArray[Any]:
         """The answer of each row, from those of all combinations."""
         return spread(answers, self.numbers)
+
+
+class Together(Mapping[str, Any]):
+    """Columns that may be known as combinations."""
+
+    @property
+    @abstractmethod
+    def combined(self) -> Combined | None:
+        """Combinations of some of the columns, or of all; None where they are not known."""
+
+
+class CombinedRows(Together):
+    """Columns that are kept as combinations; one is made when it is asked for.
+
+    Parameters
+    ----------
+    combined : Combined
+    """
+
+    def __init__(self, combined: Combined) -> None:
+        self._combined = combined
+
+    @property
+    def combined(self) -> Combined:
+        """Combinations of all columns."""
+        return self._combined
+
+    def __getitem__(self, name: str) -> pa.DictionaryArray:
+        combined = self._combined
+        values, place = combined.values[name], list(combined.values).index(name)
+        digits = np.unravel_index(np.arange(combined.n), combined.sizes)[place]
+        n = combined.sizes[place] - 1
+        rows = combined.spread(digits.astype(np.min_scalar_type(n)))
+        missing = rows == n
+        places = pa.array(rows, mask=missing) if missing.any() else pa.array(rows)
+        return pa.DictionaryArray.from_arrays(places, values.dictionary, safe=False)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._combined.values)
+
+    def __len__(self) -> int:
+        return len(self._combined.values)
+
+
+def combined_of(table: Mapping[str, Any], names: Sequence[str]) -> Combined | None:
+    """Combinations that these columns of a table are among, if they are known already."""
+    known = table.combined if isinstance(table, Together) else None
+    return None if known is None or any(name not in known.values for name in names) else known
+
+
+def n_rows_of(batch: Mapping[str, Any]) -> int:
+    """Number of rows of some columns; those that are kept as combinations are not made for it."""
+    return len(batch.combined.numbers if isinstance(batch, CombinedRows) else next(iter(batch.values())))
 
 
 def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:

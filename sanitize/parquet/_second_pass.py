@@ -15,14 +15,14 @@ from sanitize._files.target import Target, held_back, new_file, writing
 from sanitize._files.workers import in_turn
 from sanitize._progress import advance
 from sanitize._sampling.noise import NoiseKey, RandomWords
-from sanitize._tables.combined import count
+from sanitize._tables.combined import CombinedRows, count
 from sanitize.errors import SourceChanged
 from sanitize.parquet._csv_writer import CsvWriter
 from sanitize.parquet._parquet_writer import ROW_GROUP_ROWS, ReleaseWriter, released_schema
 from sanitize.parquet._shuffle import drawn_counts, shuffled_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -135,10 +135,10 @@ class SecondPass:
             row, seen = first + load.first, np.zeros(channel.n_inputs, np.int64)
             drawn: list[NDArray[Any]] = []
             for batch in load.batches():
-                codes, n_unseen = self.release.encode(batch)
+                codes, counts, n_unseen = self._encoded(batch)
                 if n_unseen:
                     raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
-                seen += count(codes, len(seen))
+                seen += counts
                 drawn.append(channel.sample(codes, words, start=row, out=np.empty(len(codes), dtype)))
                 row += len(codes)
             return seen, np.concatenate(drawn or [np.empty(0, dtype)])
@@ -147,6 +147,20 @@ class SecondPass:
         for seen, released in in_turn(draw, loads, self.workers):
             self.seen += seen
             yield released
+
+    def _encoded(self, batch: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[np.int64], int]:
+        """Public code of each row, rows of each code, and how many rows hold a symbol that was not seen at fit."""
+        n = self.release.design.channel.n_inputs
+        if not isinstance(batch, CombinedRows):
+            codes, n_unseen = self.release.encode(batch)
+            return codes, count(codes, n), n_unseen
+        combined = batch.combined
+        present = np.flatnonzero(combined.counts)
+        own, n_unseen = self.release.encode(combined.table(present))
+        table = np.zeros(combined.n, np.min_scalar_type(max(n - 1, 0)))
+        table[present] = own
+        counts = np.bincount(own, weights=combined.counts[present], minlength=n).astype(np.int64)
+        return combined.spread(table), counts, n_unseen
 
     def write(self, place: Target | BinaryIO, rows: RowOrder, expected: NDArray[np.int64], footer: bytes) -> None:
         """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
