@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betainc, betaincc, betaincinv, betaln, ndtri
 
 from sanitize._checks import required
 from sanitize.errors import InvalidDistribution, InvalidParameter
@@ -14,8 +14,15 @@ from sanitize.joint import ContingencyTable, JointDistribution
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    Numbers = NDArray[np.float64]
+
 # Whole counts come back from frequencies up to a few rounding errors.
 _WHOLE, _RELATIVE = 1e-9, 1e-14
+# For these parameters Newton's steps take a fifth of the time of SciPy's inverse, which is wrong at a = 1,000 and large b.
+_FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
+_STEPS = 3
+# A step so short, in standard deviations, squares to less than a last digit.
+_SHORT = 1e-6
 _NOT_COUNTS = (
     "confidence needs whole counts of independent rows, and these are weighted or smoothed: leave out sample_weight "
     "and smoothing, or leave out confidence"
@@ -45,9 +52,41 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[NDAr
     k, n = np.broadcast_arrays(np.asarray(counts, np.float64), np.asarray(n, np.float64))
     low, high = np.zeros(k.shape), np.ones(k.shape)
     some, rest = k > 0, k < n
-    low[some] = betaincinv(k[some], (n - k + 1)[some], level / 2)
-    high[rest] = betaincinv((k + 1)[rest], (n - k)[rest], 1 - level / 2)
+    low[some] = _quantile(k[some], (n - k + 1)[some], level / 2, above=False)
+    high[rest] = _quantile((k + 1)[rest], (n - k)[rest], level / 2, above=True)
     return low, high
+
+
+def _quantile(a: Numbers, b: Numbers, tail: float, *, above: bool) -> Numbers:
+    """Where the beta law with these parameters has a tail of this chance below, or above."""
+    found = np.empty(a.shape)
+    quick = (a >= _FEWEST) & (a <= _LARGEST_SHARE * (a + b)) & (tail <= _LARGEST_TAIL)
+    if quick.any():
+        found[quick], quick[quick] = _by_newton(a[quick], b[quick], tail, above=above)
+    found[~quick] = betaincinv(a[~quick], b[~quick], 1 - tail if above else tail)
+    return found
+
+
+def _by_newton(a: Numbers, b: Numbers, tail: float, *, above: bool) -> tuple[Numbers, NDArray[np.bool_]]:
+    """The same by steps on the logarithm of the tail, which is concave, and where they have come to rest.
+
+    They start at an approximation by the normal law [Abramowitz and Stegun 1964, 26.5.22].
+    """
+    sign = -1 if above else 1
+    y = -float(ndtri(tail)) * sign
+    of_a, of_b, shift = 1 / (2 * a - 1), 1 / (2 * b - 1), (y * y - 3) / 6
+    h = 2 / (of_a + of_b)
+    x = a / (a + b * np.exp(2 * (y * np.sqrt(h + shift) / h - (of_b - of_a) * (shift + 5 / 6 - 2 / (3 * h)))))
+    log_scale, deviation = betaln(a, b), np.sqrt(a * b / (a + b + 1)) / (a + b)
+    step = np.full(a.shape, np.inf)
+    for _ in range(_STEPS):
+        chance = betaincc(a, b, x) if above else betainc(a, b, x)
+        density = np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - log_scale)
+        step = sign * np.log(tail / chance) * chance / density
+        x = x + step
+        if (np.abs(step) <= _SHORT * deviation).all():
+            break
+    return x, np.abs(step) <= _SHORT * deviation
 
 
 def total_variation_radius(k: int, n: ArrayLike, level: float) -> NDArray[np.float64]:

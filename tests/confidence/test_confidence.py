@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import linprog
+from scipy.special import betainc, betaincc
 from scipy.stats import binom, multinomial
 from strategies import stages
 
@@ -107,6 +108,19 @@ def test_each_end_of_an_interval_fails_with_at_most_half_the_level(n):
         weights = binom.pmf(k, n, p)
         assert weights[low > p].sum() <= level / 2 + 1e-12
         assert weights[high < p].sum() <= level / 2 + 1e-12
+
+
+@pytest.mark.parametrize("n", [20_000, 10**7, 10**10])
+@pytest.mark.parametrize("level", [0.4, 0.04, 1e-9])
+def test_ends_of_intervals_of_large_counts_have_their_chance(n, level):
+    """SciPy's inverse is wrong for 1,000 among a billion rows by any factor, to the unsafe side."""
+    k = np.append(np.arange(90, 1100), [1999, n // 11, n // 9])
+    low, high = clopper_pearson(k, n, level)
+    below, above = betainc(k, n - k + 1, low), betaincc(k + 1, n - k, high)
+    for chance in (below, above):
+        assert_allclose(chance, level / 2, rtol=1e-4)
+    assert (np.diff(low[:-3]) > 0).all()
+    assert (np.diff(high[:-3]) > 0).all()
 
 
 def test_an_empty_cell_keeps_its_exact_one_sided_end():
