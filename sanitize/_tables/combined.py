@@ -129,6 +129,9 @@ class CombinedRows(Together):
         places = pa.array(rows, mask=missing) if missing.any() else pa.array(rows)
         return pa.DictionaryArray.from_arrays(places, values.dictionary, safe=False)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._combined.values  # a column is not made for it
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._combined.values)
 

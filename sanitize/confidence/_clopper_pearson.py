@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Whole counts come back from frequencies up to a few rounding errors.
 _WHOLE, _RELATIVE = 1e-9, 1e-14
-# For these parameters Newton's steps take a fifth of the time of SciPy's inverse, which is wrong at a = 1,000 and large b.
+# Where Newton's steps take a fifth of the time of SciPy's inverse, which is wrong at a = 1,000 and large b.
 _FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
 _STEPS = 3
 # A step so short, in standard deviations, squares to less than a last digit.

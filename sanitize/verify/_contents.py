@@ -21,7 +21,7 @@ from sanitize._files.parquet import is_text, open_parquet
 from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._files.thrift import DAMAGE
 from sanitize._formatting import rounded
-from sanitize._tables.combined import count
+from sanitize._tables.combined import occurring
 from sanitize.errors import SourceError
 from sanitize.verify._leftovers import spellings
 from sanitize.verify._pages import Pages, texts
@@ -191,7 +191,7 @@ def _encoded(values: pa.ChunkedArray, name: str) -> set[bytes]:
 def _used(chunk: pa.DictionaryArray) -> pa.Array:
     """Values of a dictionary that some row has."""
     numbers = chunk.indices.drop_null().to_numpy()
-    return chunk.dictionary.take(pa.array(np.flatnonzero(count(numbers, len(chunk.dictionary)))))
+    return chunk.dictionary.take(pa.array(np.flatnonzero(occurring(numbers, len(chunk.dictionary)))))
 
 
 def _decoded(value: bytes) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from sanitize._files.kept import KeptRows
 from sanitize._sampling.noise import NoiseKey
+from sanitize._tables.combined import CombinedRows, Together
 from sanitize.binning import as_numbers
 from sanitize.errors import ColumnError
 from sanitize.parquet import released_schema
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
+    from sanitize._tables.combined import Combined
     from sanitize.alphabet import Alphabet
     from sanitize.binning import Bins
 
@@ -71,17 +73,20 @@ def _wrapped(values: Any, dtype: pa.ExtensionType) -> Any:
 
 def printed_batches(
     source: Source, released: Source, release: Release, kept: KeptRows | None = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Mapping[str, Any]]:
     """Printed columns of a release, batch by batch, in the types that they were printed in."""
     types = printed_types(source.schema, release)
     rows = KeptRows.none() if kept is None else kept
     for file in released.files:
         for load in rows.loads(released, file, list(release.output_columns)):
             for batch in load.batches():
-                yield {name: typed(batch[name], types[name], name) for name in batch}
+                as_printed = isinstance(batch, CombinedRows) and all(
+                    values.type.value_type == types[name] for name, values in batch.combined.values.items()
+                )
+                yield batch if as_printed else {name: typed(batch[name], types[name], name) for name in batch}
 
 
-class Printed(Mapping[str, Any]):
+class Printed(Together):
     """Printed columns of one batch as the symbols they were printed from: numbers go back to their bins."""
 
     def __init__(self, batch: Mapping[str, Any], bins: Mapping[str, Bins]) -> None:
@@ -91,6 +96,10 @@ class Printed(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         column = self._batch[name]
         return self._bins[name].assign(column)[0] if name in self._bins else column
+
+    @property
+    def combined(self) -> Combined | None:
+        return None if self._bins or not isinstance(self._batch, Together) else self._batch.combined
 
     def codes(self, outputs: Alphabet) -> NDArray[np.int32]:
         """Symbol of each row, -1 where it has none; a number at an edge may have been printed by the bin behind it."""
