@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,8 +59,13 @@ def long_enough(column: ArrowColumn) -> ArrowColumn:
     if not pa.types.is_integer(column.type):
         return column
     column = column.drop_null()
-    numbers = column.to_numpy()
-    return column.filter(pa.array((numbers >= 10 ** (_FEWEST - 1)) | (numbers <= -(10 ** (_FEWEST - 2)))))
+    return column.filter(pa.array(_have(column.to_numpy(), _FEWEST)))
+
+
+def _have(numbers: NDArray[np.integer[Any]], length: int) -> NDArray[np.bool_]:
+    """Whether whole numbers have so many digits, or one less and a minus."""
+    found: NDArray[np.bool_] = (numbers >= 10 ** (length - 1)) | (numbers <= -(10 ** (length - 2)))
+    return found
 
 
 def spellings(values: ArrowColumn) -> set[bytes]:
@@ -105,40 +110,45 @@ def _texts(distinct: pa.Array) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Spellings:
-    """Spellings of a column's values, numbered, side by side with those of the same length.
+    """Spellings of a column's values, numbered.
 
     Attributes
     ----------
     n : int
-    by_length : dict of int to (ndarray of uint8, shape (k, length), ndarray of int64, shape (k,))
-        The spellings of a length, and their numbers.
     """
 
     n: int
-    by_length: dict[int, tuple[NDArray[np.uint8], NDArray[np.int64]]]
+    _values: pa.Array  # whole numbers, or what is spelt already
 
     @classmethod
     def of(cls, values: set[bytes]) -> Spellings:
         """At most 200,000 of some spellings, the first in ascending order."""
-        return cls._of_array(pa.array(sorted(values)[:MOST_VALUES], pa.large_binary()))
+        return cls.of_values(pa.array(sorted(values), pa.large_binary()))
 
     @classmethod
     def of_values(cls, values: pa.Array) -> Spellings:
         """Spellings of distinct values; of more than 200,000, those of the first."""
         if pa.types.is_null(values.type) or not _is_spelt_at_once(values.type):
             return cls.of(spellings(values))
-        return cls._of_array(_spelt_at_once(values[:MOST_VALUES]))
+        kept = values[:MOST_VALUES]
+        return cls(len(kept), kept if pa.types.is_integer(kept.type) else _spelt_at_once(kept))
 
-    @classmethod
-    def _of_array(cls, kept: pa.Array) -> Spellings:
+    def by_length(self, least: int = 1) -> dict[int, tuple[NDArray[np.uint8], NDArray[np.int64]]]:
+        """The spellings of each length from the least on, side by side in a line each, and their numbers."""
+        kept, numbers = self._values, np.arange(self.n)
+        if pa.types.is_integer(kept.type):  # those that are too short need not be spelt
+            if least > 1:
+                numbers = np.flatnonzero(_have(kept.to_numpy(), least))
+                kept = kept.take(pa.array(numbers))
+            kept = _spelt_at_once(kept)
         told = pc.binary_length(kept)
         lengths = told.to_numpy()
-        by_length = {}
+        found = {}
         for length in sorted(pc.unique(told).to_pylist()):
-            own = np.flatnonzero(lengths == length)
-            if length:
-                by_length[length] = (_rows(kept.take(pa.array(own)), length), own)
-        return cls(len(kept), by_length)
+            if length >= least:
+                own = np.flatnonzero(lengths == length)
+                found[length] = (_rows(kept.take(pa.array(own)), length), numbers[own])
+        return found
 
 
 def _rows(values: pa.Array, length: int) -> NDArray[np.uint8]:
@@ -210,9 +220,8 @@ class Scanner:
         made._names = tuple(name for name, _ in groups)
         starts = []
         for column, (_, spellings) in enumerate(groups):
-            for values, numbers in spellings.by_length.values():
-                if 8 * values.shape[1] // 6 < made.least:  # letters in base64, where it keeps most of them
-                    continue
+            least = -(-made.least * 6 // 8)  # that leaves as many letters in base64, where it keeps most of them
+            for values, numbers in spellings.by_length(least).values():
                 various = _is_various(values)
                 values, own = values[various], numbers[various] + column * MOST_VALUES
                 if not len(own):

@@ -24,7 +24,8 @@ Draws: TypeAlias = "tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]"
 _BLOCK = 1 << 16
 # Rows that are transformed together.
 _STRETCH = 1 << 17
-
+# Transforms that are made side by side, and frequencies of all stretches that stay in the cache.
+_AT_ONCE, _FREQUENCIES = 4, 1 << 12
 
 # Of sums by a transform of single precision, relative to the norms: five times what was seen.
 _ROUNDING = 2e-6
@@ -95,11 +96,13 @@ def log_chance_of_repeats(one: Draws, other: Draws | None = None) -> tuple[float
     q, t = (part[:MOST_ROWS].astype(np.float32, copy=False) for part in other) if other is not None else (r, p)
     # Without another release, distance 0 is a row with itself, and negative ones are the positive ones again.
     first = 1 if other is None else 1 - len(r)
-    sums, error = _at_every_distance(r, q, first)
-    sums = np.maximum(np.abs(sums) - np.float32(error), 0)
-    n = len(sums)
+    n = max(len(q) - first, 0)
     if not n:
         return 0.0, 0
+    if not (r.any() and q.any()):  # nothing was drawn
+        return math.log(n), first
+    sums, error = _at_every_distance(r, q, first)
+    sums = np.maximum(np.abs(sums) - np.float32(error), 0)
     variances, error = _at_every_distance(np.square(np.maximum(p, 1 - p)), t * (1 - t), first)
     variances = np.maximum(variances, 0) + np.float32(error)
     worst = (1.0, 0)
@@ -116,25 +119,47 @@ def _at_every_distance(a: NDArray[np.float32], b: NDArray[np.float32], first: in
     Both are cut into stretches, whose transforms fit into little memory; the sums of two of them lie around the
     distance between them.
     """
-    from scipy.fft import irfft, rfft  # half the time of NumPy's; not loaded for shuffled rows
+    from scipy.fft import irfft  # half the time of NumPy's; not loaded for shuffled rows
 
     error = _ROUNDING * float(np.linalg.norm(a) * np.linalg.norm(b)) + 1e-6
     size = min(_STRETCH, 1 << max(len(a), len(b), 1).bit_length())
-    theirs = [rfft(b[start : start + size], 2 * size) for start in range(0, len(b), size)]
-    spectra = theirs if a is b else (rfft(a[start : start + size], 2 * size) for start in range(0, len(a), size))
-    ours = [spectrum.conj() for spectrum in spectra]
-    product = np.empty(size + 1, np.complex64)
+    theirs = _spectra(b, size)
+    ours = (theirs if a is b else _spectra(a, size)).conj()
     n_before = len(ours) if first < 0 else 0
     found = np.zeros((n_before + len(theirs)) * size, np.float32)
-    for apart in range(1 - n_before if n_before else 0, len(theirs)):
-        pairs = zip(ours[max(-apart, 0) :], theirs[max(apart, 0) :], strict=False)
-        together = np.zeros(size + 1, np.complex64)
-        for one, other in pairs:
-            together += np.multiply(one, other, out=product)
-        sums = irfft(together, 2 * size)
-        at = (n_before + apart) * size
-        found[at : at + size] += sums[:size]
-        if at:
-            found[at - size : at] += sums[size:]
+    distances = range(1 - n_before if n_before else 0, len(theirs))
+    for start in range(0, len(distances), _AT_ONCE):
+        some = distances[start : start + _AT_ONCE]
+        for apart, sums in zip(some, irfft(_products(ours, theirs, some), 2 * size), strict=True):
+            at = (n_before + apart) * size
+            found[at : at + size] += sums[:size]
+            if at:
+                found[at - size : at] += sums[size:]
     at = n_before * size
     return found[at + first : at + len(b)], error
+
+
+def _spectra(values: NDArray[np.float32], size: int) -> NDArray[np.complex64]:
+    """Transforms of stretches, each as long again; several at once are transformed side by side."""
+    from scipy.fft import rfft
+
+    found = np.empty((-(-len(values) // size), size + 1), np.complex64)
+    for start in range(0, len(found), _AT_ONCE):
+        stretches = values[start * size : (start + _AT_ONCE) * size]
+        whole = len(stretches) // size * size
+        found[start : start + whole // size] = rfft(stretches[:whole].reshape(-1, size), 2 * size)
+        if whole < len(stretches):
+            found[-1] = rfft(stretches[whole:], 2 * size)
+    return found
+
+
+def _products(ours: NDArray[np.complex64], theirs: NDArray[np.complex64], distances: range) -> NDArray[np.complex64]:
+    """Sums of products of stretches that are so many apart, one line a distance."""
+    found = np.empty((len(distances), ours.shape[1]), np.complex64)
+    for begin in range(0, ours.shape[1], _FREQUENCIES):
+        block = slice(begin, begin + _FREQUENCIES)
+        for apart, line in zip(distances, found[:, block], strict=True):
+            n = min(len(ours) - max(-apart, 0), len(theirs) - max(apart, 0))
+            one, other = (at[max(skip, 0) :][:n, block] for at, skip in ((ours, -apart), (theirs, apart)))
+            np.multiply(one, other).sum(axis=0, out=line)
+    return found

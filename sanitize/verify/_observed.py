@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,7 +18,7 @@ from sanitize.verify._order import OrderTally
 from sanitize.verify._printed import printed_batches
 from sanitize.verify._readers import reader_of
 from sanitize.verify._sorted import SortedTally
-from sanitize.verify._twice import read_once
+from sanitize.verify._twice import codes_of_each, read_once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from sanitize._release.row_order import RowOrder
     from sanitize.verify._twice import SourceCounts
 
-Codes: TypeAlias = "NDArray[np.int32]"
+Codes: TypeAlias = "NDArray[np.signedinteger[Any]]"
 
 # Cells of a channel up to which its matrix is written out.
 _DENSE_CELLS = 1 << 22
+# Rows whose intermediate arrays stay in the cache.
+_BLOCK = 1 << 16
 # Rows whose noise is correlated at every distance: the first ones of a release.
 MOST_ROWS = 1 << 21
 
@@ -150,12 +152,15 @@ class Observed:
             if seen is not None:
                 seen.forget()  # from here on the codes are kept
 
+        def codes(batch: Mapping[str, Any]) -> tuple[Codes, Codes]:
+            return sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]
+
         def read() -> Iterator[tuple[Codes, Codes]]:
             names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
             for file in source.files:
                 for load in counted.kept.loads(source, file, names):
                     for batch in load.batches():
-                        yield sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]
+                        yield codes_of_each(batch, codes)
 
         counts = counted.table
         x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
@@ -280,7 +285,11 @@ def equal_draws(one: Observed, other: Observed) -> int | None:
 
 def _count(table: NDArray[np.int64], a: Codes, b: Codes) -> None:
     """Add rows to a table; one with more cells than rows is not written anew."""
-    cells = a.astype(np.int32 if table.size < 1 << 31 else np.int64) * table.shape[1] + b
+    cells = np.empty(len(a), np.int64)
+    for start in range(0, len(a), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.multiply(a[block], table.shape[1], out=cells[block], dtype=np.int64)
+        cells[block] += b[block]
     if table.size <= 4 * len(cells):
         table += count(cells, table.size).reshape(table.shape)
     else:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._release.order_counts import by_block
 from sanitize._release.permutation import log_independent, log_matching
 from sanitize._tables.combined import count, spread
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Codes: TypeAlias = "NDArray[np.int32]"
+    Codes: TypeAlias = "NDArray[np.signedinteger]"
 
 _MOST_KINDS = 64
 _MOST_BLOCKS = 64
@@ -43,7 +42,7 @@ class _Kinds:
         of[frequent + 1] = np.arange(len(frequent))
         return cls(of, min(n, _MOST_KINDS - 1) + 1)
 
-    def of_rows(self, codes: NDArray[np.int32]) -> NDArray[np.uint8]:
+    def of_rows(self, codes: Codes) -> NDArray[np.uint8]:
         """Kind of each row."""
         return spread(self.of, codes + 1)
 
@@ -92,26 +91,31 @@ class OrderTally:
             np.zeros(printed.n, np.int64),
         )
 
-    def add(self, y: NDArray[np.int32], beside: Sequence[NDArray[np.int32]]) -> None:
+    def add(self, y: Codes, beside: Sequence[Codes]) -> None:
         """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
-        for start in range(0, len(y), _ROWS):
-            block = slice(start, start + _ROWS)
-            self._add(y[block], [codes[block] for codes in beside])
+        while len(y):
+            # Pieces end where blocks do.
+            place = self._row * len(self._blocks) // self.n
+            end = -(-(place + 1) * self.n // len(self._blocks)) if place < len(self._blocks) - 1 else sys.maxsize
+            piece = slice(0, min(_ROWS, end - self._row))
+            self._add(y[piece], [codes[piece] for codes in beside], min(place, len(self._blocks) - 1))
+            y, beside = y[piece.stop :], [codes[piece.stop :] for codes in beside]
 
-    def _add(self, y: NDArray[np.int32], beside: Sequence[NDArray[np.int32]]) -> None:
-        kinds, n_blocks = self._printed.of_rows(y), len(self._blocks)
-        edges = [*(-(-block * self.n // n_blocks) for block in range(n_blocks)), sys.maxsize]
-        self._blocks += by_block(kinds, self._printed.n, self._row, edges)
+    def _add(self, y: Codes, beside: Sequence[Codes], block: int) -> None:
+        kinds = self._printed.of_rows(y)
         self._row += len(y)
         own = [others.of_rows(codes) for others, codes in zip(self._beside, beside, strict=True)]
         sizes = [others.n for others in self._beside]
         if math.prod(sizes) * self._printed.n <= _CELLS:
             counts = _counted([*own, kinds], [*sizes, self._printed.n])
-            for axis, table in enumerate(self._tables):
-                table += counts.sum(axis=tuple(other for other in range(len(own)) if other != axis))
+            added = [
+                counts.sum(axis=tuple(other for other in range(len(own)) if other != axis)) for axis in range(len(own))
+            ]
         else:
-            for table, kinds_beside in zip(self._tables, own, strict=True):
-                table += _counted([kinds_beside, kinds], table.shape)
+            added = [_counted([others, kinds], table.shape) for others, table in zip(own, self._tables, strict=True)]
+        for table, found in zip(self._tables, added, strict=True):
+            table += found
+        self._blocks[block] += added[0].sum(axis=0) if added else count(kinds, self._printed.n)
         kinds = np.concatenate([self._left, kinds])
         paired = len(kinds) // 2 * 2
         even, odd, self._left = kinds[:paired:2], kinds[1:paired:2], kinds[paired:]

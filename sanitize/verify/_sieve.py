@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 WINDOW = 8
 # Bytes whose intermediate arrays stay in the cache.
 _BLOCK = 1 << 17
+_NOT_PLAIN = np.uint64(0x8080808080808080)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -37,10 +38,13 @@ class Sieve:
     @classmethod
     def of(cls, starts: Sequence[NDArray[np.uint8]]) -> Sieve:
         """Sieve for beginnings, each of shape (k, 8)."""
-        # Few bytes are letters and digits, so they are told apart from random ones by themselves best.
-        plain = [(own < 128).all(axis=1) for own in starts]
-        kinds = [[own[is_plain == kind] for own, is_plain in zip(starts, plain, strict=True)] for kind in (True, False)]
         windows = [np.ascontiguousarray(own).view("<u8").ravel() for own in starts]
+        # Few bytes are letters and digits, so they are told apart from random ones by themselves best.
+        kinds: tuple[list[NDArray[np.uint8]], ...] = ([], [])
+        for own, window in zip(starts, windows, strict=True):
+            is_plain = (window & _NOT_PLAIN) == 0
+            for kind, among in zip(kinds, (is_plain, ~is_plain), strict=True):
+                kind.append(own if among.all() else own[among])
         return cls(
             np.sort(np.concatenate([np.empty(0, np.uint64), *windows])),
             tuple(_table(kind) for kind in kinds if any(map(len, kind))),

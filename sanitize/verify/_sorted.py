@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._release.permutation import log_chance_of_table
+from sanitize._tables.combined import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ class SortedTally:
         tables = [np.zeros((len(end) + 1, _KINDS), np.int64) for end in ends]
         return cls(ends, kinds, tables)
 
-    def add(self, y: NDArray[np.int32]) -> None:
+    def add(self, y: NDArray[np.signedinteger]) -> None:
         """The next rows; symbols that the channel does not know are left out."""
         edges = np.unique(np.concatenate([np.empty(0, np.int64), *self._ends])) - self._row
         edges = edges[(edges > 0) & (edges < len(y))].tolist()
@@ -70,10 +71,10 @@ class SortedTally:
             self._add_piece(y[begin:end], self._row + begin)
         self._row += len(y)
 
-    def _add_piece(self, y: NDArray[np.int32], first: int) -> None:
+    def _add_piece(self, y: NDArray[np.signedinteger], first: int) -> None:
         """Rows from number ``first`` on, which no way of sorting cuts."""
         n_y = max((len(kinds) for kinds in self._kinds), default=0)
-        counts = np.bincount(y + 1, minlength=n_y + 1)[1:] if n_y <= len(y) else None
+        counts = count(y + 1, n_y + 1)[1:] if n_y <= len(y) else None  # the first is of the code -1
         known = y[y >= 0] if counts is None else None
         for ends, kinds, table in zip(self._ends, self._kinds, self._tables, strict=True):
             table[np.searchsorted(ends, first, side="right")] += (

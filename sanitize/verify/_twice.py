@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._tables.combined import CombinedRows
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from sanitize._files.kept import KeptRows
     from sanitize.joint import ContingencyTable
 
-    Codes = NDArray[np.int32]
+    Codes = NDArray[np.signedinteger]
 
 # Bytes of the rows or codes of a table that are kept; what is beyond is read again.
 MOST_BYTES = 1 << 25
@@ -31,24 +33,40 @@ class SourceCounts:
 
 def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[], Iterator[Codes]]:
     """A way to read blocks of codes, -1 among them, that remembers them where they are few enough."""
-    dtype = np.min_scalar_type(-max(n_codes, 1))
-    held: list[NDArray[np.signedinteger]] | None = None
+    dtype = np.min_scalar_type(-n_codes - 1)  # one more than the largest code has a number too
+    held: list[Codes] | None = None
 
     def blocks() -> Iterator[Codes]:
         nonlocal held
         if held is not None:
-            yield from (block.astype(np.int32) for block in held)
+            yield from held
             return
-        kept: list[NDArray[np.signedinteger]] = []
+        kept: list[Codes] = []
         room = MOST_BYTES
         for block in read():
-            room -= len(block) * dtype.itemsize
+            narrow = block.astype(dtype)
+            room -= narrow.nbytes
             if room >= 0:
-                kept.append(block.astype(dtype))
+                kept.append(narrow)
             else:
                 kept.clear()
-            yield block
+            yield narrow
         if room >= 0:
             held = kept
 
     return blocks
+
+
+def codes_of_each(
+    batch: Mapping[str, Any], codes: Callable[[Mapping[str, Any]], tuple[Codes, ...]]
+) -> tuple[Codes, ...]:
+    """Codes of each row of some columns; those of kept combinations are looked at once each, and narrow."""
+    if not isinstance(batch, CombinedRows):
+        return codes(batch)
+    combined, found = batch.combined, []
+    present = np.flatnonzero(combined.counts)
+    for own in codes(combined.table(present)):
+        table = np.zeros(combined.n, np.min_scalar_type(-int(own.max(initial=0)) - 2))
+        table[present] = own
+        found.append(combined.spread(table))
+    return tuple(found)

@@ -55,7 +55,7 @@ def _spelt(source: ParquetSource) -> dict[str, set[bytes]]:
     unread: list[str] = []
     found = {}
     for name, own in _sought.spelt(source, source.schema.names, unread):
-        found[name] = {row.tobytes() for texts, _ in own.by_length.values() for row in texts}
+        found[name] = {row.tobytes() for texts, _ in own.by_length().values() for row in texts}
         assert own.n >= len(found[name])
     assert not unread
     return found
