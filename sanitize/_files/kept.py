@@ -90,9 +90,12 @@ class KeptRows:
         combined = _combined(batch)
         if combined is not None:
             return self._taken(CombinedRows(combined), combined.numbers.nbytes)
-        narrow = {name: _narrow(column) for name, column in batch.items()}
-        if any(column is None for column in narrow.values()):
-            return None
+        narrow: dict[str, pa.Array] = {}
+        for name, column in batch.items():
+            made = _narrow(column)
+            if made is None:
+                return None
+            narrow[name] = made
         return self._taken(narrow, sum(column.nbytes for column in narrow.values()))
 
     def _taken(self, batch: Batch, n_bytes: int) -> Batch:

@@ -17,7 +17,7 @@ from sanitize._tables.columns import check_type
 from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sanitize._files.numbers import Numbers
@@ -41,7 +41,7 @@ class Load:
 
     first: int
     n_rows: int
-    batches: Callable[[], Iterator[dict[str, pa.Array]]]
+    batches: Callable[[], Iterator[Mapping[str, pa.Array]]]
 
 
 class Source(ABC):

@@ -78,11 +78,14 @@ class Scales:
             return
         blocks = blocks or CombinedBlocks.of(table, self.columns, self.seen, self.n_rows)
         if blocks is None:
-            columns, own = {name: table[name] for name in self.columns}, slice(None)
+            columns = {name: table[name] for name in self.columns}
+            alphabet = Alphabet.from_table(columns, self.columns)
+            places = alphabet.encode(columns)
         else:
             columns, own = blocks.of_columns(self.columns)
-        alphabet = Alphabet.from_table(columns, self.columns)
-        keys, places = keys_of(alphabet.symbols), alphabet.encode(columns)[own]
+            alphabet = Alphabet.from_table(columns, self.columns)
+            places = alphabet.encode(columns)[own]
+        keys = keys_of(alphabet.symbols)
         self._fold_if(too_many=len(np.union1d(self._keys(), keys)) > _MOST_SYMBOLS)
         if self._folded:
             keys = keys % _MOST_SYMBOLS

@@ -160,7 +160,8 @@ class Observed:
             for file in source.files:
                 for load in counted.kept.loads(source, file, names):
                     for batch in load.batches():
-                        yield codes_of_each(batch, codes)
+                        s, x = codes_of_each(batch, codes)
+                        yield s, x
 
         counts = counted.table
         x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
