@@ -42,10 +42,10 @@ def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int)
     with ThreadPoolExecutor(workers) as pool:
         try:
             for item in items:
+                done = [waiting.popleft().result()] if len(waiting) == workers else []
                 # Whoever listens to progress listens to the threads too.
                 waiting.append(pool.submit(copy_context().run, work, item))
-                if len(waiting) == workers:
-                    yield waiting.popleft().result()
+                yield from done  # the next one is in work before this one is looked at
             while waiting:
                 yield waiting.popleft().result()
         finally:

@@ -66,19 +66,20 @@ def _log_worst_cell(
         squares /= expected
         of_rows, of_columns = 1 / (1 - rows / n), 1 / (1 - columns / n)
         squares *= np.maximum(of_rows, of_columns)
-    if np.isnan(squares.max()):
+    farthest, allowed = float(squares.max()), math.log(table.size)
+    if math.isnan(farthest):
         squares[np.isnan(squares)] = 0.0
+        farthest = float(squares.max())
     # No log is below that of two less the bound, chi-square of the cell over the share of the larger set's complement.
+    if math.log(2) - farthest * (1 + 1e-9) >= known - allowed:
+        return math.inf
     least = math.log(2) - squares.reshape(-1) * (1 + 1e-9)
 
     def logs(cells: NDArray[np.intp]) -> NDArray[np.float64]:
         row, column = np.divmod(cells, table.shape[1])
         return log_hypergeometric(table[row, column], rows[row, 0], columns[0, column], n)
 
-    allowed = math.log(table.size)
     rivals = np.flatnonzero(least < known - allowed)
-    if not len(rivals):
-        return math.inf
     if len(rivals) > _FEW_CELLS:
         worst = logs(np.array([least.argmin()]))
         rivals = np.flatnonzero(least <= worst)

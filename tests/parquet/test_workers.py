@@ -117,9 +117,9 @@ def test_results_come_in_turn_and_no_more_are_waiting_than_workers():
     taken = 0
     for place, result in enumerate(in_turn(work, range(50), 3)):
         assert result == place * place
+        taken += 1
         with lock:
             most[0] = max(most[0], begun[0] - taken)
-        taken += 1
     assert taken == 50
     assert most[0] <= 3
 
