@@ -9,6 +9,9 @@ import pytest
 
 from sanitize._files.kept import KeptRows
 from sanitize._files.parquet import ParquetSource
+from sanitize._tables.combined import CombinedRows, n_rows_of
+from sanitize.alphabet import Alphabet
+from sanitize.joint import ContingencyTable
 
 N = 5_000
 
@@ -51,6 +54,34 @@ def test_rows_are_read_once(source, batch_rows, monkeypatch):
     assert rows_of(kept, source, ["many"], batch_rows) == {"many": whole["many"]}
     (batch, *_) = next(kept.loads(source, source.files[0], names)).batches()
     assert [batch[name].indices.type.bit_width for name in names] == [8, 8, 16]
+
+
+def test_columns_of_few_combinations_are_kept_as_those(source):
+    """A byte or two a row for all columns; one column, or what others make of them, is as in the file."""
+    rng = np.random.default_rng(1)
+    n, names = 9_000, ["few", "missing", "damaged"]
+    table = {
+        "few": pa.array(rng.choice(["a", "b", "ç"], n)).dictionary_encode(),
+        "missing": pa.array(rng.choice(["x", "y"], n), mask=rng.random(n) < 0.3).dictionary_encode(),
+    }
+    kept, file = KeptRows(), source.files[0]
+    kept.put(file, 0, table)
+    (held,) = kept._held[file, 0]
+    assert isinstance(held, CombinedRows)
+    assert kept._n_bytes == held.combined.numbers.nbytes == n
+    assert n_rows_of(held) == n
+    assert {name: held[name].to_pylist() for name in held} == {name: table[name].to_pylist() for name in table}
+    assert [name in held for name in names] == [True, True, False]
+    for columns in (["few"], ["missing", "few"]):
+        alphabet = Alphabet.from_table(table, columns)
+        assert np.array_equal(alphabet.encode(held), alphabet.encode(table))
+    plain, combined = (ContingencyTable.empty(["missing"], ["few"]) for _ in range(2))
+    plain.count(table)
+    combined.count(held)
+    assert plain.to_joint().pmf.tolist() == combined.to_joint().pmf.tolist()
+    wrong = pa.DictionaryArray.from_arrays(pa.array(np.full(n, 3, np.int32)), pa.array(["a", "b"]), safe=False)
+    kept.put(file, n, {**table, "damaged": wrong})
+    assert (file, n) not in kept._held
 
 
 def test_columns_that_take_more_and_rows_without_room_are_read_again(source):
