@@ -83,7 +83,7 @@ def _log_worst_cell(
     if len(rivals) > _FEW_CELLS:
         worst = logs(np.array([least.argmin()]))
         rivals = np.flatnonzero(least <= worst)
-    return float(logs(rivals).min()) + allowed
+    return float(logs(rivals).min(initial=0.0)) + allowed
 
 
 def log_chance_of_table(table: NDArray[np.int64], known: float = 0.0) -> float:

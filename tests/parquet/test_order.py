@@ -13,7 +13,7 @@ import sanitize as sz
 from sanitize._release import order_counts
 from sanitize._release.order_evidence import log_evidence
 from sanitize._release.order_scales import Scales, keys_of
-from sanitize._release.permutation import log_chance_of_table, log_chi_square_tail
+from sanitize._release.permutation import log_chance_of_table, log_chi_square_tail, log_independent
 from sanitize._release.row_order import FALSE_ALARM
 from sanitize.errors import RowOrderLeak
 from sanitize.parquet import plan_parquet
@@ -240,6 +240,13 @@ def test_tables_that_are_not_looked_at_closely_change_nothing():
         known = found
     assert known == min(alone) < -20
     assert n_skipped > 10
+
+
+def test_a_symbol_that_is_alone_is_no_sign():
+    for shape in ((2, 2), (64, 17)):
+        table = np.zeros(shape, np.int64)
+        table[:, 1] = 40
+        assert log_independent(table) == math.log(table.size)
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 7, 63, 400])

@@ -15,6 +15,7 @@ from sanitize.parquet import privatize_parquet
 from sanitize.transformers import JointRelease, SubsetMerging, SubsetRandomResponse
 from sanitize.verify import verify_parquet
 from sanitize.verify._dispersion import closest, log_chance_of_closeness
+from sanitize.verify._order import OrderTally
 from sanitize.verify._sorted import SortedTally
 
 LIMIT = math.log(1e-6 / 24)
@@ -137,3 +138,26 @@ def test_pieces_of_sorted_rows_are_counted_as_one_by_one(n_y):
         expected = np.zeros_like(table)
         np.add.at(expected, (np.searchsorted(ends, rows, side="right"), kinds[y[rows]]), 1)
         assert np.array_equal(table, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+def test_the_order_of_rows_is_counted_as_one_by_one(dtype):
+    """In pieces that cut blocks anywhere, narrow codes and a symbol that the channel does not know among them."""
+    rng = np.random.default_rng(3)
+    n, sizes = 3_333, (90, 3, 80)
+    y, s, x = (rng.integers(-1 if k == 90 else 0, k, n).astype(dtype) for k in sizes)
+    counts = [np.bincount(codes[codes >= 0], minlength=k) for codes, k in zip((y, s, x), sizes, strict=True)]
+    tally = OrderTally.of(n, counts[0], counts[1:])
+    for rows in np.split(np.arange(n), [1, 2, 700, 701, 2_999]):
+        tally.add(y[rows], [s[rows], x[rows]])
+    kinds = tally._printed.of[y.astype(np.intp) + 1].astype(np.intp)
+    blocks = np.zeros_like(tally._blocks)
+    np.add.at(blocks, (np.arange(n) * len(blocks) // n, kinds), 1)
+    assert np.array_equal(tally._blocks, blocks)
+    for codes, own, table in zip((s, x), tally._beside, tally._tables, strict=True):
+        expected = np.zeros_like(table)
+        np.add.at(expected, (own.of[codes.astype(np.intp) + 1], kinds), 1)
+        assert np.array_equal(table, expected)
+    even, odd = kinds[: n - 1 : 2], kinds[1::2]
+    assert np.array_equal(tally._even, np.bincount(even, minlength=len(tally._even)))
+    assert tally._alike == (even == odd).sum()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ from sanitize.errors import SourceError
 from sanitize.verify import _noise as noise
 from sanitize.verify import _sieve as sieve
 from sanitize.verify import _sought, _stored
+from sanitize.verify._leftovers import Spellings, _is_various
 
 
 @pytest.mark.parametrize("block", [1 << 17, 50])
@@ -122,9 +125,45 @@ def test_a_dictionary_that_is_not_what_was_written_is_named(tmp_path):
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 3), (64, 64), (65, 64), (300, 201), (200, 300)])
 def test_sums_at_every_distance_are_those_of_a_loop(n, m, monkeypatch):
     monkeypatch.setattr(noise, "_STRETCH", 64)
+    monkeypatch.setattr(noise, "_FREQUENCIES", 50)
     rng = np.random.default_rng(n)
     a, b = rng.random(n).astype(np.float32) - 0.5, rng.random(m).astype(np.float32)
     for first in (1, 1 - n):
         found, error = noise._at_every_distance(a, b, first)
         expected = [float(a[max(-d, 0) : m - d] @ b[max(d, 0) : n + d]) for d in range(first, m)]
         assert np.abs(found - expected).max(initial=0.0) <= error < 1e-3
+
+
+def test_numbers_that_are_long_enough_are_spelt_and_others_only_numbered():
+    for values in (
+        pa.array([7, 1234567, -1234567, -123456, 12345678, 10**18, -(10**18)]),
+        pa.array([3, 10_000_000, 2**64 - 1], pa.uint64()),
+        pa.array(["a", "eight by", "longer than that"]),
+    ):
+        own = Spellings.of_values(values)
+        assert own.n == len(values)
+        whole = own.by_length()
+        for least in (1, 7, 8, 9, 25):
+            some = own.by_length(least)
+            assert list(some) == [length for length in whole if length >= least]
+            for length, (texts, numbers) in some.items():
+                assert np.array_equal(texts, whole[length][0])
+                assert np.array_equal(numbers, whole[length][1])
+
+
+def test_where_nothing_was_drawn_nothing_repeats_itself():
+    none, drawn = (
+        (np.zeros(5, np.float32), np.ones(5, np.float32)),
+        noise.residuals(np.eye(2) / 2 + 0.25, [0, 1], [1, 1]),
+    )
+    assert noise.log_chance_of_repeats(none) == (math.log(4), 1)
+    assert noise.log_chance_of_repeats((none[0][:1], none[1][:1])) == (0.0, 0)
+    assert noise.log_chance_of_repeats(none, drawn) == (math.log(6), -4)
+
+
+def test_texts_of_few_different_bytes_are_told():
+    texts = np.random.default_rng(0).choice(
+        np.frombuffer(b"abc\xff0", np.uint8), (500, 9), p=[0.5, 0.3, 0.1, 0.05, 0.05]
+    )
+    assert _is_various(texts).tolist() == [len(set(text.tolist())) >= 4 for text in texts]
+    assert _is_various(texts[:0]).shape == (0,)
