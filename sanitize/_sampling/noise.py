@@ -125,6 +125,12 @@ class NoiseKey:
         """A 64-bit word for each of some positions: half of the lane's block with that number."""
         return random_access_words(self, lane)(positions)
 
+    def words_of(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint64]:
+        """A 64-bit word for each block of 16 bytes, shape (n, 16): a function of the key and the block alone."""
+        # One block at a time is what counter mode does too, but it cannot leap.
+        drawn = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor().update(blocks.tobytes())
+        return np.frombuffer(drawn, "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
+
     def generator(self) -> np.random.Generator:
         """NumPy generator for choices that carry no information about rows, such as output order."""
         seed = np.random.SeedSequence(np.frombuffer(self.derive("generator").key, dtype=np.uint32).tolist())

@@ -22,6 +22,7 @@ from sanitize.budgets._plain import BUDGETS as BUDGETS
 from sanitize.budgets._plain import SYMBOL_BUDGETS as SYMBOL_BUDGETS
 from sanitize.budgets._plain import budget_from_dict as budget_from_dict
 from sanitize.budgets._plain import budget_to_dict as budget_to_dict
+from sanitize.budgets._referred import ReferredBudget as ReferredBudget
 from sanitize.budgets._scaled import scaled_budget as scaled_budget
 from sanitize.budgets._tail import CVaRLiftBudget
 from sanitize.budgets._tail import worst_threshold as worst_threshold

@@ -58,6 +58,18 @@ class ReducedChannel:
             stages.pop()
         return cls(states, tuple(stages))
 
+    @staticmethod
+    def before_printing(channel: Channel) -> NDArray[np.intp]:
+        """Number of what each output symbol was printed from, wherever the output determines it, shape (n_y,)."""
+        source: NDArray[np.intp] = np.arange(channel.n_outputs)
+        for stage in reversed(channel.stages):
+            if _overlaps(stage):
+                break
+            of_output = np.zeros(stage.n_outputs, np.intp)
+            of_output[stage.indices] = np.repeat(np.arange(stage.n_inputs), np.diff(stage.indptr))
+            source = of_output[source]
+        return source
+
     @property
     def n_states(self) -> int:
         """Number of distinct states."""

@@ -13,6 +13,7 @@ from sanitize._files.open import delimited
 from sanitize._files.second_name import put_back, second_name
 from sanitize._files.target import Target
 from sanitize._progress import shown
+from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
 from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.policy import designer_of
@@ -76,12 +77,17 @@ def release(args: argparse.Namespace) -> None:
         check_output(args.channel, args, force=args.force, records=_records(args, policy))
         if args.report is not None and args.channel.resolve() == args.report.resolve():
             raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
+    if policy.unit is not None:
+        check_by_unit(args)
     sanitizer = designer_of(policy)
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
     with _old_one(written, args) as old:
         with table_of(args, policy, sanitizer.numbers) as table, shown():
-            if args.dry_run:
+            report: Any
+            if policy.unit is not None:
+                report = release_by_unit(args, policy, sanitizer, table, written)
+            elif args.dry_run:
                 report = plan_parquet(table, sanitizer, **settings)
             else:
                 if policy.ledger is not None:
@@ -93,7 +99,10 @@ def release(args: argparse.Namespace) -> None:
             if args.channel is not None and not args.dry_run:
                 sanitizer.channel_.to_json(args.channel)
             stream = sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout
-            _give(report, args, policy, stream, written=written)
+            if policy.unit is not None:
+                give_by_unit(report, args, stream)
+            else:
+                _give(report, args, policy, stream, written=written)
 
 
 def verify(args: argparse.Namespace) -> None:
@@ -103,6 +112,7 @@ def verify(args: argparse.Namespace) -> None:
     policy = policy_of(args)
     if STREAM in (args.input, args.source):
         raise InvalidParameter("verify reads files, not standard input; write the release to a file first")
+    refuse_by_unit(policy)
     sanitizer = policy if args.policy is not None else designer_of(policy)
     with shown():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}

@@ -137,6 +137,15 @@ def parser_of() -> OneLineParser:
         "--channel", metavar="FILE.json", type=Path, help="also write the channel, for who analyses the release"
     )
     release.add_argument("--dry-run", action="store_true", help="design and report, write nothing")
+    release.add_argument(
+        "--ledger",
+        metavar="FILE",
+        type=Path,
+        help="records releases of the same rows, or with --unit of the same units",
+    )
+    release.add_argument(
+        "--unit", metavar="COL", help="whose a row is: the budget is for all that a unit is released, by the ledger"
+    )
     release.set_defaults(check=check_settings)
 
     verify = command(

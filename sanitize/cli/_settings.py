@@ -39,6 +39,8 @@ _SETTINGS = {
     "smoothing": "--smoothing",
     "rows": "--rows",
     "delimiter": "--delimiter",
+    "unit": "--unit",
+    "ledger": "--ledger",
 }
 
 
@@ -55,6 +57,8 @@ def check_settings(args: argparse.Namespace) -> None:
         absent.append("--lower and --upper (or -e for both)")
     if absent:
         args.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
+    if getattr(args, "unit", None) is not None and args.ledger is None:
+        args.parser.error("--unit needs --ledger FILE, which keeps what each unit was released")
     if "eps" in args:
         _check_budget(args, args.mechanism or DEFAULT_MECHANISM)
 
@@ -94,6 +98,9 @@ def _policy_of_settings(args: argparse.Namespace) -> Policy:
             both = sorted(set(names) & set(others))
             if both:
                 raise InvalidParameter(f"column {both[0]!r} is given both with {other} and with {option}; choose one")
+    unit = getattr(args, "unit", None)
+    if unit in (*args.sensitive, *public, *keep):
+        raise InvalidParameter(f"column {unit!r} is given both with --unit and as a column to release or protect")
     mechanism = getattr(args, "mechanism", None) or DEFAULT_MECHANISM
     settings = {name: value for name in ("min_count", "smoothing") if (value := getattr(args, name, None)) is not None}
     for name in settings:
@@ -109,6 +116,8 @@ def _policy_of_settings(args: argparse.Namespace) -> Policy:
         keep,
         rows=getattr(args, "rows", None) or "shuffle",
         delimiter=getattr(args, "delimiter", None),
+        ledger=getattr(args, "ledger", None),
+        unit=unit,
     )
 
 

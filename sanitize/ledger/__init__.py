@@ -1,4 +1,4 @@
-"""Releases of the same rows in one book, with one budget for all of them together."""
+"""Releases in one book, with one budget for all of them together: of the same rows, or of the same units over time."""
 
 from __future__ import annotations
 
@@ -8,5 +8,7 @@ from sanitize.ledger._joint_law import Tally as Tally
 from sanitize.ledger._ledger import Ledger
 from sanitize.ledger._ledger import as_ledger as as_ledger
 from sanitize.ledger._ledger import recorded as recorded
+from sanitize.ledger._unit_ledger import UnitLedger
+from sanitize.ledger._unit_report import UnitEntry, UnitReport
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "UnitEntry", "UnitLedger", "UnitReport"]

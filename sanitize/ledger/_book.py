@@ -254,6 +254,14 @@ def locked(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def stamp(target: Path | None) -> tuple[int, int] | None:
+    """What tells whether a target was written; None where there is none."""
+    if target is None or not target.exists():
+        return None
+    state = target.stat()
+    return state.st_ino, state.st_mtime_ns
+
+
 def keyed_digest(book: Book, *parts: bytes) -> str:
     """Digest of some parts that tells nothing without the book's salt."""
     mac = hmac.new(book.salt, digestmod="sha256")

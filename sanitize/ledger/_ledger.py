@@ -14,8 +14,9 @@ from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
-from sanitize.ledger._book import Book, Entry, keyed_digest, locked
+from sanitize.ledger._book import Book, Entry, keyed_digest, locked, stamp
 from sanitize.ledger._joint_law import together
+from sanitize.ledger._unit_ledger import UnitLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,12 +178,12 @@ class Ledger:
         target : path, optional
             What the block writes.
         """
-        before = _stamp(target)
+        before = stamp(target)
         number, report = self._spend(rows, sanitizer, key)
         try:
             yield report
         except BaseException:
-            if _stamp(target) == before:
+            if stamp(target) == before:
                 with locked(self.path):
                     Book.read(self.path).without(number).write(self.path)
             raise
@@ -204,6 +205,8 @@ class Ledger:
 
 def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
     """The ledger that a release was given, or that is in the file it was given."""
+    if isinstance(ledger, UnitLedger):
+        raise InvalidParameter("releases by unit are made by sanitize.parquet.release_units, on one machine")
     return ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger)
 
 
@@ -230,10 +233,3 @@ def _key_digest(book: Book, key: Randomness) -> str | None:
             "fresh key (or leave it at None)"
         )
     return digest
-
-
-def _stamp(target: Path | None) -> tuple[int, int] | None:
-    if target is None or not target.exists():
-        return None
-    state = target.stat()
-    return state.st_ino, state.st_mtime_ns

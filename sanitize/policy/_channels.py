@@ -26,9 +26,10 @@ CHOICES = {
 }
 WORKERS = keys.whole(1).said("Threads that read, count and draw; all cores by default. The output is the same for any.")
 DELIMITER = keys.delimiter.said("What stands between the fields of a CSV source; told by its header otherwise.")
-LEDGER = keys.text.said("File that records releases of the same rows; relative to this file.")
+LEDGER = keys.text.said("File that records releases of the same rows, or of the same units; relative to this file.")
 TITLE = keys.text.said("Heading of the report.")
 DATE = keys.day.said("Date that the report shows, as 2026-01-31; no clock is read.")
+UNIT = keys.text.said("Column that says whose a row is: what a unit was released is kept in the ledger.")
 COLUMNS = {
     "sensitive": keys.some_names.said("Columns to protect."),
     "public": keys.some_names.said("Columns released together through one channel; omitted with [[channel]]."),

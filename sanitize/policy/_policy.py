@@ -35,8 +35,8 @@ class Policy:
     """What may be released from a table and how: the part of a release that people review and sign off. Frozen.
 
     A policy is a TOML file. It lists every column of the source exactly once, under ``sensitive``, ``public``,
-    ``keep`` or ``drop``, so that a column nobody has thought about stops the run. It holds no data. The JSON schema
-    ``sanitize/policy/policy.schema.json`` describes it to editors.
+    ``keep`` or ``drop``, or as the ``unit``, so that a column nobody has thought about stops the run. It holds no data.
+    The JSON schema ``sanitize/policy/policy.schema.json`` describes it to editors.
 
     Attributes
     ----------
@@ -57,7 +57,9 @@ class Policy:
     delimiter : str or None
         What stands between the fields of a source in CSV; None where its header tells.
     ledger : Path or None
-        File that records releases of the same rows; relative to the policy's folder.
+        File that records releases of the same rows, or of the same units; relative to the policy's folder.
+    unit : str or None
+        Column that says whose a row is; it is not released.
     title, date : str or None
         Heading of the report, and the date that it shows, as 2026-01-31; no clock is read.
 
@@ -91,6 +93,7 @@ class Policy:
     handle_unknown: Literal["high_risk", "error"] = "high_risk"
     workers: int | None = None
     ledger: Path | None = None
+    unit: str | None = None
     title: str | None = None
     date: str | None = None
     delimiter: str | None = None
@@ -154,6 +157,7 @@ class Policy:
             columns.take("keep", tables.COLUMNS["keep"]) or (),
             columns.take("drop", tables.COLUMNS["drop"]) or (),
         )
+        unit = columns.take("unit", tables.UNIT)
         budget = top.need("budget", read_budget, "[budget] with lower = 1.5 and upper = 0.5 (nats)")
         channels = _channels(top, columns, budget, keep)
         columns.done()
@@ -163,6 +167,7 @@ class Policy:
                 *((f"channel {c.name!r}" if len(channels) > 1 else "columns.public", c.public) for c in channels),
                 ("columns.keep", keep),
                 ("columns.drop", drop),
+                ("columns.unit", () if unit is None else (unit,)),
             ]
         )
         for channel in channels:
@@ -176,11 +181,13 @@ class Policy:
         chosen["delimiter"] = top.take("delimiter", tables.DELIMITER)
         ledger = top.take("ledger", tables.LEDGER)
         chosen |= {"title": top.take("title", tables.TITLE), "date": top.take("date", tables.DATE)}
+        if unit is not None and ledger is None:
+            raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
         top.done()
         check_secret_dp([channel.settings for channel in channels], chosen["rows"], ledger)
         channels = tuple(channel.within(Path(folder)) for channel in channels)
         place = None if ledger is None else Path(folder) / ledger
-        return cls(sensitive, channels, budget, keep, drop, workers=workers, ledger=place, **chosen)
+        return cls(sensitive, channels, budget, keep, drop, workers=workers, ledger=place, unit=unit, **chosen)
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -190,7 +197,7 @@ class Policy:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that the source must have."""
-        return (*self.sensitive, *self.public, *self.keep, *self.drop)
+        return (*self.sensitive, *self.public, *self.keep, *self.drop, *(() if self.unit is None else (self.unit,)))
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse a source with a column that the policy does not list, or without one that it lists.

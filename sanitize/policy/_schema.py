@@ -28,6 +28,7 @@ from sanitize.policy._channels import (
     SETTINGS,
     TITLE,
     TREES,
+    UNIT,
     WORKERS,
 )
 from sanitize.policy._policy import VERSION
@@ -60,7 +61,7 @@ def policy_schema() -> Schema:
                 "type": "object",
                 "required": ["sensitive"],
                 "additionalProperties": False,
-                "properties": {name: form.schema for name, form in COLUMNS.items()},
+                "properties": {name: form.schema for name, form in COLUMNS.items()} | {"unit": UNIT.schema},
             },
             "budget": {"$ref": "#/$defs/budget"},
             "channel": {

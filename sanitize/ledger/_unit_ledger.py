@@ -1,0 +1,215 @@
+"""Releases of tables whose rows belong to units, month after month, with one budget for all that a unit is released."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sanitize._checks import whole_number
+from sanitize._files.names import path_of
+from sanitize._release.designers.secret_dp import refuse_secret_dp
+from sanitize._sampling.noise import random_words
+from sanitize._tables.frame import Table
+from sanitize.budgets import as_budget
+from sanitize.errors import InvalidParameter, LedgerError
+from sanitize.ledger._book import locked, stamp
+from sanitize.ledger._unit_book import UnitBook
+from sanitize.ledger._unit_rows import released_rows
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sanitize._release.designers.designer import Designer
+    from sanitize._release.release import Release
+    from sanitize._sampling.noise import RandomWords
+    from sanitize.budgets import Budget
+    from sanitize.ledger._unit_report import UnitReport
+
+Frame = TypeVar("Frame")
+_NO_NOISE = (
+    "a unit ledger counts secrets without noise; leave it out, and add up eps and delta of all fits of the table"
+)
+
+
+@dataclass(frozen=True)
+class UnitLedger:
+    """Releases of tables whose rows belong to units (patients, say), with a budget for all that a unit is released.
+
+    A unit may have many rows, in one table or in a table every month. The channel draws for each unit and value once
+    and for all, by a keyed function of both, so that a value that stays adds nothing. What changes is told given what
+    was released before: units that were released the same so far are a group, which is split by what they are released
+    next only into blocks within the budget. So for any unit, at any time, the secrets of all units that were released
+    the same, held against the shares of the first release, are within the budget: for these units, in exact counts,
+    whatever the law by which values change. Rows are exchanged inside a block, and inside a group that stays whole.
+
+    The file is for the owner of the table only (mode 0600). It holds the key of the draws, digests of units under that
+    key, and what group and secret each has: as much as the table itself, so keep it where the table is kept.
+
+    Not covered: that a unit is in a table, when, and with how many rows, which the released tables show; and what is
+    released without the ledger. It holds for these units, and promises nothing of the source they were drawn from.
+
+    Parameters
+    ----------
+    path : path
+        The file; it is made if it is not there.
+    budget : Budget or float, optional
+        Of all that a unit is released; a number is symmetric LIP in nats. Needed for a new file, and kept in it.
+    unit : str, optional
+        Column that says whose a row is. Needed for a new file, and kept in it.
+    min_units : int
+        Least units that are released the same, of a new file.
+
+    Attributes
+    ----------
+    path : Path
+    budget : Budget
+    unit : str
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sanitize as sz
+    >>> from sanitize.ledger import UnitLedger
+    >>> df = sz.datasets.load_titanic().reset_index(names="person")
+    >>> budget = sz.LiftBudget(lower=1.0, upper=0.7)
+    >>> units = UnitLedger(pathlib.Path(tempfile.mkdtemp()) / "people.units", budget, unit="person")
+    >>> sanitizer = sz.SubsetMerging(budget, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> released = [units.release(df, sanitizer) for month in range(2)]
+    >>> units.report().ok, list(released[1].columns)
+    (True, ['class', 'sex'])
+    """
+
+    path: Path
+    budget: Budget
+    unit: str
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        budget: Budget | float | None = None,
+        *,
+        unit: str | None = None,
+        min_units: int = 20,
+    ) -> None:
+        object.__setattr__(self, "path", path_of(path, LedgerError))
+        wanted = None if budget is None else as_budget(budget)
+        least = whole_number("min_units", min_units, 1)
+        with locked(self.path):
+            if not self.path.exists():
+                if wanted is None or unit is None:
+                    raise LedgerError(
+                        f"there is no unit ledger {self.path.name!r}; make it with UnitLedger(path, budget, unit=...), "
+                        "the budget of all that a unit is released and the column that says whose a row is"
+                    )
+                UnitBook.empty(wanted, unit, least).write(self.path)
+        book = UnitBook.read(self.path)
+        for name, own, given in (("budget", book.budget, wanted), ("unit", book.unit, unit)):
+            if given is not None and given != own:
+                raise LedgerError(f"the unit ledger {self.path.name!r} has the {name} {own!r}, not {given!r}")
+        object.__setattr__(self, "budget", book.budget)
+        object.__setattr__(self, "unit", book.unit)
+
+    def __len__(self) -> int:
+        """Releases recorded."""
+        return len(UnitBook.read(self.path).releases)
+
+    def report(self) -> UnitReport:
+        """What all releases so far told of each unit, and what is left."""
+        return UnitBook.read(self.path).report()
+
+    def check(self, rows: Any, sanitizer: Designer) -> UnitReport:
+        """The report as it would be after one more release; nothing is recorded.
+
+        Parameters
+        ----------
+        rows : DataFrame, pyarrow Table or array, or mapping of column to values
+        sanitizer : Sanitizer
+            Fitted.
+
+        Returns
+        -------
+        UnitReport
+        """
+        release, words = _ready(sanitizer)
+        table = rows if isinstance(rows, dict) else Table.of(rows)
+        return released_rows(UnitBook.read(self.path), release, table, words)[0].report()
+
+    def release(self, rows: Frame, sanitizer: Designer) -> Frame:
+        """Release a table and record what its units were told.
+
+        Parameters
+        ----------
+        rows : DataFrame, pyarrow Table or array
+            With the unit column, the sensitive columns, which must be the same in all rows of a unit, and the public
+            ones.
+        sanitizer : Sanitizer
+            Fitted, on these rows or on those of an earlier release.
+
+        Returns
+        -------
+        Same kind as rows, with the sanitized public columns only, rows in the same order; `report` says what they tell.
+
+        Raises
+        ------
+        LedgerError
+            If a unit has several secrets, or one that no unit of the first release had.
+        ColumnError
+            If a column is absent, or some rows do not say whose they are.
+        """
+        table = Table.of(rows)
+        with self.spending(table, sanitizer) as (release, words, codes):
+            columns = release.decode(codes, words)
+            made: Frame = table.rebuild(columns, (), None, release.wide(table.whole_types))
+        return made
+
+    @contextlib.contextmanager
+    def spending(
+        self, rows: Mapping[str, Any], sanitizer: Designer, *, target: Path | None = None
+    ) -> Iterator[tuple[Release, RandomWords, NDArray[np.int32]]]:
+        """Record a release for the time of a block that makes it, and take it back if the block fails.
+
+        It is recorded before the block, so that a process that is killed has spent and not saved. Where ``target`` has
+        changed when the block fails, the release stays recorded, for somebody may have it. Another release waits for
+        the block to end.
+
+        Parameters
+        ----------
+        rows : mapping of column to values
+        sanitizer : Sanitizer
+            Fitted.
+        target : path, optional
+            What the block writes.
+
+        Yields
+        ------
+        Release, random words, and the released symbol of each row
+        """
+        release, words = _ready(sanitizer)
+        with locked(self.path):
+            before = UnitBook.read(self.path)
+            after, codes = released_rows(before, release, rows, words)
+            report = after.report()
+            if not report.ok:
+                raise LedgerError(f"the release would be {report.excess:.3g} nats over the budget of the ledger")
+            there = stamp(target)
+            after.write(self.path)
+            try:
+                yield release, words, codes
+            except BaseException:
+                if stamp(target) == there:
+                    before.write(self.path)
+                raise
+
+
+def _ready(sanitizer: Designer) -> tuple[Release, RandomWords]:
+    """The fitted release of a sanitizer, and the noise that prints it."""
+    refuse_secret_dp(sanitizer, _NO_NOISE)
+    if not hasattr(sanitizer, "fitted_release"):
+        raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
+    return sanitizer.fitted_release(), random_words(sanitizer.random_state)

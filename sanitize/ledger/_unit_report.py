@@ -1,0 +1,148 @@
+"""What all releases together told of each unit, and what is left to tell."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sanitize._formatting import exact, times
+from sanitize.budgets import budget_to_dict, budget_words
+from sanitize.report import VERDICT_TOLERANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sanitize.budgets import Budget
+
+
+@dataclass(frozen=True)
+class UnitEntry:
+    """One release of units.
+
+    Attributes
+    ----------
+    n_rows, n_units, n_new : int
+        Rows released, units they are of, and units that were not there before.
+    kept : mapping of str to float
+        I(X_j; released row) / H(X_j) of each public symbol's column among the rows, less about what chance adds.
+    room : float
+        Mean over all units, after the release, of log(units that were released the same / least allowed), nats.
+    """
+
+    n_rows: int
+    n_units: int
+    n_new: int
+    kept: Mapping[str, float]
+    room: float
+
+
+@dataclass(frozen=True)
+class UnitReport:
+    """What all releases of a unit ledger tell together of each unit's secret: exact, for these units.
+
+    Attributes
+    ----------
+    budget : Budget
+    unit : str
+        Column that says whose a row is.
+    min_units : int
+        Least units that may be released the same.
+    n_units, n_groups, least_units : int
+        Units known; groups of units that were released the same; units of the least group when it was made.
+    least_log_lift, largest_log_lift : float
+        Of log P(s|all that a unit was released)/P(s), nats, P(s) being the shares among the units of the first release.
+    excess : float
+        By how much the worst group is over the budget; at most 0 where all are within it.
+    information : float
+        I(S; group) in nats, among all units.
+    releases : tuple of UnitEntry
+    """
+
+    budget: Budget
+    unit: str
+    min_units: int
+    n_units: int
+    n_groups: int
+    least_units: int
+    least_log_lift: float
+    largest_log_lift: float
+    excess: float
+    information: float
+    releases: tuple[UnitEntry, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether whatever was released to any unit is within the budget."""
+        return self.excess <= VERDICT_TOLERANCE
+
+    @property
+    def room(self) -> float:
+        """Nats by which groups can still be split, mean over the units."""
+        return self.releases[-1].room if self.releases else math.inf
+
+    @property
+    def more_releases(self) -> float:
+        """Releases until groups cannot be split any more, at the mean pace so far; inf where there was no pace."""
+        if not self.releases:
+            return math.inf
+        paid = math.log(max(self.releases[0].n_units / self.min_units, 1.0)) - self.room
+        return len(self.releases) * self.room / paid if paid > 0 else math.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values; infinite figures are texts."""
+        more = self.more_releases
+        return {
+            "ok": self.ok,
+            "holds_for": "these units",
+            "budget": budget_to_dict(self.budget, str),
+            "unit": self.unit,
+            "min_units": self.min_units,
+            "n_units": self.n_units,
+            "n_groups": self.n_groups,
+            "least_units": self.least_units,
+            "least_log_lift": exact(self.least_log_lift),
+            "largest_log_lift": exact(self.largest_log_lift),
+            "excess": exact(self.excess),
+            "information": self.information,
+            "room": exact(self.room),
+            "more_releases": exact(more),
+            "releases": [{**vars(entry), "kept": dict(entry.kept)} for entry in self.releases],
+        }
+
+    def to_json(self) -> str:
+        """The report as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_text(self) -> str:
+        """The report for people; it names no sensitive value."""
+        verdict = "holds for these units" if self.ok else "OVER THE BUDGET for these units"
+        lines = [
+            f"{verdict}: {_counted(len(self.releases), 'release')} of {self.n_units} units (column {self.unit!r})",
+            f"budget: {budget_words(self.budget)}",
+            f"all that a unit was released makes a secret {times(self.least_log_lift)} to "
+            f"{times(self.largest_log_lift)} times as likely",
+            f"{self.n_groups} groups of units that were released the same, the least of {self.least_units}; they tell "
+            f"{self.information:.4f} nats of the secret in the mean",
+        ]
+        if self.releases:
+            more = self.more_releases
+            pace = (
+                f"about {_counted(round(more), 'more release')} at this pace" if more < math.inf else "no end in sight"
+            )
+            lines.append(
+                f"left: groups can be split by {self.room:.2f} nats in the mean, {pace}; after that a value is "
+                "exchanged inside its group"
+            )
+        for number, entry in enumerate(self.releases, 1):
+            kept = ", ".join(f"{name} {100 * share:.0f} %" for name, share in entry.kept.items())
+            lines.append(
+                f"release {number}: {entry.n_rows} rows of {entry.n_units} units, {entry.n_new} new; kept {kept}"
+            )
+        lines.append("not covered: that a unit is in a table, how many rows it has, and what others' rows tell of it")
+        return "\n".join(lines)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"

@@ -1,0 +1,194 @@
+"""Releases of files whose rows belong to units: the table in memory, its units told through a ledger."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._files.open import delimited, open_source, open_target
+from sanitize._files.source import BATCH_ROWS
+from sanitize._files.target import Target
+from sanitize._files.workers import n_workers
+from sanitize._release.first_pass import FirstPass
+from sanitize._release.row_order import check_row_order
+from sanitize._sampling.noise import NoiseKey
+from sanitize._version import __version__
+from sanitize.parquet._second_pass import Block, SecondPass, block_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sanitize._files.open import SourceLike, TargetLike
+    from sanitize._files.source import Source
+    from sanitize._release.designers.designer import Designer
+    from sanitize._release.release import Release
+    from sanitize._release.row_order import RowOrder
+    from sanitize._sampling.noise import RandomWords
+    from sanitize.ledger import UnitLedger, UnitReport
+
+
+def release_units(
+    source: SourceLike,
+    target: TargetLike,
+    sanitizer: Designer,
+    ledger: UnitLedger,
+    *,
+    rows: RowOrder = "shuffle",
+    force: bool = False,
+    workers: int | None = None,
+    delimiter: str | None = None,
+) -> UnitReport:
+    """Release a Parquet or CSV file whose rows belong to units, and record in a ledger what each unit was told.
+
+    The sanitizer is fitted on the source; `sanitize.ledger.UnitLedger` says how units are told its symbols. The columns
+    are held in memory. The target appears whole, or not at all and then nothing is recorded.
+
+    Parameters
+    ----------
+    source : path or binary stream
+        As `privatize_parquet` takes it, with the ledger's unit column.
+    target : path or binary stream
+    sanitizer : Sanitizer
+    ledger : UnitLedger
+    rows : {"shuffle", "keep"}
+    force : bool
+        Replace a target that exists.
+    workers : int, optional
+    delimiter : str, optional
+        As `privatize_parquet` takes it.
+
+    Returns
+    -------
+    UnitReport
+        Of this release and all that the ledger knows.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the channel exceeds the budget of the sanitizer.
+    LedgerError
+        If a unit has several secrets, or one that no unit of the first release had.
+    SourceError, TargetError, ColumnError
+        If the input cannot be read, the output not written, or a column does not fit.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> from sanitize.ledger import UnitLedger
+    >>> from sanitize.parquet import release_units
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sz.datasets.load_titanic().reset_index(names="person").to_parquet(folder / "raw.parquet")
+    >>> budget = sz.LiftBudget(lower=1.0, upper=0.7)
+    >>> units = UnitLedger(folder / "people.units", budget, unit="person")
+    >>> sanitizer = sz.SubsetMerging(budget, sensitive="survived", public=["class", "sex"])
+    >>> report = release_units(folder / "raw.parquet", folder / "released.parquet", sanitizer, units)
+    >>> report.ok, report.n_units
+    (True, 1309)
+    """
+    check_row_order(rows)
+    threads = n_workers(workers)
+    place = open_target(target, source, force=force)
+    with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
+        columns = _columns(table, sanitizer, ledger, rows, threads)
+        written = place.path if isinstance(place, Target) else None
+        with ledger.spending(columns, sanitizer, target=written) as (release, words, codes):
+            _DrawnPass(table, release, words, codes, threads).write(
+                place, rows, np.zeros(0, np.int64), _footer(sanitizer)
+            )
+    return ledger.report()
+
+
+def plan_units(
+    source: SourceLike,
+    sanitizer: Designer,
+    ledger: UnitLedger,
+    *,
+    rows: RowOrder = "shuffle",
+    workers: int | None = None,
+    delimiter: str | None = None,
+) -> UnitReport:
+    """What `release_units` would tell, together with all that the ledger knows; nothing is written or recorded.
+
+    Parameters
+    ----------
+    source : path or binary stream
+    sanitizer : Sanitizer
+        Fitted in place.
+    ledger : UnitLedger
+    rows : {"shuffle", "keep"}
+    workers : int, optional
+    delimiter : str, optional
+        As `privatize_parquet` takes it.
+
+    Returns
+    -------
+    UnitReport
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> from sanitize.ledger import UnitLedger
+    >>> from sanitize.parquet import plan_units
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sz.datasets.load_titanic().reset_index(names="person").to_parquet(folder / "raw.parquet")
+    >>> units = UnitLedger(folder / "people.units", 0.5, unit="person")
+    >>> plan_units(folder / "raw.parquet", sz.SubsetMerging(0.5, sensitive="survived", public="class"), units).ok
+    True
+    >>> len(units)
+    0
+    """
+    check_row_order(rows)
+    with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
+        return ledger.check(_columns(table, sanitizer, ledger, rows, n_workers(workers)), sanitizer)
+
+
+def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOrder, workers: int) -> dict[str, Any]:
+    """The columns that a release of units needs, after the sanitizer was fitted on the table."""
+    table.check([ledger.unit])
+    first = FirstPass(table, BATCH_ROWS, workers=workers)
+    sanitizer.draft(first, rows)
+    layout = sanitizer.fitted_release().layout
+    return dict(first.sample((*layout.read, *layout.sensitive, ledger.unit), table.n_rows))
+
+
+def _footer(sanitizer: Designer) -> bytes:
+    """What a file says about itself: whom its promise is for, and no figure, for its figures are of all releases."""
+    text = {"sanitize": __version__, "mechanism": f"{sanitizer.report_.facts.mechanism}, by unit"}
+    return json.dumps({**text, "holds_for": "the units of its ledger"}).encode()
+
+
+class _DrawnPass(SecondPass):
+    """A second pass over rows that are drawn already."""
+
+    def __init__(
+        self, source: Source, release: Release, words: RandomWords, codes: NDArray[np.int32], workers: int
+    ) -> None:
+        super().__init__(source, release, words, workers=workers)
+        self._codes = codes
+
+    def parts(self, rows: RowOrder, expected: NDArray[np.int64]) -> Iterator[Iterator[Block]]:
+        """Blocks of each part of the output, one part a file of the source."""
+        codes = self._codes
+        if rows == "shuffle":
+            codes = codes[NoiseKey.from_system().generator().permutation(len(codes))]
+        n_parts = len(self._source.files)
+        start = 0
+        for part in range(n_parts):
+            size = len(codes) * (part + 1) // n_parts - len(codes) * part // n_parts
+            yield self._part(codes[start : start + size], start)
+            start += size
+
+    def _part(self, codes: NDArray[np.int32], first: int) -> Iterator[Block]:
+        start = 0
+        for size in block_sizes(len(codes), 1):
+            yield Block(codes[start : start + size], self.words, first + start)
+            start += size
+
+    def _check(self, rows: RowOrder, expected: NDArray[np.int64]) -> None:
+        self._source.unchanged()

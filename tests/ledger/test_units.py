@@ -1,0 +1,392 @@
+"""Releases by unit: what all releases together told of anybody, by counting; and what goes wrong is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import shutil
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+import sanitize as sz
+from sanitize._sampling.kept_draws import PairWords, keyed_digests
+from sanitize._sampling.noise import NoiseKey
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget
+from sanitize.channel import ReducedChannel
+from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter, LedgerError, TargetExists
+from sanitize.ledger import UnitLedger, _unit_rows
+from sanitize.ledger._groups import released_as
+from sanitize.ledger._unit_book import UnitBook
+from sanitize.parquet import plan_units, release_units
+from sanitize.transformers import SecretDP
+
+LIFT = sz.LiftBudget(lower=0.7, upper=0.4)
+BUDGETS = {
+    "lift": LIFT,
+    "one side": sz.LiftBudget(lower=math.inf, upper=0.4),
+    "ldp": LDPBudget(0.6),
+    "l1": L1LiftBudget(lower=0.2, upper=0.2),
+    "chi2": Chi2LiftBudget(lower=0.2, upper=0.2),
+    "alpha": AlphaLiftBudget(alpha=2.0, lower=0.3, upper=0.3),
+}
+
+
+def months(seed, *, n_units=400, n_months=3, n_values=4, changing=0.2, there=0.9, most_rows=1, n_s=2):
+    """Tables of units that come and go, whose values depend on their secret and change."""
+    rng = np.random.default_rng(seed)
+    secret = np.r_[np.arange(n_s), rng.choice(n_s, n_units - n_s, p=rng.dirichlet(np.full(n_s, 9.0)))]
+    law = rng.dirichlet(np.full(n_values, 2.0), n_s)
+    value = np.array([rng.choice(n_values, p=law[s]) for s in secret])
+    tables = []
+    for month in range(n_months):
+        if month:
+            value = np.where(rng.random(n_units) < changing, rng.integers(0, n_values, n_units), value)
+        present = np.flatnonzero((rng.random(n_units) < there) | (np.arange(n_units) < n_s))
+        rows = rng.permutation(np.repeat(present, rng.integers(1, most_rows + 1, len(present))))
+        own = np.where(rng.random(len(rows)) < 0.1, rng.integers(0, n_values, len(rows)), value[rows])
+        tables.append(pd.DataFrame({"who": rows, "ill": secret[rows], "town": [f"t{v}" for v in own]}))
+    return tables
+
+
+def sanitizer_of(table, budget=100.0, **settings):
+    """By default one that releases every value as it is, so that only the ledger holds anything back."""
+    return sz.SubsetMerging(budget, sensitive="ill", public="town", random_state=1, **settings).fit(table)
+
+
+def ledger_in(folder, budget=LIFT, name="u", **settings):
+    return UnitLedger(folder / name, budget, **({"unit": "who", "min_units": 5} | settings))
+
+
+def groups_in(ledger):
+    """Group of each unit, by the unit itself."""
+    book = UnitBook.read(ledger.path)
+    place = {bytes(row): number for number, row in enumerate(book.units)}
+    return lambda who: int(book.group[place[bytes(keyed_digests(book.key, [f"unit:{who}"])[0])]])
+
+
+def released(ledger, tables, monkeypatch):
+    """Released tables, and the groups of all units before the first release and after each row that they were told."""
+    states, secret = [], dict(pd.concat(tables)[["who", "ill"]].itertuples(index=False))
+
+    def watched(book, unit, symbol):
+        after = tell(book, unit, symbol)
+        place = {bytes(row): number for number, row in enumerate(book.units)}
+        digests = keyed_digests(book.key, [f"unit:{who}" for who in secret])
+        found = [place.get(bytes(row)) for row in digests]
+        states.append({w: 0 if n is None else int(after[0].group[n]) for w, n in zip(secret, found, strict=True)})
+        return after
+
+    tell = _unit_rows._told
+    monkeypatch.setattr(_unit_rows, "_told", watched)
+    made = [ledger.release(table, sanitizer_of(table)) for table in tables]
+    monkeypatch.undo()
+    return made, [dict.fromkeys(secret, 0), *states], secret
+
+
+def lifts_of(units, secret, reference):
+    """P(s|units)/P(s), in fractions, shape (n_s, 1)."""
+    counts = Counter(secret[who] for who in units)
+    total = sum(reference.values())
+    return [[Fraction(counts[s] * total, len(units) * n)] for s, n in sorted(reference.items())]
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+@pytest.mark.parametrize("seed", range(3))
+def test_whoever_was_released_the_same_is_within_the_budget_by_counting(name, seed, tmp_path, monkeypatch):
+    tables = months(seed, n_s=2 + seed % 2, most_rows=1 + seed % 2)
+    ledger = ledger_in(tmp_path, BUDGETS[name])
+    _, states, secret = released(ledger, tables, monkeypatch)
+    reference = Counter(tables[0].groupby("who")["ill"].first())
+    prior = np.array([n for _, n in sorted(reference.items())]) / sum(reference.values())
+    same = defaultdict(set)
+    for who in secret:
+        path = [state[who] for state in states]
+        for end in range(1, len(path) + 1):
+            same[tuple(group for group, _ in itertools.groupby(path[:end]))].add(who)
+    assert len(same) > 4
+    lifts = {path: lifts_of(units, secret, reference) for path, units in same.items() if len(path) > 1}
+    assert min(len(same[path]) for path in lifts) >= 5
+    excess = {path: BUDGETS[name].excess_of(np.array(found, float), prior).max() for path, found in lifts.items()}
+    assert max(excess.values()) <= 1e-9
+    report = ledger.report()
+    assert report.ok
+    every = [lift for found in lifts.values() for (lift,) in found]
+    assert report.largest_log_lift == pytest.approx(math.log(max(every)), abs=1e-12)
+    least = math.log(min(every)) if min(every) else -math.inf
+    assert report.least_log_lift == pytest.approx(least, abs=1e-12)
+    assert report.n_groups == len(lifts) + 1
+
+
+def test_what_is_printed_month_after_month_tells_no_more_by_enumeration(tmp_path, monkeypatch):
+    """Every sequence of printed values that could be, its probability for each unit in fractions."""
+    tables = months(7, n_units=150, n_values=3, changing=0.4, there=1.0)
+    ledger = ledger_in(tmp_path)
+    made, states, secret = released(ledger, tables, monkeypatch)
+    prints = []
+    for month, (table, out) in enumerate(zip(tables, made, strict=True)):
+        moved = {who: (states[month][who], states[month + 1][who]) for who in secret}
+        mixed = defaultdict(Counter)
+        for who, town in zip(table["who"], table["town"], strict=True):
+            mixed[moved[who]][town] += 1
+        assert all(mixed[moved[who]][town] for who, town in zip(table["who"], out["town"], strict=True))
+        prints.append({who: mixed[moved[who]] for who in secret})
+    told = Counter()
+    for who, s in secret.items():
+        for towns in itertools.product(*(month[who] for month in prints)):
+            told[towns, s] += math.prod(
+                Fraction(month[who][town], month[who].total()) for town, month in zip(towns, prints, strict=True)
+            )
+    reference = Counter(secret.values())
+    lifts = [
+        told[towns, s] / (told[towns, 0] + told[towns, 1]) * Fraction(len(secret), reference[s])
+        for towns in {towns for towns, _ in told}
+        for s in reference
+    ]
+    assert len(lifts) >= 40
+    assert math.log(min(lifts)) >= -0.7 - 1e-9
+    assert math.log(max(lifts)) <= 0.4 + 1e-9
+    raw = Counter(zip(*(table.sort_values("who")["town"] for table in tables), secret_of_each(tables), strict=True))
+    assert any(raw[(*key[:-1], 0)] == 0 for key in raw), "the tables themselves rule a secret out"
+
+
+def secret_of_each(tables):
+    return tables[0].sort_values("who")["ill"]
+
+
+def test_figures_of_the_report_are_those_of_counting(tmp_path, monkeypatch):
+    tables = months(3, there=1.0)
+    ledger = ledger_in(tmp_path)
+    _, states, secret = released(ledger, tables, monkeypatch)
+    report, last = ledger.report(), states[-1]
+    n = len(secret)
+    cells = Counter((last[who], s) for who, s in secret.items())
+    groups, secrets = Counter(last.values()), Counter(secret.values())
+    information = sum(k / n * math.log(k * n / (groups[g] * secrets[s])) for (g, s), k in cells.items())
+    assert report.information == pytest.approx(information, abs=1e-12)
+    assert report.room == pytest.approx(sum(math.log(max(groups[g] / 5, 1)) for g in last.values()) / n)
+    paid = math.log(n / 5) - report.room
+    assert report.more_releases == pytest.approx(3 * report.room / paid)
+    assert (report.n_units, len(ledger), len(report.releases)) == (n, 3, 3)
+    assert 0.2 < report.releases[0].kept["town"] <= 1
+    assert json.loads(report.to_json())["n_groups"] == report.n_groups
+    assert "holds for these units: 3 releases of 400 units (column 'who')" in report.to_text()
+
+
+def test_a_value_that_stays_adds_nothing_however_noisy_the_channel(tmp_path):
+    table = months(4, n_months=1, there=1.0)[0]
+    noisy = sz.OptimalRandomResponse(0.1, sensitive="ill", public="town", random_state=1).fit(table)
+    ledger = ledger_in(tmp_path)
+    ledger.release(table, noisy)
+    before = UnitBook.read(ledger.path)
+    for _ in range(4):
+        ledger.release(table.sample(frac=1, random_state=2), noisy)
+    assert np.array_equal(UnitBook.read(ledger.path).group, before.group)
+    assert len(before.sizes) > 1
+
+
+def test_new_units_are_held_against_the_first_ones(tmp_path):
+    table = months(5, n_months=1, there=1.0)[0]
+    ledger = ledger_in(tmp_path)
+    ledger.release(table, sanitizer_of(table))
+    # All of them have the same secret: nothing that they are released may tell it.
+    new = table[table["ill"] == 1].assign(who=lambda rows: rows["who"] + 1000)
+    ledger.release(new, sanitizer_of(table))
+    group_of = groups_in(ledger)
+    assert {group_of(who) for who in new["who"]} == {0}
+    assert ledger.report().releases[1].n_new == len(new)
+
+
+def test_a_unit_is_released_as_anybody_of_its_block():
+    group, block = np.array([3, 1, 3, 3, 1]), np.array([1, 0, 1, 1, 0])
+    for word in range(0, 1 << 32, 1 << 27):
+        drawn = released_as(group, block, np.full(5, word << 32, np.uint64))
+        assert (group[drawn] == group).all()
+    ends = [
+        released_as(group, block, np.full(5, word << 32, np.uint64)) for word in (0, (1 << 32) // 3 + 1, (1 << 32) - 1)
+    ]
+    assert {int(drawn[0]) for drawn in ends} == {0, 2, 3}
+    assert {int(drawn[1]) for drawn in ends} == {1, 4}
+
+
+def test_words_of_a_pair_are_its_own():
+    key = NoiseKey.from_seed(3)
+    units, values = keyed_digests(key, ["a", "b", "c"]), keyed_digests(key, ["x", "y"])
+    pairs = PairWords(key, units[[0, 1, 2, 0]], values, np.array([0, 0, 1, 1]))
+    turned = PairWords(key, units[[2, 0]], values[::-1], np.array([0, 1]))
+    assert pairs.words(2, 0, 4)[[2, 0]].tolist() == turned.words(2, 0, 2).tolist()
+    assert pairs.words(2, 1, 2).tolist() == pairs.words(2, 0, 4)[1:3].tolist()
+    drawn = [tuple(pairs.words_at(lane, np.arange(4)).tolist()) for lane in range(3)]
+    assert len({word for words in drawn for word in words}) == 12
+    assert (pairs.halfwords(1, 0, 4) == pairs.words(1, 0, 4) >> 16).all()
+    other = PairWords(NoiseKey.from_seed(4), pairs.units, pairs.values, pairs.value)
+    assert not set(other.words(0, 0, 4)) & set(pairs.words(0, 0, 4))
+
+
+def test_kept_draws_have_the_law_of_the_channel(tmp_path):
+    """Of 4,000 units with one value; a binomial share is beyond 7 standard deviations once in 1e-11."""
+    table = pd.DataFrame({"who": range(4000), "ill": [0, 1] * 2000, "town": ["a", "b"] * 2000})
+    noisy = sz.RandomizedResponse(1.0, sensitive="ill", public="town", random_state=1).fit(table)
+    ledger = ledger_in(tmp_path, sz.LiftBudget(lower=9.0, upper=9.0))
+    out = ledger.release(table, noisy)
+    stays = noisy.channel_.matrix[0, 0]
+    same = int((out["town"] == table["town"]).sum())
+    assert abs(same - 4000 * stays) < 7 * math.sqrt(4000 * stays * (1 - stays))
+
+
+def test_what_an_output_was_printed_from():
+    merging = sz.Channel.merge([0, 0, 1, 1, 2])
+    printing = merging.reversed(np.array([0.1, 0.2, 0.3, 0.2, 0.2]))
+    assert ReducedChannel.before_printing(merging.then(printing)).tolist() == [0, 0, 1, 1, 2]
+    assert ReducedChannel.before_printing(merging).tolist() == [0, 1, 2]
+    flip = sz.Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])
+    assert ReducedChannel.before_printing(flip).tolist() == [0, 1]
+
+
+# ------------------------------------------------------------------------------------------------- files
+
+
+@pytest.fixture
+def place(tmp_path):
+    for month, table in enumerate(months(6)):
+        table.to_parquet(tmp_path / f"{month}.parquet")
+        table.to_csv(tmp_path / f"{month}.csv", index=False)
+    ledger_in(tmp_path)
+    return tmp_path
+
+
+def test_files_release_what_frames_do(place):
+    ledger = UnitLedger(place / "u")
+    shutil.copy(place / "u", place / "v")
+    for month in range(3):
+        table = pd.read_parquet(place / f"{month}.parquet")
+        frame = UnitLedger(place / "v").release(table, sanitizer_of(table))
+        source = place / f"{month}.{'csv' if month == 1 else 'parquet'}"
+        report = release_units(source, place / f"out{month}.csv", sanitizer_of(table), ledger, rows="keep")
+        assert pc.read_csv(place / f"out{month}.csv").to_pandas()["town"].tolist() == frame["town"].tolist()
+    assert report == UnitLedger(place / "v").report()
+
+
+def test_a_file_holds_released_rows_alone_in_another_order(place):
+    raw = pd.read_parquet(place / "0.parquet")
+    report = release_units(place / "0.parquet", place / "out.parquet", sanitizer_of(raw, LIFT), UnitLedger(place / "u"))
+    found = pq.ParquetFile(place / "out.parquet")
+    assert found.schema_arrow.names == ["town"]
+    assert json.loads(found.schema_arrow.metadata[b"sanitize"])["holds_for"] == "the units of its ledger"
+    assert found.metadata.num_rows == len(raw) == report.releases[0].n_rows
+    assert (place / "u").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_plan_writes_and_records_nothing(place):
+    before = (place / "u").read_bytes()
+    report = plan_units(
+        place / "0.parquet", sanitizer_of(pd.read_parquet(place / "0.parquet")), UnitLedger(place / "u")
+    )
+    assert len(report.releases) == 1
+    assert (place / "u").read_bytes() == before
+
+
+def test_a_release_that_fails_is_not_recorded(place, monkeypatch):
+    raw, ledger = pd.read_parquet(place / "0.parquet"), UnitLedger(place / "u")
+    before = (place / "u").read_bytes()
+
+    def fail(*_, **__):
+        raise OSError("disk")
+
+    monkeypatch.setattr("sanitize._release.release.Release.decode", fail)
+    with pytest.raises(OSError, match="disk"):
+        release_units(place / "0.parquet", place / "out.parquet", sanitizer_of(raw), ledger)
+    with pytest.raises(OSError, match="disk"):
+        ledger.release(raw, sanitizer_of(raw))
+    assert (place / "u").read_bytes() == before
+    assert not (place / "out.parquet").exists()
+
+
+def test_a_target_that_exists_is_not_replaced(place):
+    (place / "out.csv").write_text("mine")
+    with pytest.raises(TargetExists):
+        release_units(place / "0.csv", place / "out.csv", sanitizer_of(months(6)[0]), UnitLedger(place / "u"))
+    assert len(UnitLedger(place / "u")) == 0
+
+
+# ------------------------------------------------------------------------------------------------ errors
+
+
+def test_a_unit_ledger_refuses_what_it_cannot_hold(tmp_path):
+    table = months(8, n_months=1)[0]
+    ledger, sanitizer = ledger_in(tmp_path), sanitizer_of(table)
+    mixed = pd.concat([table, table.assign(ill=1 - table["ill"]).head(3)])
+    with pytest.raises(LedgerError, match="several values for one unit 3 times"):
+        ledger.release(mixed, sanitizer)
+    with pytest.raises(ColumnError, match="column 'who' has missing values"):
+        ledger.release(table.assign(who=table["who"].where(table.index > 0)), sanitizer)
+    with pytest.raises(ColumnError, match="no column 'who'"):
+        ledger.release(table.drop(columns="who"), sanitizer)
+    with pytest.raises(ColumnError, match="no rows"):
+        ledger.release(table.head(0), sanitizer)
+    with pytest.raises(InvalidParameter, match="not fitted"):
+        ledger.release(table, sz.SubsetMerging(1.0, sensitive="ill", public="town"))
+    few = table.assign(who=table["who"] % 7, ill=0, more=table["ill"])
+    own = sz.SubsetMerging(9.0, sensitive="more", public=["who", "town"]).fit(few)
+    with pytest.raises(ColumnError, match="must be neither sensitive nor public"):
+        ledger.release(few, own)
+    blind = sz.RandomizedResponse(1.0, public="town").fit(table)
+    with pytest.raises(LedgerError, match="needs a secret"):
+        ledger.release(table, blind)
+    noisy = sz.TreeRandomResponse(1.0, sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6))
+    with pytest.raises(InvalidParameter, match="counts secrets without noise"):
+        ledger.release(table, noisy)
+    assert len(ledger) == 0
+    ledger.release(table, sanitizer)
+    with pytest.raises(LedgerError, match="1 times, here or in an earlier release"):
+        ledger.release(table.assign(ill=table["ill"].where(table.index > 0, 1 - table["ill"])), sanitizer)
+    with pytest.raises(LedgerError, match="2 units have a value of the sensitive columns that no unit of the first"):
+        ledger.release(table.assign(who=table["who"] + 999, ill=table["ill"].where(table.index > 1, 5)), sanitizer)
+    other = sz.SubsetMerging(9.0, sensitive="town", public="ill").fit(table)
+    with pytest.raises(LedgerError, match="other sensitive columns"):
+        ledger.release(table, other)
+    with pytest.raises(InvalidParameter, match="release_units"):
+        sz.privatize_parquet("a.parquet", "b.parquet", sanitizer, ledger=ledger)
+    assert len(ledger) == 1
+
+
+def test_a_file_that_is_no_unit_ledger_is_refused(tmp_path):
+    table = months(9, n_months=1)[0]
+    ledger = ledger_in(tmp_path)
+    ledger.release(table, sanitizer_of(table))
+    text = (tmp_path / "u").read_text()
+    state = json.loads(text)
+    for name in state:
+        (tmp_path / "w").write_text(json.dumps({**state, name: 77}))
+        with pytest.raises(LedgerError, match="unit ledger"):
+            UnitLedger(tmp_path / "w")
+    (tmp_path / "w").write_text(text.replace("[", "[ ", 1)[:-5])
+    with pytest.raises(LedgerError, match="is not a unit ledger"):
+        UnitLedger(tmp_path / "w")
+    with pytest.raises(LedgerError, match="has the budget"):
+        UnitLedger(tmp_path / "u", 3.0)
+    with pytest.raises(LedgerError, match="has the unit 'who', not 'name'"):
+        UnitLedger(tmp_path / "u", unit="name")
+    with pytest.raises(LedgerError, match="there is no unit ledger 'x'"):
+        UnitLedger(tmp_path / "x", 1.0)
+    with pytest.raises(InvalidBudget, match="a unit ledger keeps one of"):
+        UnitLedger(tmp_path / "x", sz.budgets.CapacityBudget(1.0), unit="who")
+    sz.Ledger(tmp_path / "ledger", 1.0)
+    with pytest.raises(LedgerError, match="is not a unit ledger"):
+        UnitLedger(tmp_path / "ledger")
+    assert not (tmp_path / "x").exists()
+
+
+def test_units_and_secrets_are_the_same_whatever_type_a_file_gives_them(tmp_path):
+    table = months(2, n_months=1)[0]
+    ledger = ledger_in(tmp_path)
+    ledger.release(table, sanitizer_of(table))
+    texts = table.astype({"who": float, "ill": str})
+    ledger.release(texts, sanitizer_of(texts))
+    assert ledger.report().releases[1].n_new == 0
