@@ -88,7 +88,7 @@ def release_units(
     >>> sanitizer = sz.SubsetMerging(budget, sensitive="survived", public=["class", "sex"])
     >>> report = release_units(folder / "raw.parquet", folder / "released.parquet", sanitizer, units)
     >>> report.ok, report.n_units
-    (True, 1309)
+    (True, 2201)
     """
     check_row_order(rows)
     threads = n_workers(workers)
