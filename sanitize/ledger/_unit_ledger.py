@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from sanitize._checks import whole_number
 from sanitize._files.names import path_of
 from sanitize._release.designers.secret_dp import refuse_secret_dp
@@ -16,14 +18,13 @@ from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.ledger._book import locked, stamp
 from sanitize.ledger._unit_book import UnitBook
-from sanitize.ledger._unit_rows import released_rows
+from sanitize.ledger._unit_rows import keyed_units, numbers_of, released_rows, texts_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from sanitize._release.designers.designer import Designer
     from sanitize._release.release import Release
@@ -122,6 +123,24 @@ class UnitLedger:
     def report(self) -> UnitReport:
         """What all releases so far told of each unit, and what is left."""
         return UnitBook.read(self.path).report()
+
+    def groups(self, units: ArrayLike) -> NDArray[np.intp]:
+        """Number of the group of each unit: those of one number were released the same. For the owner's eyes.
+
+        Parameters
+        ----------
+        units : array-like of shape (n,)
+            Values of the unit column.
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+            0 where a unit was told nothing so far, or is not known.
+        """
+        book = UnitBook.read(self.path)
+        texts, number = texts_of({self.unit: np.asarray(units)}, [self.unit])
+        known = numbers_of(book.units, keyed_units(book, texts))
+        return np.where(known >= 0, book.group[known], 0)[number]
 
     def check(self, rows: Any, sanitizer: Designer) -> UnitReport:
         """The report as it would be after one more release; nothing is recorded.

@@ -92,17 +92,16 @@ def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tu
         raise LedgerError("the ledger is about other sensitive columns; keep one ledger for each set")
     columns = layout.columns(table)
     names = tuple(sorted(layout.sensitive))
-    unit_texts, unit = _texts(table, [book.unit])
+    unit_texts, unit = texts_of(table, [book.unit])
     if _MISSING in unit_texts:
         raise ColumnError(f"column {book.unit!r} has missing values, and every row must say whose it is", book.unit)
-    secret_texts, secret = _texts(columns, names)
+    secret_texts, secret = texts_of(columns, names)
     if not len(unit):
         raise ColumnError("the table has no rows, so there is nothing to release")
     held, first = np.unique(unit, return_index=True)
     mixed = len(np.unique(unit * np.int64(len(secret_texts)) + secret)) - len(held)
-    known = {bytes(row): number for number, row in enumerate(book.units)}
-    digests = keyed_digests(book.key, [f"unit:{text}" for text in unit_texts])
-    found = np.array([known.get(bytes(row), -1) for row in digests])
+    digests = keyed_units(book, unit_texts)
+    found = numbers_of(book.units, digests)
     own, secrets = _secrets(book, secret_texts, secret[first])
     there = found >= 0
     mixed += int((book.secret[found[there]] != own[there]).sum())
@@ -125,8 +124,7 @@ def _secrets(
     digests = keyed_digests(book.key, [f"secret:{text}" for text in texts])
     if not book.releases:
         return secret, digests
-    known = {bytes(row): number for number, row in enumerate(book.secrets)}
-    of_text = np.array([known.get(bytes(row), -1) for row in digests])
+    of_text = numbers_of(book.secrets, digests)
     strange = int((of_text[secret] < 0).sum())
     if strange:
         raise LedgerError(
@@ -136,7 +134,18 @@ def _secrets(
     return of_text[secret], book.secrets
 
 
-def _texts(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], NDArray[np.intp]]:
+def keyed_units(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:
+    """Digests of units by their texts, shape (n, 16)."""
+    return keyed_digests(book.key, [f"unit:{text}" for text in texts])
+
+
+def numbers_of(known: NDArray[np.uint8], digests: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Number of each digest among those known, -1 where it is not."""
+    number = {bytes(row): place for place, row in enumerate(known)}
+    return np.array([number.get(bytes(row), -1) for row in digests], np.intp)
+
+
+def texts_of(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], NDArray[np.intp]]:
     """Distinct rows of some columns as texts, equal ones for equal values of any type; and the number of each row's."""
     levels, codes = [], []
     for name in names:

@@ -56,6 +56,17 @@ EXPECTED = {
         "mutual information, released": pytest.approx(0.1107, abs=1e-3),
         "the search chose a loose budget": True,
     },
+    "twelve_months": {
+        "every month by itself is within its budget": True,
+        "all months together are, by unit": True,
+        "releases recorded": 12,
+        "the same by counting": True,
+        "adversary of twelve raw months": pytest.approx(0.81, abs=0.02),
+        "of new noise": pytest.approx(0.75, abs=0.02),
+        "by unit": pytest.approx(0.635, abs=0.025),
+        "kept in the first month": pytest.approx(0.90, abs=0.02),
+        "kept in the last": pytest.approx(0.51, abs=0.05),
+    },
     "when_guarantees_fail": {
         "share over the budget in truth": [1.0, 1.0, 1.0, 1.0],
         "the pair is within the budget": False,

@@ -64,13 +64,6 @@ def ledger_in(folder, budget=LIFT, name="u", **settings):
     return UnitLedger(folder / name, budget, **({"unit": "who", "min_units": 5} | settings))
 
 
-def groups_in(ledger):
-    """Group of each unit, by the unit itself."""
-    book = UnitBook.read(ledger.path)
-    place = {bytes(row): number for number, row in enumerate(book.units)}
-    return lambda who: int(book.group[place[bytes(keyed_digests(book.key, [f"unit:{who}"])[0])]])
-
-
 def released(ledger, tables, monkeypatch):
     """Released tables, and the groups of all units before the first release and after each row that they were told."""
     states, secret = [], dict(pd.concat(tables)[["who", "ill"]].itertuples(index=False))
@@ -165,6 +158,7 @@ def test_figures_of_the_report_are_those_of_counting(tmp_path, monkeypatch):
     ledger = ledger_in(tmp_path)
     _, states, secret = released(ledger, tables, monkeypatch)
     report, last = ledger.report(), states[-1]
+    assert ledger.groups(list(secret)).tolist() == list(last.values())
     n = len(secret)
     cells = Counter((last[who], s) for who, s in secret.items())
     groups, secrets = Counter(last.values()), Counter(secret.values())
@@ -198,8 +192,8 @@ def test_new_units_are_held_against_the_first_ones(tmp_path):
     # All of them have the same secret: nothing that they are released may tell it.
     new = table[table["ill"] == 1].assign(who=lambda rows: rows["who"] + 1000)
     ledger.release(new, sanitizer_of(table))
-    group_of = groups_in(ledger)
-    assert {group_of(who) for who in new["who"]} == {0}
+    assert set(ledger.groups(new["who"])) == {0}
+    assert set(ledger.groups([-5, -6])) == {0}
     assert ledger.report().releases[1].n_new == len(new)
 
 
