@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "sanitize/units", 1
 # Ten million units take a third of it.
 _MOST_BYTES = 1 << 30
+# Of the name of the unit column, which errors repeat.
+_NAME_CHARACTERS = 200
 _FIELDS = {"format", "version", "budget", "unit", "sensitive", "least", "key", "secrets", "units", "secret", "group"}
 _FIELDS |= {"sizes", "releases", "sha256"}
 _ENTRY = {"n_rows", "n_units", "n_new", "kept", "room"}
@@ -73,6 +75,8 @@ class UnitBook:
     @classmethod
     def empty(cls, budget: Budget, unit: str, least: int) -> UnitBook:
         """A book without releases."""
+        if not 0 < len(unit) <= _NAME_CHARACTERS:
+            raise LedgerError(f"unit must be the name of a column, of at most {_NAME_CHARACTERS} characters")
         if type(budget).__name__ not in SYMBOL_BUDGETS:
             raise InvalidBudget(f"a unit ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
         return cls(budget, unit, least, NoiseKey.from_system())
@@ -147,7 +151,8 @@ class UnitBook:
             raise NotStrict("another format")
         _require(set(state) == _FIELDS and type(state["version"]) is int and state["version"] == VERSION)
         _require(state["sha256"] == seal_of(state))
-        _require(isinstance(state["unit"], str) and type(state["least"]) is int and state["least"] >= 1)
+        _require(isinstance(state["unit"], str) and 0 < len(state["unit"]) <= _NAME_CHARACTERS)
+        _require(type(state["least"]) is int and state["least"] >= 1)
         names = state["sensitive"]
         _require(isinstance(names, list) and all(isinstance(name, str) for name in names))
         secrets, units = (_digests(_bytes(state[name])) for name in ("secrets", "units"))

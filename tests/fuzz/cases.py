@@ -24,7 +24,7 @@ import sanitize.verify  # what commands import late is there before children are
 from sanitize._files.strict_json import seal_of
 from sanitize.cli import _policy_skeleton, main
 from sanitize.errors import SanitizeError
-from sanitize.ledger import _sealed
+from sanitize.ledger import UnitLedger, _sealed
 from sanitize.saved import SavedRelease
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
@@ -287,6 +287,26 @@ class LedgerText:
         return Mutant({"book": content}, function(lambda: sz.Ledger("book").record(table(), self.sanitizer)))
 
 
+class UnitLedgerText:
+    """Ledgers of units, sealed again or not."""
+
+    def __init__(self) -> None:
+        self.rows = table().append_column("who", pa.array(range(table().num_rows)))
+        ledger = UnitLedger("units", sz.LiftBudget(lower=9.0, upper=9.0), unit="who", min_units=2)
+        ledger.release(self.rows, _fitted())
+        self.good = json.loads(Path("units").read_text())
+
+    def draw(self, rng: Random) -> Mutant:
+        """A ledger with fields changed, through which the units are released once more."""
+        state = edit_json(self.good, rng)
+        if isinstance(state, dict) and rng.random() < 0.8:
+            with contextlib.suppress(ValueError, TypeError):
+                state["sha256"] = seal_of(state)
+        content = json.dumps(state).encode()
+        content = damage(content, rng) if rng.random() < 0.1 else content
+        return Mutant({"units": content}, function(lambda: UnitLedger("units").release(self.rows, _fitted())))
+
+
 class Saved:
     """Saved releases, signed again or not."""
 
@@ -311,5 +331,6 @@ class Saved:
 
 LATE = (sanitize.verify, _policy_skeleton)
 KINDS: dict[str, type[Any]] = {
-    "parquet": Parquet, "csv": Csv, "policy": PolicyText, "report": Report, "ledger": LedgerText, "saved": Saved,
+    "parquet": Parquet, "csv": Csv, "policy": PolicyText, "report": Report, "ledger": LedgerText,
+    "units": UnitLedgerText, "saved": Saved,
 }  # fmt: skip

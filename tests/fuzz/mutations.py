@@ -86,7 +86,7 @@ def edit_json(state: Any, rng: Random) -> Any:
             other, place = _somewhere(made, rng)
             inner[key] = copy.deepcopy(other[place]) if other is not None else None
         else:
-            inner[key] = rng.choice(STRANGE)
+            inner[key] = copy.deepcopy(rng.choice(STRANGE))  # a list of theirs may be edited next
     return made
 
 

@@ -17,6 +17,7 @@ MEMORY = 2 << 30  # beyond what the process has when it starts
 CPU_SECONDS = 60
 SECONDS = 600  # many mutants may share a processor with other work
 _REFUSED = (1, 2, 3, 4)
+_WRITTEN = ("book", "units")  # ledgers, into which a run records
 
 
 def outcome_of(mutant: Mutant) -> tuple[str, str]:
@@ -34,7 +35,7 @@ def outcome_of(mutant: Mutant) -> tuple[str, str]:
         words = (folder / ".err").read_bytes().decode("utf-8", "replace")
         after = {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in (".err", ".out")}
         new = {name for name in after if name not in before and not name.endswith(".lock")}
-        changed = any(after.get(name) != content for name, content in before.items() if name != "book")
+        changed = any(after.get(name) != content for name, content in before.items() if name not in _WRITTEN)
         outcome = "changed an input" if changed else _judged(code, killed, words, new)
         return outcome, words[-2000:]
     finally:

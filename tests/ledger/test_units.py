@@ -369,6 +369,8 @@ def test_a_file_that_is_no_unit_ledger_is_refused(tmp_path):
         UnitLedger(tmp_path / "u", unit="name")
     with pytest.raises(LedgerError, match="there is no unit ledger 'x'"):
         UnitLedger(tmp_path / "x", 1.0)
+    with pytest.raises(LedgerError, match="of at most 200 characters"):
+        UnitLedger(tmp_path / "x", 1.0, unit="w" * 201)
     with pytest.raises(InvalidBudget, match="a unit ledger keeps one of"):
         UnitLedger(tmp_path / "x", sz.budgets.CapacityBudget(1.0), unit="who")
     sz.Ledger(tmp_path / "ledger", 1.0)
