@@ -4,12 +4,12 @@
     python benchmarks/units.py --months 24 --changing 0.03
 
 The law is known: a secret of two values, a public value of three or twelve, a start that depends on the secret, and
-changes to another value as likely as it is at the start. The same tables are released month by month by one channel (the
-optimal random response for one month within the budget), its symbols drawn anew every month, or kept, one a person and
-value; and through a unit ledger. What the symbols of the channel tell together is exact under the known law, for each
-person, by forward sums over the chain, of what is kept by enumeration of all histories (three values). What the ledger's
-releases tell is exact by counting the people; beside it stands what they tell under the known law, which the ledger does
-not know and does not promise.
+changes to another value as likely as it is at the start. The same tables are released month by month by one channel
+(the optimal random response for one month within the budget), its symbols drawn anew every month, or kept, one a
+person and value; and through a unit ledger. What the symbols of the channel tell together is exact under the known
+law, for each person, by forward sums over the chain, of what is kept by enumeration of all histories (three values).
+What the ledger's releases tell is exact by counting the people; beside it stands what they tell under the known law,
+which the ledger does not know and does not promise.
 """
 
 from __future__ import annotations
