@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Whole counts come back from frequencies up to a few rounding errors.
 _WHOLE, _RELATIVE = 1e-9, 1e-14
-# Where Newton's steps take a fifth of the time of SciPy's inverse, which is wrong at a = 1,000 and large b.
+# Where Newton's steps take a fifth of the time of SciPy's inverse, which is wrong where one is 1,000.
 _FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
 _STEPS = 3
 # A step so short, in standard deviations, squares to less than a last digit.
@@ -59,11 +59,15 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[NDAr
 
 def _quantile(a: Numbers, b: Numbers, tail: float, *, above: bool) -> Numbers:
     """Where the beta law with these parameters has a tail of this chance below, or above."""
-    found = np.empty(a.shape)
-    quick = (a >= _FEWEST) & (a <= _LARGEST_SHARE * (a + b)) & (tail <= _LARGEST_TAIL)
-    if quick.any():
-        found[quick], quick[quick] = _by_newton(a[quick], b[quick], tail, above=above)
-    found[~quick] = betaincinv(a[~quick], b[~quick], 1 - tail if above else tail)
+    found, left = np.empty(a.shape), np.ones(a.shape, bool)
+    # A share near 1 is that of the others near 0.
+    for few, many, other in ((a, b, False), (b, a, True)):
+        quick = left & (few >= _FEWEST) & (few <= _LARGEST_SHARE * (a + b)) & (tail <= _LARGEST_TAIL)
+        if quick.any():
+            share, rests = _by_newton(few[quick], many[quick], tail, above=above is not other)
+            found[quick] = 1 - share if other else share
+            left[quick] = ~rests
+    found[left] = betaincinv(a[left], b[left], 1 - tail if above else tail)
     return found
 
 

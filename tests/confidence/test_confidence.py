@@ -116,6 +116,8 @@ def test_ends_of_intervals_of_large_counts_have_their_chance(n, level):
     """SciPy's inverse is wrong for 1,000 among a billion rows by any factor, to the unsafe side."""
     k = np.append(np.arange(90, 1100), [1999, n // 11, n // 9])
     low, high = clopper_pearson(k, n, level)
+    for end, mirrored in zip((low, high), clopper_pearson(n - k, n, level)[::-1], strict=True):
+        assert_allclose(1 - mirrored, end, rtol=1e-6 if n < 10**9 else 1e-3)  # what is left of 1 has few digits
     below, above = betainc(k, n - k + 1, low), betaincc(k + 1, n - k, high)
     for chance in (below, above):
         assert_allclose(chance, level / 2, rtol=1e-4)
