@@ -12,7 +12,7 @@ import numpy as np
 from sanitize._checks import whole_number
 from sanitize._files.names import path_of
 from sanitize._release.designers.secret_dp import refuse_secret_dp
-from sanitize._sampling.noise import random_words
+from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
@@ -155,9 +155,9 @@ class UnitLedger:
         -------
         UnitReport
         """
-        release, words = _ready(sanitizer)
-        table = rows if isinstance(rows, dict) else Table.of(rows)
-        return released_rows(UnitBook.read(self.path), release, table, words)[0].report()
+        book, table = UnitBook.read(self.path), rows if isinstance(rows, dict) else Table.of(rows)
+        release, words = _ready(sanitizer, book)
+        return released_rows(book, release, table, words)[0].report()
 
     def release(self, rows: Frame, sanitizer: Designer) -> Frame:
         """Release a table and record what its units were told.
@@ -209,9 +209,9 @@ class UnitLedger:
         ------
         Release, random words, and the released symbol of each row
         """
-        release, words = _ready(sanitizer)
         with locked(self.path):
             before = UnitBook.read(self.path)
+            release, words = _ready(sanitizer, before)
             after, codes = released_rows(before, release, rows, words)
             report = after.report()
             if not report.ok:
@@ -226,9 +226,12 @@ class UnitLedger:
                 raise
 
 
-def _ready(sanitizer: Designer) -> tuple[Release, RandomWords]:
-    """The fitted release of a sanitizer, and the noise that prints it."""
+def _ready(sanitizer: Designer, book: UnitBook) -> tuple[Release, RandomWords]:
+    """The fitted release of a sanitizer, and the noise that prints it: other noise for every release of one key."""
     refuse_secret_dp(sanitizer, _NO_NOISE)
     if not hasattr(sanitizer, "fitted_release"):
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
-    return sanitizer.fitted_release(), random_words(sanitizer.random_state)
+    words = random_words(sanitizer.random_state)
+    if isinstance(words, NoiseKey):
+        words = words.derive(f"release {len(book.releases) + 1} by unit")
+    return sanitizer.fitted_release(), words

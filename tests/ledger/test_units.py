@@ -209,6 +209,18 @@ def test_a_unit_is_released_as_anybody_of_its_block():
     assert {int(drawn[1]) for drawn in ends} == {1, 4}
 
 
+def test_one_key_draws_other_rows_in_every_release(tmp_path):
+    """Of 400 units in one group, all of which are as likely; equal draws of most would take a chance below 1e-100."""
+    table = months(4, n_months=1, there=1.0)[0]
+    # A bound that no block meets, so that every row is anybody's.
+    ledger = ledger_in(tmp_path, sz.LiftBudget(lower=1e-9, upper=1e-9))
+    key = sz.NoiseKey(bytes(32))
+    sanitizer = sz.SubsetMerging(100.0, sensitive="ill", public="town", random_state=key).fit(table)
+    first, second = (ledger.release(table, sanitizer)["town"] for _ in range(2))
+    assert (first != second).mean() > 0.3
+    assert ledger.report().n_groups == 1
+
+
 def test_words_of_a_pair_are_its_own():
     key = NoiseKey.from_seed(3)
     units, values = keyed_digests(key, ["a", "b", "c"]), keyed_digests(key, ["x", "y"])
