@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 # Lane of the random source above all that print: whose symbol a unit is released as.
 _BLOCK_LANE = 1 << 21
-# Between the values of a row as text, and in place of one that is not there.
-_NEXT, _MISSING = "\x1f", "\0"
 
 
 def released_rows(
@@ -93,7 +92,7 @@ def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tu
     columns = layout.columns(table)
     names = tuple(sorted(layout.sensitive))
     unit_texts, unit = texts_of(table, [book.unit])
-    if _MISSING in unit_texts:
+    if json.dumps([None]) in unit_texts:
         raise ColumnError(f"column {book.unit!r} has missing values, and every row must say whose it is", book.unit)
     secret_texts, secret = texts_of(columns, names)
     if not len(unit):
@@ -150,16 +149,21 @@ def texts_of(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str],
     levels, codes = [], []
     for name in names:
         values, own = factorize(as_arrow(table[name], name), name)
-        levels.append([*map(_plain, python_values(values, name)), _MISSING])
-        codes.append(own)  # -1 for missing
+        levels.append(_plain(python_values(values, name)))
+        codes.append(own)
     rows, number = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
-    texts = [_NEXT.join(level[code] for level, code in zip(levels, row, strict=True)) for row in rows]
-    return texts, number.reshape(-1)
+    return _rows_as_texts(levels, rows), number.reshape(-1)
 
 
-def _plain(value: Any) -> str:
-    """A value as text, the same whether a column holds it as a number or as its digits."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+def _plain(values: Sequence[Any]) -> list[str | None]:
+    """Values as texts, the same whether a column holds numbers or their digits; last what stands for a missing one."""
+    whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
+    return [*map(str, whole), None]
+
+
+def _rows_as_texts(levels: Sequence[list[str | None]], rows: NDArray[np.int32]) -> list[str]:
+    """Rows of codes as texts, no two of which are the same for different rows."""
+    return [json.dumps([level[code] for level, code in zip(levels, row, strict=True)]) for row in rows]
 
 
 def _kept_draws(
@@ -176,11 +180,8 @@ def _kept_draws(
 
 
 def _symbols(alphabet: Alphabet) -> list[str]:
-    levels = [
-        [*map(_plain, python_values(level, name)), _MISSING]
-        for name, level in zip(alphabet.columns, alphabet.levels, strict=True)
-    ]
-    return [_NEXT.join(level[code] for level, code in zip(levels, row, strict=True)) for row in alphabet.codes]
+    pairs = zip(alphabet.columns, alphabet.levels, strict=True)
+    return _rows_as_texts([_plain(python_values(level, name)) for name, level in pairs], alphabet.codes)
 
 
 def _turns(unit: NDArray[np.intp]) -> list[NDArray[np.intp]]:
