@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from sanitize._tables.combined import count
+from sanitize._tables.combined import CombinedRows, count
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
 from sanitize.verify._chance import closed_groups
@@ -18,7 +18,7 @@ from sanitize.verify._order import OrderTally
 from sanitize.verify._printed import printed_batches
 from sanitize.verify._readers import reader_of
 from sanitize.verify._sorted import SortedTally
-from sanitize.verify._twice import codes_of_each, read_once
+from sanitize.verify._twice import codes_of_each, read_once, type_of_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,11 +144,14 @@ class Observed:
         """
         pa.default_memory_pool().release_unused()  # Arrow keeps what reading took, which other arrays need from here on
         reader, sensitive = reader_of(release), release.design.joint.sensitive
-        channel = reader.channel
+        channel, narrow = reader.channel, type_of_codes(reader.channel.n_outputs)
 
         def printed() -> Iterator[Codes]:
             for batch in printed_batches(source, released, release, seen):
-                yield reader.codes(batch)
+                if isinstance(batch, CombinedRows) and not release.drawn_bins:
+                    yield batch.combined.spread(reader.codes(batch.combined.table()).astype(narrow))
+                else:
+                    yield reader.codes(batch)
             if seen is not None:
                 seen.forget()  # from here on the codes are kept
 
@@ -287,8 +290,7 @@ def equal_draws(one: Observed, other: Observed) -> int | None:
 def _count(table: NDArray[np.int64], a: Codes, b: Codes) -> None:
     """Add rows to a table; one with more cells than rows is not written anew."""
     cells = np.empty(len(a), np.int64)
-    for start in range(0, len(a), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for block in (slice(start, start + _BLOCK) for start in range(0, len(a), _BLOCK)):
         np.multiply(a[block], table.shape[1], out=cells[block], dtype=np.int64)
         cells[block] += b[block]
     if table.size <= 4 * len(cells):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from sanitize._files.kept import KeptRows
 from sanitize._sampling.noise import NoiseKey
-from sanitize._tables.combined import CombinedRows, Together
+from sanitize._tables.combined import CombinedRows
 from sanitize.binning import as_numbers
 from sanitize.errors import ColumnError
 from sanitize.parquet import released_schema
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
-    from sanitize._tables.combined import Combined
     from sanitize.alphabet import Alphabet
     from sanitize.binning import Bins
 
@@ -86,7 +85,7 @@ def printed_batches(
                 yield batch if as_printed else {name: typed(batch[name], types[name], name) for name in batch}
 
 
-class Printed(Together):
+class Printed(Mapping[str, Any]):
     """Printed columns of one batch as the symbols they were printed from: numbers go back to their bins."""
 
     def __init__(self, batch: Mapping[str, Any], bins: Mapping[str, Bins]) -> None:
@@ -96,10 +95,6 @@ class Printed(Together):
     def __getitem__(self, name: str) -> Any:
         column = self._batch[name]
         return self._bins[name].assign(column)[0] if name in self._bins else column
-
-    @property
-    def combined(self) -> Combined | None:
-        return None if self._bins or not isinstance(self._batch, Together) else self._batch.combined
 
     def codes(self, outputs: Alphabet) -> NDArray[np.int32]:
         """Symbol of each row, -1 where it has none; a number at an edge may have been printed by the bin behind it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -74,14 +75,23 @@ class SortedTally:
     def _add_piece(self, y: NDArray[np.signedinteger], first: int) -> None:
         """Rows from number ``first`` on, which no way of sorting cuts."""
         n_y = max((len(kinds) for kinds in self._kinds), default=0)
-        counts = count(y + 1, n_y + 1)[1:] if n_y <= len(y) else None  # the first is of the code -1
-        known = y[y >= 0] if counts is None else None
-        for ends, kinds, table in zip(self._ends, self._kinds, self._tables, strict=True):
-            table[np.searchsorted(ends, first, side="right")] += (
-                np.bincount(kinds[known], minlength=_KINDS)
-                if counts is None
-                else np.bincount(kinds, weights=counts, minlength=_KINDS).astype(np.int64)
+        if n_y <= len(y):
+            counts = count(y + 1, n_y + 1)[1:]  # the first is of the code -1
+            shape = (len(self._kinds), _KINDS)
+            weights = np.broadcast_to(counts, (len(self._kinds), n_y)).reshape(-1)
+            added = (
+                np.bincount(self._cells, weights=weights, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
             )
+        else:
+            known = y[y >= 0]
+            added = np.array([np.bincount(kinds[known], minlength=_KINDS) for kinds in self._kinds])
+        for ends, table, found in zip(self._ends, self._tables, added, strict=True):
+            table[np.searchsorted(ends, first, side="right")] += found
+
+    @cached_property
+    def _cells(self) -> NDArray[np.intp]:
+        """Number of each symbol's kind, of all ways of sorting one after another."""
+        return np.concatenate([way * _KINDS + kinds for way, kinds in enumerate(self._kinds)])
 
     def log_chance(self) -> float:
         """How unlikely the pieces are when the rows were shuffled, the worst way of all."""

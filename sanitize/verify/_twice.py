@@ -31,9 +31,14 @@ class SourceCounts:
     kept: KeptRows
 
 
+def type_of_codes(n_codes: int) -> np.dtype[np.signedinteger]:
+    """The narrowest type of so many codes, of -1 and of one more than the largest."""
+    return np.min_scalar_type(-n_codes - 1)
+
+
 def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[], Iterator[Codes]]:
     """A way to read blocks of codes, -1 among them, that remembers them where they are few enough."""
-    dtype = np.min_scalar_type(-n_codes - 1)  # one more than the largest code has a number too
+    dtype = type_of_codes(n_codes)
     held: list[Codes] | None = None
 
     def blocks() -> Iterator[Codes]:
@@ -44,7 +49,7 @@ def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[],
         kept: list[Codes] = []
         room = MOST_BYTES
         for block in read():
-            narrow = block.astype(dtype)
+            narrow = block.astype(dtype, copy=False)
             room -= narrow.nbytes
             if room >= 0:
                 kept.append(narrow)
@@ -66,7 +71,7 @@ def codes_of_each(
     combined, found = batch.combined, []
     present = np.flatnonzero(combined.counts)
     for own in codes(combined.table(present)):
-        table = np.zeros(combined.n, np.min_scalar_type(-int(own.max(initial=0)) - 2))
+        table = np.zeros(combined.n, type_of_codes(int(own.max(initial=0)) + 1))
         table[present] = own
         found.append(combined.spread(table))
     return tuple(found)
