@@ -299,6 +299,8 @@ class UnitLedgerText:
     def draw(self, rng: Random) -> Mutant:
         """A ledger with fields changed, through which the units are released once more."""
         state = edit_json(self.good, rng)
+        if isinstance(state, dict) and "SECRET" in str(state.get("unit")):
+            state["unit"] = "who"  # errors name the column, and the word stands for data
         if isinstance(state, dict) and rng.random() < 0.8:
             with contextlib.suppress(ValueError, TypeError):
                 state["sha256"] = seal_of(state)
