@@ -66,7 +66,9 @@ class SortedTally:
 
     def add(self, y: NDArray[np.signedinteger]) -> None:
         """The next rows; symbols that the channel does not know are left out."""
-        edges = np.unique(np.concatenate([np.empty(0, np.int64), *self._ends])) - self._row
+        if not self._tables:  # one value alone cannot be sorted
+            return
+        edges = np.unique(np.concatenate(self._ends)) - self._row
         edges = edges[(edges > 0) & (edges < len(y))].tolist()
         for begin, end in pairwise([0, *edges, len(y)]):
             self._add_piece(y[begin:end], self._row + begin)
@@ -74,7 +76,7 @@ class SortedTally:
 
     def _add_piece(self, y: NDArray[np.signedinteger], first: int) -> None:
         """Rows from number ``first`` on, which no way of sorting cuts."""
-        n_y = max((len(kinds) for kinds in self._kinds), default=0)
+        n_y = len(self._kinds[0])
         if n_y <= len(y):
             counts = count(y + 1, n_y + 1)[1:]  # the first is of the code -1
             shape = (len(self._kinds), _KINDS)

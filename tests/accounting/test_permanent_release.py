@@ -120,43 +120,25 @@ def test_blocks_of_histories_add_up(monkeypatch):
     assert_allclose(permanent_release(law, histories, kernel).pmf, whole.pmf, atol=1e-15)
 
 
-def test_the_benchmark_of_months_merges_what_would_exceed_the_budget(monkeypatch):
-    """Its figures and its promise, against P(s, released) summed over all histories and functions."""
+def test_the_benchmark_of_months_tells_what_sums_over_histories_tell(monkeypatch):
+    """Its forward sums for symbols drawn anew, and its enumeration of kept ones, for every sequence that can be."""
     monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "benchmarks")
     units = importlib.import_module("units")
-    months, budget = 4, sz.LiftBudget(lower=0.3, upper=0.2)
-    law, histories = units.histories(months, 0.3)
+    month, step = units.P_S[:, None] * units.P_X, units.changes(units.P_X, 0.3)
     kernel = np.array([[0.8, 0.1, 0.1], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]])
-    kept = permanent_release(law, histories, kernel)
-    cells = np.zeros((2, *(3,) * months))
-    cells[:, *np.array(kept.public.symbols).T] = kept.pmf
-    merged = units.Merged(budget, every_history(3, months))
-    merged.release(units.Symbols(cells), np.arange(3**months))
-    told = np.zeros((2, 3**months))
-    for (s, sequence), p in by_functions(law, histories.tolist(), kernel.tolist()).items():
-        told[s, np.ravel_multi_index(sequence, (3,) * months)] = p
-    blocks, place = np.unique(merged.labels, axis=0, return_inverse=True)
-    assert 1 < len(blocks) < 3**months
-    released = np.stack([np.bincount(place.ravel(), own) for own in told])
-    lifts = units.log_lifts(released[:, released.any(axis=0)])
-    assert -budget.lower - 1e-9 <= lifts.min()
-    assert lifts.max() <= budget.upper + 1e-9
-    assert units.log_lifts(told).max() > budget.upper + 0.1
-    assert_allclose(merged.lifts, units.log_lifts(released)[:, place.ravel()] * told.any(axis=0), atol=1e-9)
-
-
-def test_the_benchmark_of_months_follows_a_chain_as_it_sums_histories(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "benchmarks")
-    units = importlib.import_module("units")
-    months, budget, made = 5, sz.LiftBudget(lower=0.3, upper=0.2), []
-    law, histories = units.histories(months, 0.3)
-    chain = units.Chain(units.P_S[:, None] * units.P_X, units.changes(units.P_X, 0.3))
-    for start in (units.Symbols(law.reshape(2, *(3,) * months)), chain):
-        made.append(units.Merged(budget, histories))
-        made[-1].release(start, np.arange(len(histories)))
-    assert np.array_equal(made[0].labels, made[1].labels)
-    assert_allclose(made[0].lifts, made[1].lifts, atol=1e-12)
-    assert made[0].n_designs == made[1].n_designs > 10
+    law = np.einsum("sx,sxy,syz->sxyz", month, step, step)
+    sequences = every_history(3, 3)
+    anew = joint_release(law, [kernel] * 3)
+    found = dict(zip(anew.public.symbols, anew.pmf.T, strict=True))
+    kept = by_functions(law.reshape(2, -1), sequences.tolist(), kernel.tolist())
+    for of, told in (
+        (units.lifts_anew, lambda y: found[y]),
+        (units.lifts_kept, lambda y: np.array([float(kept[s, y]) for s in range(2)])),
+    ):
+        possible = [y for y in map(tuple, sequences.tolist()) if y in found and told(y).any()]
+        expected = [np.log(told(y) / told(y).sum() / units.P_S) for y in possible]
+        assert_allclose(of(month, step, kernel, np.array(possible).T).T, expected, atol=1e-9)
+        assert len(possible) > 20
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,12 @@ def test_the_order_of_rows_is_counted_as_one_by_one(dtype):
     even, odd = kinds[: n - 1 : 2], kinds[1::2]
     assert np.array_equal(tally._even, np.bincount(even, minlength=len(tally._even)))
     assert tally._alike == (even == odd).sum()
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+def test_a_release_of_one_value_is_verified(rows, tmp_path):
+    """It cannot be sorted, so no way of sorting it is looked at."""
+    pq.write_table(pa.table({"s": ["none"] * 60, "x": ["only"] * 60}), tmp_path / "raw.parquet")
+    sanitizer = sz.SubsetMerging(1.0, sensitive="s", public="x")
+    sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows=rows)
+    assert sz.verify_parquet(tmp_path / "out.parquet", tmp_path / "raw.parquet", sanitizer, rows=rows).ok
