@@ -33,7 +33,8 @@ _MOST_BYTES = 1 << 30
 _NAME_CHARACTERS = 200
 _FIELDS = {"format", "version", "budget", "unit", "sensitive", "least", "key", "secrets", "units", "secret", "group"}
 _FIELDS |= {"sizes", "releases", "sha256"}
-_ENTRY = {"n_rows", "n_units", "n_new", "kept", "room"}
+_FIGURES = ("least_log_lift", "largest_log_lift", "room")
+_ENTRY = {"n_rows", "n_units", "n_new", "kept", *_FIGURES}
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ class UnitBook:
             "secret": _text(self.secret.astype("<i4")),
             "group": _text(self.group.astype("<i4")),
             "sizes": _text(self.sizes.astype("<i8")),
-            "releases": [{**vars(entry), "kept": dict(entry.kept)} for entry in self.releases],
+            "releases": [entry.to_dict() for entry in self.releases],
         }
         try:
             write_text(path, json.dumps(state | {"sha256": seal_of(state)}))
@@ -216,7 +217,8 @@ class UnitBook:
 def _entry(state: Any) -> UnitEntry:
     _require(isinstance(state, dict) and set(state) == _ENTRY and isinstance(state["kept"], dict))
     _require(all(type(state[name]) is int and state[name] >= 0 for name in ("n_rows", "n_units", "n_new")))
-    return UnitEntry(**{**state, "room": float(state["room"]), "kept": {k: float(v) for k, v in state["kept"].items()}})
+    figures = {name: float(state[name]) for name in _FIGURES}
+    return UnitEntry(**{**state, **figures, "kept": {k: float(v) for k, v in state["kept"].items()}})
 
 
 def _text(values: NDArray[Any]) -> str:

@@ -27,6 +27,9 @@ class UnitEntry:
         Rows released, units they are of, and units that were not there before.
     kept : mapping of str to float
         I(X_j; released row) / H(X_j) of each public symbol's column among the rows, less about what chance adds.
+    least_log_lift, largest_log_lift : float
+        Of what one row of the release tells by itself, held against the shares of its rows, nats; exact over who is
+        drawn from each block.
     room : float
         Mean over all units, after the release, of log(units that were released the same / least allowed), nats.
     """
@@ -35,7 +38,14 @@ class UnitEntry:
     n_units: int
     n_new: int
     kept: Mapping[str, float]
+    least_log_lift: float
+    largest_log_lift: float
     room: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as plain values; infinite figures are texts."""
+        figures = {name: exact(value) for name, value in vars(self).items() if isinstance(value, float)}
+        return {**vars(self), "kept": dict(self.kept), **figures}
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ class UnitReport:
             "information": self.information,
             "room": exact(self.room),
             "more_releases": exact(more),
-            "releases": [{**vars(entry), "kept": dict(entry.kept)} for entry in self.releases],
+            "releases": [entry.to_dict() for entry in self.releases],
         }
 
     def to_json(self) -> str:
@@ -138,7 +148,8 @@ class UnitReport:
         for number, entry in enumerate(self.releases, 1):
             kept = ", ".join(f"{name} {100 * share:.0f} %" for name, share in entry.kept.items())
             lines.append(
-                f"release {number}: {entry.n_rows} rows of {entry.n_units} units, {entry.n_new} new; kept {kept}"
+                f"release {number}: {entry.n_rows} rows of {entry.n_units} units, {entry.n_new} new; kept {kept}; "
+                f"one row by itself: {times(entry.least_log_lift)} to {times(entry.largest_log_lift)} times"
             )
         lines.append("not covered: that a unit is in a table, how many rows it has, and what others' rows tell of it")
         return "\n".join(lines)

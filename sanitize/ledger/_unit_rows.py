@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from sanitize._sampling.kept_draws import DIGEST_BYTES, PairWords, keyed_digests
 from sanitize._tables.columns import as_arrow, factorize, python_values
@@ -52,12 +53,41 @@ def released_rows(
     y = _kept_draws(book, channel, unit, codes)
     told = ReducedChannel.before_printing(channel)
     released = np.empty(len(y), np.int32)
+    rows = sparse.csr_array((len(book.secrets), channel.n_outputs))
     for turn, now in enumerate(_turns(unit)):
         book, own = _told(book, unit[now], told[y[now]])
         whose = released_as(*own, words.words_at(_BLOCK_LANE + turn, np.arange(len(now))))
         released[now] = y[now[whose]]
-    entry = UnitEntry(len(codes), len(np.unique(unit)), n_new, _kept(channel, codes, released), book.room())
+        rows = rows + _printed(*own, book.secret[unit[now]], y[now], rows.shape)
+    entry = UnitEntry(
+        len(codes), len(np.unique(unit)), n_new, _kept(channel, codes, released), *_log_lifts(rows), book.room()
+    )
     return replace(book, releases=(*book.releases, entry)), released
+
+
+def _printed(
+    group: NDArray[np.intp],
+    block: NDArray[np.intp],
+    secret: NDArray[np.intp],
+    y: NDArray[np.int32],
+    shape: tuple[int, int],
+) -> sparse.csr_array:
+    """Rows of each secret that are printed as each symbol, in the mean over who is drawn from each block."""
+    _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
+    size = np.bincount(number)
+    members = sparse.csr_array((np.ones(len(y)), (secret, number)), shape=(shape[0], len(size)))
+    prints = sparse.csr_array((1 / size[number], (number, y)), shape=(len(size), shape[1]))
+    return sparse.csr_array(members @ prints)
+
+
+def _log_lifts(rows: sparse.csr_array) -> tuple[float, float]:
+    """The least and the largest log-lift of a symbol, held against the shares of the rows."""
+    law = rows.toarray()
+    there, seen = law.any(axis=1), law.any(axis=0)
+    law = law[there][:, seen] / law.sum()
+    with np.errstate(divide="ignore"):
+        lifts = np.log(law / law.sum(axis=0) / law.sum(axis=1, keepdims=True))
+    return float(lifts.min()), float(lifts.max())
 
 
 def _told(

@@ -143,6 +143,14 @@ def test_what_is_printed_month_after_month_tells_no_more_by_enumeration(tmp_path
         for s in reference
     ]
     assert len(lifts) >= 40
+    for month, entry in zip(prints, ledger.report().releases, strict=True):
+        rows = Counter()
+        for who, s in secret.items():
+            for town in month[who]:
+                rows[town, s] += Fraction(month[who][town], month[who].total())
+        own = [rows[t, s] / (rows[t, 0] + rows[t, 1]) * Fraction(len(secret), reference[s]) for t, s in rows]
+        assert entry.least_log_lift == pytest.approx(math.log(min(own)), abs=1e-12)
+        assert entry.largest_log_lift == pytest.approx(math.log(max(own)), abs=1e-12)
     assert math.log(min(lifts)) >= -0.7 - 1e-9
     assert math.log(max(lifts)) <= 0.4 + 1e-9
     raw = Counter(zip(*(table.sort_values("who")["town"] for table in tables), secret_of_each(tables), strict=True))
