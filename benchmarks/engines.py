@@ -186,7 +186,7 @@ def cluster(workers: int, settings: dict[str, Any]) -> Iterator[Any]:
 
     with (
         dask.config.set(settings),
-        LocalCluster(workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR) as made,
+        LocalCluster(workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR) as made,
         Client(made) as client,
     ):
         yield client

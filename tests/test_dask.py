@@ -65,7 +65,7 @@ def client():
     with (
         dask.config.set({"distributed.worker.daemon": False}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.WARNING
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.WARNING
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
