@@ -140,7 +140,9 @@ class UnitLedger:
         book = UnitBook.read(self.path)
         texts, number = texts_of({self.unit: np.asarray(units)}, [self.unit])
         known = numbers_of(book.units, keyed_units(book, texts))
-        return np.where(known >= 0, book.group[known], 0)[number]
+        found = np.zeros(len(known), np.intp)
+        found[known >= 0] = book.group[known[known >= 0]]
+        return found[number]
 
     def check(self, rows: Any, sanitizer: Designer) -> UnitReport:
         """The report as it would be after one more release; nothing is recorded.

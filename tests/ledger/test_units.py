@@ -196,6 +196,7 @@ def test_a_value_that_stays_adds_nothing_however_noisy_the_channel(tmp_path):
 def test_new_units_are_held_against_the_first_ones(tmp_path):
     table = months(5, n_months=1, there=1.0)[0]
     ledger = ledger_in(tmp_path)
+    assert ledger.groups([1, 2, 1]).tolist() == [0, 0, 0]  # nobody is known yet
     ledger.release(table, sanitizer_of(table))
     # All of them have the same secret: nothing that they are released may tell it.
     new = table[table["ill"] == 1].assign(who=lambda rows: rows["who"] + 1000)
