@@ -89,16 +89,15 @@ class SecondPass:
         totals = drawn_counts(channel, expected, derived(words, "drawn"), self.workers)
         n_parts, n_rows = len(self._source.files), int(totals.sum())
         blocks = shuffled_blocks(totals, words, block_sizes(n_rows, n_parts))
-        start = 0
-        for part in range(n_parts):
-            size = n_rows * (part + 1) // n_parts - n_rows * part // n_parts
-            yield self._shuffled_part(blocks, size, derived(words, "shuffled"), start)
-            start += size
+        yield from self._even_parts(blocks, n_rows, derived(words, "shuffled"))
 
-    def _shuffled_part(
-        self, blocks: Iterator[NDArray[Any]], size: int, words: RandomWords, start: int
-    ) -> Iterator[Block]:
-        end = start + size
+    def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: RandomWords) -> Iterator[Iterator[Block]]:
+        """Codes that come in blocks of `block_sizes`, one part a file of the source, all of about the same size."""
+        n_parts = len(self._source.files)
+        for part in range(n_parts):
+            yield self._part(blocks, n_rows * part // n_parts, n_rows * (part + 1) // n_parts, words)
+
+    def _part(self, blocks: Iterator[NDArray[Any]], start: int, end: int, words: RandomWords) -> Iterator[Block]:
         while start < end:
             codes = next(blocks)
             advance(len(codes))

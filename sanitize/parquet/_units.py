@@ -177,18 +177,8 @@ class _DrawnPass(SecondPass):
         codes = self._codes
         if rows == "shuffle":
             codes = codes[NoiseKey.from_system().generator().permutation(len(codes))]
-        n_parts = len(self._source.files)
-        start = 0
-        for part in range(n_parts):
-            size = len(codes) * (part + 1) // n_parts - len(codes) * part // n_parts
-            yield self._part(codes[start : start + size], start)
-            start += size
-
-    def _part(self, codes: NDArray[np.int32], first: int) -> Iterator[Block]:
-        start = 0
-        for size in block_sizes(len(codes), 1):
-            yield Block(codes[start : start + size], self.words, first + start)
-            start += size
+        ends = np.cumsum(list(block_sizes(len(codes), len(self._source.files))))
+        yield from self._even_parts(iter(np.split(codes, ends[:-1])), len(codes), self.words)
 
     def _check(self, rows: RowOrder, expected: NDArray[np.int64]) -> None:
         self._source.unchanged()
