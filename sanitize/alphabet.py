@@ -25,7 +25,7 @@ from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -225,11 +225,7 @@ class Alphabet:
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
         """The symbols as Python values: plain for one column, tuples for several; None is missing."""
-        columns = []
-        for name, level, code in zip(self.columns, self.levels, self.codes.T, strict=True):
-            values = [*python_values(level, name), None]
-            columns.append([values[c] for c in code])
-        return tuple(columns[0]) if len(columns) == 1 else tuple(zip(*columns, strict=True))
+        return _symbols(zip(self.columns, self.levels, self.codes.T, strict=True))
 
     def label(self, code: int) -> str:
         """Symbol as text for a report; missing reads ``(missing)``."""
@@ -298,6 +294,20 @@ class Alphabet:
     def __setstate__(self, state: dict[str, Any]) -> None:
         made = Alphabet.from_dict(state)
         self._set(made.columns, made.levels, made.codes)
+
+
+def symbols_of_rows(columns: Mapping[str, ArrowColumn]) -> tuple[Any, ...]:
+    """The symbol of each row of some columns, as `Alphabet.symbols` has it; for few rows."""
+    return _symbols((name, *factorize(column, name)) for name, column in columns.items())
+
+
+def _symbols(columns: Iterable[tuple[str, pa.Array, NDArray[np.int32]]]) -> tuple[Any, ...]:
+    """Symbols of names, values and places among these of some columns; the last place, and -1, is missing."""
+    found = []
+    for name, level, places in columns:
+        values = [*python_values(level, name), None]
+        found.append([values[place] for place in places])
+    return tuple(found[0]) if len(found) == 1 else tuple(zip(*found, strict=True))
 
 
 def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:

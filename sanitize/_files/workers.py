@@ -32,7 +32,8 @@ def n_workers(workers: int | None) -> int:
 def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
     """``work`` of every item, in their order.
 
-    At most ``workers`` items are in work or done and not yet taken, so that memory does not grow with their number.
+    At most one item more than ``workers`` is in work or done and not yet taken: a thread that is done goes on while the
+    next item is made, and memory does not grow with their number.
     """
     if workers == 1:
         for item in items:
@@ -42,7 +43,7 @@ def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int)
     with ThreadPoolExecutor(workers) as pool:
         try:
             for item in items:
-                done = [waiting.popleft().result()] if len(waiting) == workers else []
+                done = [waiting.popleft().result()] if len(waiting) > workers else []
                 # Whoever listens to progress listens to the threads too.
                 waiting.append(pool.submit(copy_context().run, work, item))
                 yield from done  # the next one is in work before this one is looked at

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 # Cells of a table that stays in the cache.
 _CELLS = 1 << 15
-# Rows whose intermediate arrays stay in the cache.
-_ROWS = 1 << 15
+# Rows whose intermediate arrays stay in the cache; of fewer, threads would mostly wait for the interpreter's lock.
+_ROWS = 1 << 16
 # Rows of a large table that are looked at beside one another and by period, and of each run of them.
-_LOOKED_AT = 1 << 20
+_LOOKED_AT = 1 << 19
 _RUN_ROWS = 1 << 17
 
 
@@ -94,9 +94,10 @@ def by_neighbour(
     # Near the start of the table rows have neighbours at the smaller distances only.
     alone = min(max(n_before, max(lags)), len(codes))
     for together in at:
-        tables = dict(zip(together, _beside(codes, n_codes, first, (alone, len(codes)), together), strict=True))
-        for lag in together:
-            yield lag, tables[lag] + _beside(codes, n_codes, first, (max(n_before, lag), alone), [lag])[0]
+        tables = _beside(codes, n_codes, first, (alone, len(codes)), together)
+        for lag, table in zip(together, tables, strict=True):
+            begin = max(n_before, lag)
+            yield lag, table + _beside(codes, n_codes, first, (begin, alone), [lag])[0] if begin < alone else table
 
 
 def _beside(
@@ -145,7 +146,7 @@ def between(codes: NDArray[np.uint8], n_codes: int, first: int, begin: int, peri
     return counts.reshape(n_codes, n_codes, period, n_codes)
 
 
-@lru_cache(maxsize=128)  # those of a few columns, of some 70 KiB each
+@lru_cache(maxsize=128)  # those of a few columns, of some 140 KiB each
 def _repeated(every: int, step: int, period: int, n_cells: int) -> NDArray[Any]:
     """Multiples of ``step`` that go up every few rows and start again with each period, from any row of one on.
 

@@ -1,7 +1,7 @@
 """One column in the order of its rows, counted at every scale: by position, by neighbours, and between neighbours.
 
-All rows are counted by blocks. Periods and neighbours of tables of 2 million rows and more are counted in runs of rows
-that are spread evenly and hold 1 million of them at least: a random order is random in them too.
+All rows are counted by blocks. Periods and neighbours of tables of a million rows and more are counted in runs of rows
+that are spread evenly and hold half a million of them at least: a random order is random in them too.
 
 What is counted does not depend on the batches, and counts of two runs of rows add up (pairs of rows that lie in two
 runs are left out). A symbol is known by 16 bits of a digest, so that workers agree on it: two symbols are taken for
@@ -20,7 +20,7 @@ import numpy as np
 from sanitize._release.order_blocks import CombinedBlocks, edges_of_blocks
 from sanitize._release.order_counts import between, by_block, by_neighbour, by_period, by_position, runs_of
 from sanitize._release.permutation import log_chance_of_table, log_matching
-from sanitize.alphabet import Alphabet
+from sanitize.alphabet import Alphabet, symbols_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,15 +77,15 @@ class Scales:
         if not n:
             return
         blocks = blocks or CombinedBlocks.of(table, self.columns, self.seen, self.n_rows)
+        places: NDArray[np.signedinteger]
         if blocks is None:
             columns = {name: table[name] for name in self.columns}
             alphabet = Alphabet.from_table(columns, self.columns)
-            places = alphabet.encode(columns)
+            symbols, places = alphabet.symbols, alphabet.encode(columns)
         else:
-            columns, own = blocks.of_columns(self.columns)
-            alphabet = Alphabet.from_table(columns, self.columns)
-            places = alphabet.encode(columns)[own]
-        keys = keys_of(alphabet.symbols)
+            columns, places = blocks.of_columns(self.columns)
+            symbols = symbols_of_rows(columns)
+        keys = keys_of(symbols)
         self._fold_if(too_many=len(np.union1d(self._keys(), keys)) > _MOST_SYMBOLS)
         if self._folded:
             keys = keys % _MOST_SYMBOLS

@@ -77,9 +77,8 @@ class OrderAudit:
 
     def without_rows(self, first: int) -> OrderAudit:
         """Audit of rows of the same table from another one on; its symbols are likely to be those known here."""
-        released = [scales.columns[0] for scales in self.released]
-        audit = OrderAudit.of(self.scales.columns, self.n_rows, released, first)
-        return replace(audit, table=self.table.without_rows())
+        scales, *own = (Scales(known.columns, self.n_rows, first) for known in (self.scales, *self.released))
+        return OrderAudit(self.n_rows, self.table.without_rows(), scales, tuple(own))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -94,11 +93,13 @@ class OrderAudit:
             blocks = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
             self._count_blocks({name: columns[name] for name in self.scales.columns}, blocks, np.ones(n, np.int64))
         else:
-            columns_of_s, place = found.of_columns(self.scales.columns)
-            sensitive = Alphabet.from_table(columns_of_s, self.scales.columns)
-            counts = found.summed(sensitive.encode(columns_of_s)[place], len(sensitive))
+            sensitive, place = found.of_columns(self.scales.columns)
+            counts = found.summed(place, int(place.max()) + 1)
             blocks, symbols = np.nonzero(counts)
-            self._count_blocks(sensitive.decode(symbols), blocks, counts[blocks, symbols])
+            rows = pa.array(symbols)
+            self._count_blocks(
+                {name: column.take(rows) for name, column in sensitive.items()}, blocks, counts[blocks, symbols]
+            )
         for scales in (self.scales, *self.released):
             scales.count(columns, n, found)
         return found

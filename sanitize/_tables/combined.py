@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _ROWS_EACH = 8
 # Fewer rows are looked at as they are.
 _FEW_ROWS = 1 << 12
-# Rows whose intermediate arrays stay in the cache.
-_BLOCK_ROWS = 1 << 16
+# Rows whose intermediate arrays stay in the cache; of fewer, threads would mostly wait for the interpreter's lock.
+_BLOCK_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
