@@ -46,7 +46,11 @@ class Thrift:
             self.at += 1
             number = number + (head >> 4) if head >> 4 else self.whole()
             kind = head & 15
-            found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
+            if _INT16 <= kind <= _INT64 and (byte := data[self.at]) < 0x80:  # most values, by far
+                self.at += 1
+                found[number] = byte >> 1 ^ -(byte & 1)
+            else:
+                found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
         self.at += 1
         self._count(len(found) + 1)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from sanitize._release.release import Release
 
 ROW_GROUP_ROWS = 1 << 20
+# Newer Arrow cuts pages at 20,000 rows, for indexes of pages; a release has none, and every page has a header to read.
+_PAGES = {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 
 
 def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: Release) -> pa.Schema:
@@ -63,6 +66,7 @@ class ReleaseWriter:
             # Those of text take a third of the time, and tell nothing: the least and largest of a few values.
             write_statistics=[field.name for field in self._schema if not pa.types.is_dictionary(field.type)],
             write_page_checksum=True,
+            **_PAGES,
         ) as writer:
             writer.add_key_value_metadata({"sanitize": self._footer})
             for table in tables:

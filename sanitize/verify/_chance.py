@@ -123,9 +123,13 @@ def log_chance_of_copy(
     copy = np.bincount(twin[twin >= 0], weights=x_counts[twin >= 0], minlength=len(y_counts))
     if x_counts[twin < 0].any() or not np.array_equal(copy, y_counts):
         return 0.0
-    groups, log_chance = closed_groups(channel, x_counts > 0)[0], 0.0
-    for group in np.unique(groups[x_counts > 0]):
-        members = np.flatnonzero((groups == group) & (x_counts > 0))
+    present = np.flatnonzero(x_counts > 0)
+    groups = closed_groups(channel, x_counts > 0)[0][present]
+    numbers, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    alone = present[sizes[place] == 1]
+    log_chance = float(xlogy(x_counts[alone], dense[alone, twin[alone]]).sum())
+    for group in numbers[sizes > 1]:
+        members = present[groups == group]
         shared = dense[members[0]]
         if (dense[members] == shared).all():
             n, p = x_counts[members].astype(np.float64), shared[twin[members]]

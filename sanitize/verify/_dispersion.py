@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Directions of a smaller variance, in rows squared, are left out: whole numbers are too coarse for the normal law.
 _LEAST_VARIANCE = 25.0
 # Symbols looked at one by one; all others are one.
-_MOST_SYMBOLS = 256
+_MOST_SYMBOLS = 64
 
 
 def log_chance_of_closeness(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_KINDS = 64
 _MOST_BLOCKS = 64
 # Rows whose intermediate arrays stay in the cache, and cells of a table that does.
-_ROWS, _CELLS = 1 << 16, 1 << 15
+_ROWS, _CELLS = 1 << 18, 1 << 15
 
 
 @dataclass(frozen=True, eq=False)

@@ -346,15 +346,15 @@ def test_a_shuffled_copy_of_the_source_is_caught(folder):
 
 
 def test_the_chance_of_a_copy_is_that_of_every_way_to_draw_it():
-    """Enumerated: two groups of rows with one law each, and one symbol that is kept."""
-    merged = np.array([[0.25, 0.75, 0, 0, 0], [0.25, 0.75, 0, 0, 0], [0, 0, 0.5, 0.5, 0], [0, 0, 0.5, 0.5, 0]])
-    matrix = np.vstack([merged, [0, 0, 0, 0, 1]])
-    names = sz.alphabet.Alphabet(("x",), list("abcde"))
+    """Enumerated: two groups of rows with one law each, one symbol that is kept, and one that might become another."""
+    matrix = np.zeros((7, 7))
+    matrix[:2, :2], matrix[2:4, 2:4], matrix[4, 4], matrix[5, 5:], matrix[6, 6] = [0.25, 0.75], 0.5, 1, [0.4, 0.6], 1
+    names = sz.alphabet.Alphabet(("x",), list("abcdefg"))
     channel = sz.Channel.from_matrix(matrix, names, names)
-    counts = np.array([2, 1, 1, 1, 3])
-    ways = 3 * 0.25**2 * 0.75 * 2 * 0.5**2
+    counts = np.array([2, 1, 1, 1, 3, 2, 0])
+    ways = 3 * 0.25**2 * 0.75 * 2 * 0.5**2 * 0.4**2
     assert law.log_chance_of_copy(channel, counts, counts, channel.matrix) == pytest.approx(math.log(ways))
-    assert law.log_chance_of_copy(channel, counts, counts[[1, 0, 2, 3, 4]], channel.matrix) == 0.0
+    assert law.log_chance_of_copy(channel, counts, counts[[1, 0, 2, 3, 4, 5, 6]], channel.matrix) == 0.0
 
 
 def in_turn(channel, codes, draw):

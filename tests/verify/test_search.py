@@ -14,7 +14,7 @@ from sanitize.errors import SourceError
 from sanitize.verify import _noise as noise
 from sanitize.verify import _sieve as sieve
 from sanitize.verify import _sought, _stored
-from sanitize.verify._leftovers import Spellings, _is_various
+from sanitize.verify._leftovers import Spellings, _is_various, distinct
 
 
 @pytest.mark.parametrize("block", [1 << 17, 50])
@@ -167,3 +167,15 @@ def test_texts_of_few_different_bytes_are_told():
     )
     assert _is_various(texts).tolist() == [len(set(text.tolist())) >= 4 for text in texts]
     assert _is_various(texts[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("spread", [50, 1 << 20, 1 << 62])
+def test_distinct_whole_numbers_are_those_of_numpy(dtype, spread):
+    info, rng = np.iinfo(dtype), np.random.default_rng(0)
+    for least, most in ((info.min, min(info.max, info.min + spread)), (max(info.min, info.max - spread), info.max)):
+        numbers = rng.integers(least, most, 3_000, dtype, endpoint=True)
+        found = distinct(pa.array(numbers))
+        assert found.type == pa.array(numbers).type
+        np.testing.assert_array_equal(found.to_numpy(), np.unique(numbers))
+    assert not len(distinct(pa.array([], pa.from_numpy_dtype(dtype))))
