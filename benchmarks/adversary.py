@@ -27,7 +27,7 @@ STEPS = 5  # halvings of the share of the budget
 
 
 def of_split(
-    name: str, bounds: str, split: int, rows: int, kinds: list[str], confidence: float | None, *, apart: bool
+    name: str, bounds: str, split: int, rows: int, kinds: list[str], confidence: float | None
 ) -> list[tuple[Any, ...]]:
     """Figures of each release of one split: AUC of the secret, of the other column, I(S;Y), share of the budget."""
     _, sensitive, analysed, _ = whole_tables.TABLES[name]
@@ -54,7 +54,7 @@ def of_split(
         return estimator(budget, sensitive=sensitive, confidence=confidence, random_state=split).fit(first)
 
     budget = sz.LiftBudget(lower=lower, upper=upper)
-    plain = whole_tables.Mondrian(budget, confidence=confidence, apart=apart and confidence is not None)
+    plain = whole_tables.Mondrian(budget, confidence=confidence, apart=confidence is not None)
     plain.fit(first[public], secrets[:n])
     cells = plain.cells(first[public])
     pmf = np.zeros((secrets.max() + 1, cells.max() + 1))
@@ -103,9 +103,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=24_000)
     every = ["plain Mondrian", "tree merging", "tree random response", "matched"]
     parser.add_argument("--releases", nargs="+", choices=every, default=every)
-    parser.add_argument("--tables", nargs="+", choices=whole_tables.TABLES, default=list(whole_tables.TABLES)[:4])
+    parser.add_argument("--tables", nargs="+", choices=whole_tables.TABLES, default=list(whole_tables.TABLES))
     parser.add_argument("--confidence", type=float)
-    parser.add_argument("--intervals", action="store_true", help="a plain partition whose rows test themselves")
     parser.add_argument("--lines", help="CSV of single splits, to add to")
     given = parser.parse_args()
     whole_tables.DATA = given.data
@@ -114,9 +113,7 @@ def main() -> None:
     for split in range(given.splits):
         for name in given.tables:
             for bounds in whole_tables.BUDGETS:
-                lines += of_split(
-                    name, bounds, split, given.rows, given.releases, given.confidence, apart=not given.intervals
-                )
+                lines += of_split(name, bounds, split, given.rows, given.releases, given.confidence)
                 if given.lines:
                     pd.DataFrame(lines, columns=names).to_csv(given.lines, index=False)
     print("| table | budget | release | AUC of S | AUC of another | I(S;Y) | share of budget |\n" + "|---" * 7 + "|")

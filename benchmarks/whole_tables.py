@@ -45,9 +45,9 @@ class Mondrian:
     """A plain partition: halve the widest column at its median while both halves are within the budget.
 
     With confidence, while intervals [CP34] of each half are, with room for every half that there may be: it proves
-    nothing of fresh rows, as the rows choose the halves that they test. With rows apart they are of rows that chose
-    nothing: halves are made of one half of the rows and tested on the other. P(s) is taken as known, which is in the
-    partition's favour.
+    nothing of fresh rows, as the rows choose the halves that they test. With rows apart it does: halves are made of
+    one half of the rows in that way, and stay where intervals of the other half, with room for those that were made,
+    are within the budget too. P(s) is taken as known, which is in the partition's favour.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Mondrian:
         self.scales = {c: np.sort(_numbers(df[c])) for c in df}
         ranks = np.stack([np.searchsorted(self.scales[c], _numbers(df[c])) / len(df) for c in df], axis=1)
         self.rows, self.p_s = df, np.bincount(secrets) / len(secrets)
+        self.n_halves = 2 * len(df) // self.min_rows
         rows = np.random.default_rng(0).permutation(len(df))
         if not self.apart:
             self.tree = self._grow(ranks, secrets, np.sort(rows))
             return self
-        confidence, self.confidence = self.confidence, None
         grown = self._grow(ranks, secrets, rows[: len(rows) // 2])
-        self.confidence = confidence
+        self.n_halves = max(_halves(grown), 1)
         self.tree = self._pruned(grown, ranks, secrets, np.arange(len(df)), rows[len(rows) // 2 :])
         return self
 
@@ -96,8 +96,7 @@ class Mondrian:
         counts = np.bincount(secrets, minlength=len(self.p_s))
         posteriors = (counts / len(secrets),)
         if self.confidence is not None:
-            n_halves = 2 * len(self.rows) // self.min_rows
-            posteriors = clopper_pearson(counts, len(secrets), (1 - self.confidence) / (n_halves * len(counts)))
+            posteriors = clopper_pearson(counts, len(secrets), (1 - self.confidence) / (self.n_halves * len(counts)))
         return all(self.budget.excess_of((p / self.p_s)[:, None], self.p_s).max() <= 0 for p in posteriors)
 
     def leaves(self, df: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -127,6 +126,11 @@ class Mondrian:
         for number, (rows, _) in enumerate(self.leaves(df)):
             cells[rows] = number
         return cells
+
+
+def _halves(node: Any) -> int:
+    """Halves that were made at a node and below it."""
+    return 0 if isinstance(node, np.ndarray) else 2 + sum(map(_halves, node[2:]))
 
 
 def _numbers(column: pd.Series) -> np.ndarray:

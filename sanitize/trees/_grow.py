@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 16
 # More blocks, which tables of some 300,000 rows and more would have, cost more time and memory than they keep.
 MOST_BLOCKS = 1 << 14
-# Of a share of S's entropy, in mean shares of the columns'. From 1 on an adversary learns about as little as from a
-# plain partition, and up to 1.5 an analyst loses nothing by it (`benchmarks/adversary.md`).
-_PRICE = 1.5
+# Of a share of S's entropy, in mean shares of the columns'. At 2 an adversary learns no more than from a plain
+# partition of any table tried, and an analyst no less; 1.5 is too low where S is rare (`benchmarks/adversary.md`).
+_PRICE = 2.0
 
 
 def grow(
@@ -51,7 +51,7 @@ def grow(
     """Learn cells and blocks over all columns of a table, as they come.
 
     Best first from the root: a split is allowed while both sides are within the budget and hold ``min_rows``, and the
-    one is taken for which Σ_j w_j (ΔI(X_j)/H(X_j) - 1.5 ΔI(S)/H(S)) is largest, where ΔI(X) = n H(X) - n_L H_L(X) -
+    one is taken for which Σ_j w_j (ΔI(X_j)/H(X_j) - 2 ΔI(S)/H(S)) is largest, where ΔI(X) = n H(X) - n_L H_L(X) -
     n_R H_R(X): it keeps much of the columns and tells little of S, which leaves the budget to later splits. Nodes
     without an allowed split are the blocks. Splits inside blocks do not look at S, and ΔI(S) has no part in them. The
     same table gives the same tree, in whatever order its rows come.

@@ -81,12 +81,12 @@ EXPECTED = {
     "whole_table": {
         "within the budget": True,
         "states": ["rows", "source"],
-        "mean kept, these rows": pytest.approx(0.56, abs=0.02),
+        "mean kept, these rows": pytest.approx(0.57, abs=0.02),
         "the source keeps less": True,
         "adversary, raw": pytest.approx(0.76, abs=0.02),
-        "adversary, released": pytest.approx(0.65, abs=0.03),
+        "adversary, released": pytest.approx(0.63, abs=0.03),
         "analyst, raw": pytest.approx(0.82, abs=0.02),
-        "analyst, released": pytest.approx(0.82, abs=0.02),
+        "analyst, released": pytest.approx(0.81, abs=0.02),
     },
 }
 
