@@ -104,6 +104,19 @@ def test_of_splits_that_keep_alike_the_one_that_tells_less_of_the_secret_is_take
     assert blind.tree.columns[blind.tree.column[0]].name == "told"
 
 
+@pytest.mark.parametrize(("ill", "first"), [(70, "telling"), (73, "mute")])
+def test_a_cut_pays_twice_for_what_it_tells_of_the_secret(ill: int, first: str) -> None:
+    """A cut that keeps all of one of two columns gains 1 - 4 t where it tells a share t of S; halves of four gain 0.5.
+
+    So the first is taken up to t = 0.125: 70 of 100 ill on one side tell 0.119, 73 tell 0.159.
+    """
+    rows = [(side, part, sick) for side in (0, 1) for part in range(4) for sick in range(100)]
+    table = {"telling": [side for side, _, _ in rows], "mute": [part for _, part, _ in rows]}
+    secrets = np.array([int((sick < ill) == side) for side, _, sick in rows])
+    tree = grow(table, secrets, sz.LiftBudget(lower=4.0, upper=4.0), min_rows=10).tree
+    assert tree.columns[int(tree.column[0])].name == first
+
+
 def test_a_limit_of_blocks_keeps_the_cuts_that_gain_most() -> None:
     table, secrets = mixed(3000)
     whole = grow(table, secrets, BUDGET, min_rows=50).tree
