@@ -77,10 +77,13 @@ def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
     return np.ascontiguousarray(rows[order[changes]]), positions
 
 
-def distinct_keys(keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
+def distinct_keys(keys: NDArray[Any], n_cells: int) -> NDArray[Any]:
     """Distinct keys in ascending order, each from 0 to n_cells - 1."""
-    if n_cells > _MARKED_CELLS:
-        return np.unique(keys)
+    if n_cells > _MARKED_CELLS:  # `np.unique` looks each up before it sorts, which takes eight times as long
+        keys = np.sort(keys)
+        is_new = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+        return keys[is_new]
     seen = np.zeros(n_cells, bool)
     seen[keys] = True
     return np.flatnonzero(seen)

@@ -125,13 +125,9 @@ def log_chance_of_copy(
         return 0.0
     present = np.flatnonzero(x_counts > 0)
     groups = closed_groups(channel, x_counts > 0)[0][present]
-    numbers, place, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    alone = present[sizes[place] == 1]
-    log_chance = float(xlogy(x_counts[alone], dense[alone, twin[alone]]).sum())
-    for group in numbers[sizes > 1]:
-        members = present[groups == group]
-        shared = dense[members[0]]
-        if (dense[members] == shared).all():
-            n, p = x_counts[members].astype(np.float64), shared[twin[members]]
-            log_chance += float(gammaln(n.sum() + 1) - gammaln(n + 1).sum() + xlogy(n, p).sum())
+    _, first, place = np.unique(groups, return_index=True, return_inverse=True)
+    others = (dense[present] != dense[present[first]][place]).any(axis=1)
+    n, p = x_counts[present].astype(np.float64), dense[present, twin[present]]
+    logs = gammaln(np.bincount(place, n) + 1) + np.bincount(place, xlogy(n, p) - gammaln(n + 1))
+    log_chance = float(logs[np.bincount(place, others) == 0].sum())
     return min(log_chance, 0.0)

@@ -58,16 +58,12 @@ def distinct(values: ArrowColumn) -> pa.Array:
 
 
 def _in_order(numbers: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
-    """The distinct ones of some whole numbers, ascending; those of a narrow range are marked, which takes least."""
-    if len(numbers) and numbers.dtype.itemsize >= 4:
-        least = numbers.min()
-        n_cells = int(numbers.max()) - int(least) + 1
-        if n_cells <= 1 << 24:
-            return distinct_keys(numbers - least, n_cells).astype(numbers.dtype) + least
-    numbers = np.sort(numbers)
-    is_new = np.ones(len(numbers), bool)
-    np.not_equal(numbers[1:], numbers[:-1], out=is_new[1:])
-    return numbers[is_new]
+    """The distinct ones of some whole numbers, ascending."""
+    if not len(numbers):
+        return numbers
+    least = numbers.min()
+    beyond = (numbers - least).view(f"u{numbers.dtype.itemsize}")  # as unsigned, differences of any size are right
+    return distinct_keys(beyond, int(numbers.max()) - int(least) + 1).astype(numbers.dtype) + least
 
 
 def long_enough(column: ArrowColumn) -> ArrowColumn:

@@ -355,6 +355,11 @@ def test_the_chance_of_a_copy_is_that_of_every_way_to_draw_it():
     ways = 3 * 0.25**2 * 0.75 * 2 * 0.5**2 * 0.4**2
     assert law.log_chance_of_copy(channel, counts, counts, channel.matrix) == pytest.approx(math.log(ways))
     assert law.log_chance_of_copy(channel, counts, counts[[1, 0, 2, 3, 4, 5, 6]], channel.matrix) == 0.0
+    # Rows of a group that have several laws are no multinomial draw, and say nothing here.
+    matrix[2, 2:4] = [0.3, 0.7]
+    channel = sz.Channel.from_matrix(matrix, names, names)
+    ways = 3 * 0.25**2 * 0.75 * 0.4**2
+    assert law.log_chance_of_copy(channel, counts, counts, channel.matrix) == pytest.approx(math.log(ways))
 
 
 def in_turn(channel, codes, draw):

@@ -170,7 +170,7 @@ def test_texts_of_few_different_bytes_are_told():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
-@pytest.mark.parametrize("spread", [50, 1 << 20, 1 << 62])
+@pytest.mark.parametrize("spread", [50, 1 << 20, 1 << 62, 1 << 64])
 def test_distinct_whole_numbers_are_those_of_numpy(dtype, spread):
     info, rng = np.iinfo(dtype), np.random.default_rng(0)
     for least, most in ((info.min, min(info.max, info.min + spread)), (max(info.min, info.max - spread), info.max)):
