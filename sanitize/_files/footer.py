@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _DEEPEST_SCHEMA = 100
-_SMALL = 1 << 25  # bytes of a footer that is remembered, since a file is opened more than once
+REMEMBERED_BYTES = 1 << 25  # of a footer, since a file is opened more than once
 # A column chunk that promises more than this out of a thousandth of it is a decompression bomb.
 _BOMB_BYTES = 1 << 28
 _BOMB_RATIO = 1000
@@ -55,7 +55,7 @@ class Footer:
         SourceError
             If it is damaged, contradicts itself, or speaks of encrypted columns.
         """
-        known = (_remembered if len(raw) <= _SMALL else _parsed)(raw, file_size)
+        known = (_remembered if len(raw) <= REMEMBERED_BYTES else _parsed)(raw, file_size)
         if isinstance(known, Footer):
             return known
         raise SourceError(known.format(name))

@@ -6,14 +6,14 @@ import contextlib
 import os
 import struct
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sanitize._files.footer import Footer
+from sanitize._files.footer import REMEMBERED_BYTES, Footer
 from sanitize._files.partitions import partition_schema
 from sanitize._files.source import BATCH_ROWS, Load, Source, check_regular, files_under, reading, stamp_of
 from sanitize.errors import SourceError
@@ -28,8 +28,7 @@ _ENCRYPTED = b"PARE"
 _MIN_BYTES = 12
 # A footer describes columns and row groups; even thousands of both stay far below this.
 _FOOTER_BYTES = 1 << 28
-_FOOTER_STRING_BYTES = 1 << 27
-_FOOTER_ITEMS = 1 << 24
+_LIMITS: dict[str, Any] = {"thrift_string_size_limit": 1 << 27, "thrift_container_size_limit": 1 << 24}
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,11 @@ class ParquetSource(Source):
     ) -> Iterator[pa.RecordBatch]:
         with contextlib.ExitStack() as stack:
             with reading(file.name):
-                read_footer(file).refuse_bombs(columns, file.name)
-                reader = stack.enter_context(_reader(file, self._text(columns)))
+                raw, size = _footer_of(file)
+                Footer.read(raw, size, file.name).refuse_bombs(columns, file.name)
+                # Each load opens the file again, and a footer grows with the number of loads.
+                known = _metadata(raw) if len(raw) <= REMEMBERED_BYTES else None
+                reader = stack.enter_context(_reader(file, self._text(columns), known))
             with reading(file.name):
                 batches = reader.iter_batches(
                     batch_size=batch_rows, row_groups=row_groups, columns=list(columns), use_threads=False
@@ -139,21 +141,37 @@ def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ..
 
 def read_footer(file: Path) -> Footer:
     """What the footer of a file says, if all of it hangs together."""
+    raw, size = _footer_of(file)
+    return Footer.read(raw, size, file.name)
+
+
+def _footer_of(file: Path) -> tuple[bytes, int]:
+    """The footer alone, and bytes of the whole file."""
     with file.open("rb") as stream:
         size, length = _check_frame(stream, file.name)
         stream.seek(size - 8 - length)
-        return Footer.read(stream.read(length), size, file.name)
+        return stream.read(length), size
 
 
-def _reader(file: Path, text_columns: Sequence[str] = ()) -> contextlib.AbstractContextManager[pq.ParquetFile]:
+@lru_cache(maxsize=2)
+def _metadata(raw: bytes) -> pq.FileMetaData:
+    """The reader's own view of a footer that hangs together."""
+    alone = pa.BufferReader(_MAGIC + raw + struct.pack("<I", len(raw)) + _MAGIC)
+    with pq.ParquetFile(alone, **_LIMITS) as reader:
+        return reader.metadata
+
+
+def _reader(
+    file: Path, text_columns: Sequence[str] = (), metadata: pq.FileMetaData | None = None
+) -> contextlib.AbstractContextManager[pq.ParquetFile]:
     """A reader of a file whose footer hangs together."""
     return open_parquet(
         file,
+        metadata=metadata,
         read_dictionary=list(text_columns),
         page_checksum_verification=True,
-        thrift_string_size_limit=_FOOTER_STRING_BYTES,
-        thrift_container_size_limit=_FOOTER_ITEMS,
         pre_buffer=False,
+        **_LIMITS,
     )
 
 
