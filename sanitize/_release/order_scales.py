@@ -19,7 +19,7 @@ import numpy as np
 
 from sanitize._release.order_blocks import CombinedBlocks, edges_of_blocks
 from sanitize._release.order_counts import between, by_block, by_neighbour, by_period, by_position, runs_of
-from sanitize._release.permutation import log_chance_of_table, log_matching
+from sanitize._release.permutation import log_chances, log_matching
 from sanitize.alphabet import Alphabet, symbols_of_rows
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _PERIOD = 60
 _MOST_SYMBOLS = 64
 # A table of a row and both its neighbours is looked at for so few symbols.
 _FEW_SYMBOLS = 8
+# Axes of the tables that are symbols.
+_SYMBOLS_ALONG = {"blocks": (1,), "position": (1,), "beside": (0, 1), "between": (0, 1, 3)}
 _BITS = 16
 
 
@@ -54,19 +56,19 @@ class Scales:
         Of the whole table.
     seen : int
         Number of the next row.
+    known : ndarray of int, shape (n_symbols,)
+        Keys of the symbols so far, ascending; of classes, where there are too many symbols.
     """
 
     columns: tuple[str, ...]
     n_rows: int
     seen: int = 0
-    _counts: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
+    known: Table = field(default_factory=lambda: np.empty(0, np.int64))
+    # Counts by places among the known keys.
+    _tables: dict[str, Table] = field(default_factory=dict, repr=False)
     _last: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     _head: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     _start: int = -1
-    _folded: bool = False
-    # Counts by codes, that is places among the known keys: these add up without being sorted.
-    _known: Table = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
-    _dense: dict[str, Table] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self._start < 0:
@@ -86,15 +88,11 @@ class Scales:
             columns, places = blocks.of_columns(self.columns)
             symbols = symbols_of_rows(columns)
         keys = keys_of(symbols)
-        self._fold_if(too_many=len(np.union1d(self._keys(), keys)) > _MOST_SYMBOLS)
-        if self._folded:
-            keys = keys % _MOST_SYMBOLS
-        known, place = np.unique(np.concatenate([self._last, keys]), return_inverse=True)
-        before, numbers = np.split(place.reshape(-1).astype(np.uint8), [len(self._last)])
+        self._know(keys)
+        known = self.known
+        numbers = place_among(known, keys).astype(np.uint8)
+        before = place_among(known, self._last).astype(np.uint8)
         codes = numbers[places]  # of each row, or of each combination that occurs
-        if not np.array_equal(known, self._known):
-            self._settle()
-            self._known = known
         if blocks is None:
             counted = by_block(codes, len(known), self.seen, edges_of_blocks(self.n_rows))
         else:
@@ -116,112 +114,73 @@ class Scales:
         self.seen += n
 
     def _put(self, name: str, counted: Table) -> None:
-        self._dense[name] = self._dense[name] + counted if name in self._dense else counted
+        self._tables[name] = self._tables[name] + counted if name in self._tables else counted
 
-    def _settle(self) -> None:
-        """Put what was counted by codes of its own to what is known by keys."""
-        dense, self._dense = self._dense, {}
-        for name, table in dense.items():
-            self._add(name, *_by_keys(name, table, self._known))
+    def _know(self, keys: Table) -> None:
+        """Number all symbols anew where these are others; by classes where there are too many of them."""
+        known = np.union1d(self.known, keys)
+        if len(known) > _MOST_SYMBOLS:
+            known = np.arange(_MOST_SYMBOLS)
+        if np.array_equal(known, self.known):
+            return
+        place = place_among(known, self.known)
+        self._tables = {
+            name: _numbered_anew(name, table, place, len(known))
+            for name, table in self._tables.items()
+            if len(known) <= _FEW_SYMBOLS or not name.startswith("between")
+        }
+        self._head, self._last = (known[place_among(known, rows)] for rows in (self._head, self._last))
+        self.known = known
 
     def merged(self, other: Scales) -> Scales:
         """Counts of both, and of pairs of rows across where the other goes on where this one ends."""
-        both, others = (replace(one, _counts=dict(one._counts), _dense=dict(one._dense)) for one in (self, other))
-        both._fold_if(too_many=others._folded)
-        others._fold_if(too_many=both._folded)
-        if not both._dense:
-            both._known, both._dense = others._known, others._dense
-        elif np.array_equal(both._known, others._known):
-            for name, table in others._dense.items():
-                both._put(name, table)
-        else:
-            both._settle()
-            others._settle()
-        for name, counted in others._counts.items():
-            both._add(name, *counted)
+        both, others = (replace(one, _tables=dict(one._tables)) for one in (self, other))
+        both._know(other.known)
+        others._know(both.known)
+        for name, table in others._tables.items():
+            both._put(name, table)
         if both.seen == others._start:
             both._go_on(others)
-        both._fold_if(too_many=len(both._keys()) > _MOST_SYMBOLS)
         return both
 
     def _go_on(self, other: Scales) -> None:
         """Count pairs of the last rows here and the first rows there, and end where the other does."""
         if len(self._last) and len(other._head):
-            known, place = np.unique(np.concatenate([self._last, other._head]), return_inverse=True)
-            codes, n_before = place.reshape(-1).astype(np.uint8), len(self._last)
-            for name, table in _counted_across(codes, len(known), self.seen - n_before, n_before):
-                self._add(name, *_by_keys(name, table, known))
+            codes = place_among(self.known, np.concatenate([self._last, other._head])).astype(np.uint8)
+            n_before = len(self._last)
+            for name, table in _counted_across(codes, len(self.known), self.seen - n_before, n_before):
+                self._put(name, table)
         if len(self._head) == self.seen - self._start:
             self._head = np.concatenate([self._head, other._head])[: _LAGS[-1]]
         before = self._last if len(other._last) == other.seen - other._start else self._last[:0]
         self._last = np.concatenate([before, other._last])[-_LAGS[-1] :]
         self.seen = other.seen
 
-    def _fold_if(self, *, too_many: bool) -> None:
-        """Put symbols into classes where there are too many, so that memory does not grow with them."""
-        if not too_many or self._folded:
-            return
-        self._settle()
-        self._folded = True
-        self._head, self._last = self._head % _MOST_SYMBOLS, self._last % _MOST_SYMBOLS
-        counted, self._counts = self._counts, {}
-        for name, (codes, counts) in counted.items():
-            features = codes >> _BITS
-            if name.startswith("beside"):
-                features = features % _MOST_SYMBOLS
-            keys = codes % (1 << _BITS) % _MOST_SYMBOLS
-            if not name.startswith("between"):
-                folded, place = np.unique(features << _BITS | keys, return_inverse=True)
-                summed = np.bincount(place.reshape(-1), weights=counts).astype(np.int64)
-                self._counts[name] = (folded, summed)
-
-    def _add(self, name: str, codes: Table, counts: Table) -> None:
-        if name in self._counts:
-            codes, counts = (np.concatenate([a, b]) for a, b in zip(self._counts[name], (codes, counts), strict=True))
-            codes, place = np.unique(codes, return_inverse=True)
-            counts = np.bincount(place.reshape(-1), weights=counts).astype(np.int64)
-        self._counts[name] = (codes, counts)
-
-    def tables(self) -> Iterator[tuple[str, Table, Table, bool]]:
-        """What was counted: where, the table (features, symbols), the keys of its symbols, whether rows are symbols."""
-        self._settle()
-        known = self._keys()
-        for name, (codes, counts) in self._counts.items():
-            kind, _, scale = name.partition(" ")
-            if kind == "beside":
-                yield name, *_dense(class_of(codes >> _BITS, known), codes, counts, known), True
-            elif kind == "position":
-                cycle = int(scale)
-                cells = (codes >> _BITS) * len(known) + class_of(codes & (1 << _BITS) - 1, known)
-                whole = np.bincount(cells, weights=counts, minlength=cycle * len(known)).astype(np.int64)
-                most = self.n_rows // (2 * len(known))
-                for period, table in by_period(whole.reshape(cycle, len(known)), most):
-                    yield f"period {period}", table[table.any(axis=1)], known, False
-            elif kind == "blocks":
-                yield name, *_dense(codes >> _BITS, codes, counts, known), False
-            elif len(known) <= _FEW_SYMBOLS:
-                features = codes >> _BITS
+    def tables(self) -> Iterator[tuple[str, Table, bool]]:
+        """What was counted: where, the table (features, symbols), and whether features are symbols."""
+        n = len(self.known)
+        for name, table in self._tables.items():
+            kind, _, _ = name.partition(" ")
+            if kind == "position":
+                for period, counted in by_period(table, self.n_rows // (2 * n)):
+                    yield f"period {period}", counted, False
+            elif kind == "between":
                 for period in (k for k in range(1, _PERIOD + 1) if _PERIOD % k == 0):
-                    beside = features // _PERIOD * _PERIOD + features % _PERIOD % period
-                    yield f"{name}, period {period}", *_dense(beside, codes, counts, known), False
+                    counted = table.reshape(n * n, _PERIOD // period, period, n).sum(axis=1)
+                    yield f"{name}, period {period}", counted.reshape(-1, n), False
+            else:
+                yield name, table, kind == "beside"
 
     def log_chance(self) -> tuple[float, str]:
         """How unlikely the order is, the worst of all scales and allowing for their number; and where it shows."""
-        worst, where, n_tests = 0.0, "nothing", 0
-        for name, table, _, square in self.tables():
-            chances = [log_chance_of_table(table, worst), *([_log_alike(table)] if square else [])]
-            n_tests += len(chances)
-            if min(chances) < worst:
-                worst, where = min(chances), name
-        return min(0.0, worst + math.log(max(n_tests, 1))), where
-
-    def _keys(self) -> Table:
-        if self._folded:
-            return np.arange(_MOST_SYMBOLS)
-        none = np.empty(0, np.int64)
-        codes = self._counts["blocks"][0] & (1 << _BITS) - 1 if "blocks" in self._counts else none
-        pending = self._known[self._dense["blocks"].any(axis=0)] if self._dense else none
-        return np.union1d(codes, pending)
+        found = list(self.tables())
+        if not found:
+            return 0.0, "nothing"
+        chances = log_chances([table for _, table, _ in found])
+        alike = np.array([_log_alike(table) if is_square else 0.0 for _, table, is_square in found])
+        n_tests = len(found) + sum(is_square for _, _, is_square in found)
+        worst = np.minimum(chances, alike)
+        return min(0.0, float(worst.min()) + math.log(n_tests)), found[int(worst.argmin())][0]
 
 
 def keys_of(symbols: Sequence[Any]) -> Table:
@@ -262,37 +221,25 @@ def _counted_across(codes: NDArray[np.uint8], n_codes: int, first: int, n_before
     yield from _counted_between(codes[: n_before + 2], n_codes, first, n_before - 1)
 
 
-def _by_keys(name: str, table: Table, known: Table) -> tuple[Table, Table]:
-    """Cells of a table of codes as features and keys, packed into one number each, and their counts."""
-    cells = np.flatnonzero(table)
-    *places, place = np.unravel_index(cells, table.shape)
-    if name.startswith("between"):
-        before, after, number = places
-        features = (known[before] << _BITS | known[after]) * _PERIOD + number
-    else:
-        features = known[places[0]] if name.startswith("beside") else places[0]
-    return features << _BITS | known[place], table.reshape(-1)[cells]
-
-
-def class_of(keys: Table, known: Table) -> Table:
+def place_among(known: Table, keys: Table) -> NDArray[np.intp]:
     """Position of each key among the known ones, or its class where there are more symbols than are told apart."""
     if len(known) == _MOST_SYMBOLS and known[-1] == _MOST_SYMBOLS - 1:
         return keys % _MOST_SYMBOLS
     return np.searchsorted(known, keys)
 
 
-def _dense(features: Table, codes: Table, counts: Table, known: Table) -> tuple[Table, Table]:
-    values, rows = np.unique(features, return_inverse=True)
-    columns = class_of(codes & (1 << _BITS) - 1, known)
-    cells = rows.reshape(-1) * len(known) + columns
-    table = np.bincount(cells, weights=counts, minlength=len(values) * len(known))
-    return table.astype(np.int64).reshape(len(values), len(known)), known
+def _numbered_anew(name: str, table: Table, place: NDArray[np.intp], n: int) -> Table:
+    """A table whose symbols have other places, one of ``n``; several may have the same."""
+    axes = _SYMBOLS_ALONG[name.partition(" ")[0]]
+    places = np.ix_(*(place if axis in axes else np.arange(size) for axis, size in enumerate(table.shape)))
+    shape = tuple(n if axis in axes else size for axis, size in enumerate(table.shape))
+    cells = np.ravel_multi_index(places, shape).reshape(-1)
+    counted = np.bincount(cells, weights=table.reshape(-1), minlength=math.prod(shape))
+    return counted.astype(np.int64).reshape(shape)
 
 
 def _log_alike(table: Table) -> float:
     """How unlikely it is that so many neighbours are alike."""
-    if not table.size or table.shape[0] != table.shape[1]:
-        return 0.0
     n = max(int(table.sum()), 1)
     expected = float((table.sum(axis=1) / n * table.sum(axis=0)).sum())
     return log_matching(float(np.trace(table)), expected)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
 # Rounding of expected counts, in rows.
 _ROUNDING = 1e-6
+# Cells of tables that are looked at together.
+_CELLS = 1 << 17
 # From this expected count in every cell on the chi-square law of G is used too; it is asymptotic.
 _ENOUGH = 25
-# Cells whose logarithms take no longer than to ask which of them are needed.
-_FEW_CELLS = 64
 
 
-def log_hypergeometric(found: NDArray[Any], a: NDArray[Any], b: NDArray[Any], n: int) -> NDArray[np.float64]:
+def log_hypergeometric(found: NDArray[Any], a: NDArray[Any], b: NDArray[Any], n: ArrayLike) -> NDArray[np.float64]:
     """Log of Hoeffding's bound on so many common elements of two subsets, one of them random, of n elements."""
     fewer, more = np.minimum(a, b), np.maximum(a, b)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -42,78 +45,138 @@ def log_matching(found: float, expected: float) -> float:
 
 def log_independent(table: NDArray[np.int64]) -> float:
     """How unlikely the cell of a table of two sequences is, the worst of all, when one is in random order."""
-    rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    return _log_worst_cell(table, rows, columns, rows * columns / max(int(table.sum()), 1))
-
-
-def _log_worst_cell(
-    table: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    expected: NDArray[np.float64],
-    known: float = math.inf,
-) -> float:
-    """The same, given the sums of the table, or infinity where it is not below what is known.
-
-    A divergence is at most chi-square, so few cells need their logarithms, and those of most tables none.
-    """
-    n = int(rows.sum())
-    if not n:
+    if not table.any():
         return math.log(max(table.size, 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        squares = table - expected
-        squares *= squares
-        squares /= expected
-        of_rows, of_columns = 1 / (1 - rows / n), 1 / (1 - columns / n)
-        squares *= np.maximum(of_rows, of_columns)
-    farthest, allowed = float(squares.max()), math.log(table.size)
-    if math.isnan(farthest):
-        squares[np.isnan(squares)] = 0.0
-        farthest = float(squares.max())
-    # No log is below that of two less the bound, chi-square of the cell over the share of the larger set's complement.
-    if math.log(2) - farthest * (1 + 1e-9) >= known - allowed:
-        return math.inf
-    least = math.log(2) - squares.reshape(-1) * (1 + 1e-9)
-
-    def logs(cells: NDArray[np.intp]) -> NDArray[np.float64]:
-        row, column = np.divmod(cells, table.shape[1])
-        return log_hypergeometric(table[row, column], rows[row, 0], columns[0, column], n)
-
-    rivals = np.flatnonzero(least < known - allowed)
-    if len(rivals) > _FEW_CELLS:
-        worst = logs(np.array([least.argmin()]))
-        rivals = np.flatnonzero(least <= worst)
-    return float(logs(rivals).min(initial=0.0)) + allowed
+    return float(_Together.of([table]).log_worst_cells()[0]) + math.log(table.size)
 
 
-def log_chance_of_table(table: NDArray[np.int64], known: float = 0.0) -> float:
-    """How unlikely a table of two sequences is when one is in random order: its worst cell, and G where counts allow.
+def log_chances(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """How unlikely tables of two sequences are when one is in random order: the worst cell, and G where counts allow.
 
     G = 2 n I is chi-square distributed with (r - 1)(c - 1) degrees of freedom, asymptotically; it adds up the small
-    deviations of many cells, which no single cell shows. A table that is not below ``known`` is not looked at closely:
-    that is what is returned.
+    deviations of many cells, which no single cell shows.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray of int, shape (n_places, n_symbols)
+        Each has places of its own, and all have the same symbols; those that do not occur are no part of a table.
+
+    Returns
+    -------
+    ndarray of float, shape (n_tables,)
+        Logs of bounds on the chance, at most 0.
     """
-    rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    if not (rows.all() and columns.all()):
-        table = table[np.ix_(rows[:, 0] > 0, columns[0] > 0)]
-        rows, columns = rows[rows[:, 0] > 0], columns[:, columns[0] > 0]
-    if min(table.shape, default=0) < 2:
-        return known
-    expected = rows * columns / rows.sum()
-    found = _log_worst_cell(table, rows, columns, expected, known - math.log(2))
-    if rows.min() * columns.min() / rows.sum() >= _ENOUGH:
-        degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
-        logs = np.log(np.maximum(table, 1) / expected)
-        logs *= table  # no dot product: its threads cost more than so few cells do
-        found = min(found, log_chi_square_tail(2 * float(logs.sum()), degrees))
-    return min(known, found + math.log(2))
+    return np.concatenate([_Together.of(part).log_chances() for part in _parts(tables)])
 
 
-def log_chi_square_tail(value: float, degrees: int) -> float:
-    """Log of the chance of more than ``value``: that of ``scipy.stats``, which takes a hundred times as long to ask."""
-    if value <= 0:  # rounding: no divergence is negative
-        return 0.0
-    tail = chdtrc(degrees, value)
-    if tail == 0:
-        return -math.inf
-    return float(np.log(tail) if tail < 0.5 else np.log1p(-chdtr(degrees, value)))
+def _parts(tables: Sequence[NDArray[np.int64]]) -> Iterator[list[NDArray[np.int64]]]:
+    """Tables one after another, as many at a time as stay in the cache together."""
+    part: list[NDArray[np.int64]] = []
+    n_cells = 0
+    for table in tables:
+        if part and n_cells + table.size > _CELLS:
+            yield part
+            part, n_cells = [], 0
+        part.append(table)
+        n_cells += table.size
+    yield part
+
+
+@dataclass(frozen=True, eq=False)
+class _Together:
+    """Tables of the same symbols side by side: calls for each of hundreds take more than what they compute.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (n_symbols, n_places)
+    starts : ndarray of int, shape (n_tables,)
+        First place of each table.
+    table : ndarray of int, shape (n_places,)
+        Table of each place.
+    places : ndarray of int, shape (n_places,)
+        Rows of each place.
+    symbols : ndarray of int, shape (n_symbols, n_tables)
+        Rows of each table by symbol.
+    n : ndarray of int, shape (n_tables,)
+        Rows of each table, or 1 where there are none.
+    expected : ndarray of float, shape (n_symbols, n_places)
+        Counts of independent sequences.
+    """
+
+    counts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    table: NDArray[np.intp]
+    places: NDArray[np.int64]
+    symbols: NDArray[np.int64]
+    n: NDArray[np.int64]
+    expected: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, tables: Sequence[NDArray[np.int64]]) -> _Together:
+        """Tables that have at least one place each."""
+        counts, lengths = np.ascontiguousarray(np.concatenate(tables).T), [len(table) for table in tables]
+        starts, table = np.cumsum([0, *lengths[:-1]]), np.repeat(np.arange(len(lengths)), lengths)
+        places, symbols = counts.sum(axis=0), np.add.reduceat(counts, starts, axis=1)
+        n = np.maximum(symbols.sum(axis=0), 1)
+        return cls(counts, starts, table, places, symbols, n, places * (symbols / n)[:, table])
+
+    def log_chances(self) -> NDArray[np.float64]:
+        """Log of the bound on the chance of each table."""
+        n_places = np.add.reduceat((self.places > 0).astype(np.int64), self.starts)
+        n_symbols = np.count_nonzero(self.symbols, axis=0)
+        degrees = np.maximum((n_places - 1) * (n_symbols - 1), 0)
+        found = self.log_worst_cells() + np.log(np.maximum(n_places * n_symbols, 1))
+        tested, divergences = self._divergences()
+        tails = log_chi_square_tail(2 * divergences, np.maximum(degrees, 1))
+        found[tested] = np.minimum(found, tails)[tested]
+        return np.where(degrees > 0, np.minimum(found + math.log(2), 0.0), 0.0)
+
+    def log_worst_cells(self) -> NDArray[np.float64]:
+        """Log of the bound on the least likely cell of each table.
+
+        A divergence is at most chi-square, so few cells need their logarithms: that of the largest chi-square in each
+        table, and then those that may be below it.
+        """
+        of_places, of_symbols = self.places / self.n[self.table], self.symbols / self.n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = self.counts - self.expected
+            squares *= squares
+            squares /= self.places * (1 - of_places)
+            squares /= (of_symbols * (1 - of_symbols))[:, self.table]
+        most = squares.max(axis=0)
+        if np.isnan(most).any():
+            squares[np.isnan(squares)] = 0.0
+            most = squares.max(axis=0)
+        largest = np.maximum.reduceat(most, self.starts)
+        for _ in range(2):
+            rivals = np.flatnonzero(most >= largest[self.table])
+            symbol, rival = np.nonzero(squares[:, rivals] >= largest[self.table[rivals]])
+            place, table = rivals[rival], self.table[rivals[rival]]
+            logs = log_hypergeometric(
+                self.counts[symbol, place], self.places[place], self.symbols[symbol, table], self.n[table]
+            )
+            worst = np.zeros(len(self.n))
+            np.minimum.at(worst, table, logs)
+            # No log is below that of two less chi-square of cell, place, symbol and the others, as it is here.
+            largest = (math.log(2) - worst) * (1 - 1e-9)
+        return worst
+
+    def _divergences(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Which tables expect enough rows in every cell, and the divergence n I of those; 0 of others."""
+        most = np.iinfo(np.int64).max
+        fewest = np.minimum.reduceat(np.where(self.places > 0, self.places, most), self.starts).astype(np.float64)
+        fewest *= np.where(self.symbols > 0, self.symbols, most).min(axis=0)
+        is_enough = fewest >= _ENOUGH * self.n
+        chosen = np.flatnonzero(is_enough[self.table])
+        counts = self.counts[:, chosen]
+        logs = np.log(np.maximum(counts, 1) / np.maximum(self.expected[:, chosen], 1))
+        logs *= counts
+        return is_enough, np.bincount(self.table[chosen], weights=logs.sum(axis=0), minlength=len(is_enough))
+
+
+def log_chi_square_tail(values: ArrayLike, degrees: ArrayLike) -> NDArray[np.float64]:
+    """Logs of the chance of more than ``values``: ``scipy.stats`` takes a hundred times as long to ask."""
+    values = np.maximum(values, 0.0)  # rounding: no divergence is negative
+    tail = chdtrc(degrees, values)
+    with np.errstate(divide="ignore"):
+        return np.where(tail < 0.5, np.log(tail), np.log1p(-chdtr(degrees, values)))

@@ -10,7 +10,6 @@ is not looked at. The default is to shuffle.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -19,8 +18,8 @@ import pyarrow as pa
 
 from sanitize._release.order_blocks import CombinedBlocks, edges_of_blocks, n_blocks
 from sanitize._release.order_evidence import log_evidence
-from sanitize._release.order_scales import Scales, class_of, keys_of
-from sanitize._release.permutation import log_chance_of_table
+from sanitize._release.order_scales import Scales, keys_of, place_among
+from sanitize._release.permutation import log_chances
 from sanitize._tables.columns import python_values
 from sanitize.alphabet import Alphabet
 from sanitize.errors import InvalidParameter, RowOrderLeak
@@ -127,14 +126,15 @@ class OrderAudit:
         """
         information = mutual_information(self.table.to_joint())
         notes = []
-        if found := list(self._telling(self.scales)):
-            for table, _ in found:
+        if found := self._telling(self.scales):
+            for table in found:
                 _refuse_beyond(budget, table.T)
             notes.append("the rows keep their order, which depends on the sensitive columns (within the budget)")
         for scales in self.released:
-            if found := list(self._telling(scales)):
-                for table, known in found:
-                    _refuse_beyond(budget, table.T, _given(counts, scales.columns, known))
+            if found := self._telling(scales):
+                given = _given(counts, scales.columns, scales.known)
+                for table in found:
+                    _refuse_beyond(budget, table.T, given)
                 notes.append(
                     f"the rows keep their order, which depends on column {scales.columns[0]!r}: raw values can be told "
                     "from it"
@@ -144,16 +144,16 @@ class OrderAudit:
         )
         return replace(report.with_notes(tuple(notes)), measures=(*report.measures, told))
 
-    def _telling(self, scales: Scales) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Tables of a column (places, symbols) that chance does not explain, and the keys of their symbols.
+    def _telling(self, scales: Scales) -> list[NDArray[np.int64]]:
+        """Tables of a column (places, symbols) that chance does not explain.
 
         None if the order is random; all that are unlikely by themselves if one is beyond the rate for all together.
         """
         if scales.log_chance()[0] + math.log(1 + len(self.released)) >= math.log(FALSE_ALARM):
-            return
-        for _, table, known, _ in scales.tables():
-            if log_chance_of_table(table) < math.log(FALSE_ALARM):
-                yield table, known
+            return []
+        tables = [table for _, table, _ in scales.tables()]
+        unlikely = log_chances(tables) < math.log(FALSE_ALARM)
+        return [table for table, is_unlikely in zip(tables, unlikely, strict=True) if is_unlikely]
 
 
 def _given(counts: ContingencyTable, columns: tuple[str, ...], known: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -161,7 +161,7 @@ def _given(counts: ContingencyTable, columns: tuple[str, ...], known: NDArray[np
     public, place = counts.public, counts.public.columns.index(columns[0])
     keys = keys_of((*python_values(public.levels[place], columns[0]), None))[public.codes[:, place]]
     table = np.zeros((len(counts.sensitive), len(known)))
-    np.add.at(table.T, class_of(keys, known), counts.counts.T)
+    np.add.at(table.T, place_among(known, keys), counts.counts.T)
     return table / np.maximum(table.sum(axis=0), 1)
 
 

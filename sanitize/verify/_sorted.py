@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._release.permutation import log_chance_of_table
+from sanitize._release.permutation import log_chances
 from sanitize._tables.combined import count
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class SortedTally:
         """How unlikely the pieces are when the rows were shuffled, the worst way of all."""
         if not self._tables:
             return 0.0
-        return min(0.0, min(log_chance_of_table(table) for table in self._tables) + math.log(len(self._tables)))
+        return min(0.0, float(log_chances(self._tables).min()) + math.log(len(self._tables)))
 
 
 def _orders(

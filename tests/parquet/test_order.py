@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import binom, chi2
 
 import sanitize as sz
 from sanitize._release import order_counts
 from sanitize._release.order_evidence import log_evidence
 from sanitize._release.order_scales import Scales, keys_of
-from sanitize._release.permutation import log_chance_of_table, log_chi_square_tail, log_independent
+from sanitize._release.permutation import log_chances, log_chi_square_tail, log_hypergeometric, log_independent
 from sanitize._release.row_order import FALSE_ALARM
 from sanitize.errors import RowOrderLeak
 from sanitize.parquet import plan_parquet
@@ -154,7 +155,7 @@ def test_batches_make_no_difference_and_runs_of_rows_add_up():
         scales = Scales(("s",), 3000)
         for part in np.array_split(values, n_parts):
             scales.count({"s": pa.array(part)}, len(part))
-        made.append({name: table.tolist() for name, table, _, _ in scales.tables()})
+        made.append({name: table.tolist() for name, table, _ in scales.tables()})
     assert made[0] == made[1] == made[2]
     # Slow twin of one table: rows 3 apart whose first lies in an even stretch of 3.
     pairs = [(values[i], values[i + 3]) for i in range(2997) if i // 3 % 2 == 0]
@@ -165,8 +166,8 @@ def test_batches_make_no_difference_and_runs_of_rows_add_up():
     whole.count({"s": pa.array(values)}, 3000)
     first.count({"s": pa.array(values[:1500])}, 1500)
     second.count({"s": pa.array(values[1500:])}, 1500)
-    both = {name: table for name, table, _, _ in first.merged(second).tables()}
-    for name, table, _, _ in whole.tables():
+    both = {name: table for name, table, _ in first.merged(second).tables()}
+    for name, table, _ in whole.tables():
         assert 0 <= table.sum() - both[name].sum() <= 100
         if name.startswith(("period", "blocks")):
             assert np.array_equal(table, both[name])
@@ -188,7 +189,7 @@ def test_of_a_large_table_runs_are_looked_at_however_it_is_cut(monkeypatch):
         for part, (start, end) in zip(parts, itertools.pairwise([0, *cuts, n]), strict=True):
             joined = joined.merged(part)
             alone.count({"s": pa.array(values[start:end])}, end - start)
-        made += [{name: table.tolist() for name, table, _, _ in scales.tables()} for scales in (joined, alone)]
+        made += [{name: table.tolist() for name, table, _ in scales.tables()} for scales in (joined, alone)]
     assert all(found == made[0] for found in made)
     known = Scales(("s",), n)
     known.count({"s": pa.array(values)}, n)
@@ -217,29 +218,52 @@ def test_an_order_that_tells_the_secret_of_a_large_table_is_refused(name, tmp_pa
 def test_the_bound_on_a_table_holds():
     """Of 4,000 tables of independent sequences 1 in 20 may be called unlikely at 1 in 20; 260 are over 4 sigma."""
     rng = np.random.default_rng(7)
-    alarms = 0
+    tables = []
     for _ in range(4000):
         a, b = rng.integers(0, 2, 200), rng.integers(0, 2, 200)
         table = np.zeros((2, 2), np.int64)
         np.add.at(table, (a, b), 1)
-        alarms += log_chance_of_table(table) < math.log(0.05)
-    assert 0 < alarms <= 260
+        tables.append(table)
+    assert 0 < (log_chances(tables) < math.log(0.05)).sum() <= 260
 
 
-def test_tables_that_are_not_looked_at_closely_change_nothing():
-    """The worst of many tables is the same whether each is told by itself or beside what is known of those before."""
+def slow_log_chance(table) -> float:
+    """Of one table: the bound on every cell of it, and SciPy's chi-square law of its G."""
+    table = table[np.ix_(table.any(axis=1), table.any(axis=0))]
+    if min(table.shape, default=0) < 2:
+        return 0.0
+    rows, columns, n = table.sum(axis=1), table.sum(axis=0), int(table.sum())
+    cells = [
+        float(log_hypergeometric(table[i, j], rows[i], columns[j], n))
+        for i, j in itertools.product(*map(range, table.shape))
+    ]
+    found = min(cells) + math.log(table.size)
+    if rows.min() * columns.min() / n >= 25:
+        g = 2 * sum(
+            x * math.log(x * n / (a * b))
+            for line, a in zip(table.tolist(), rows.tolist(), strict=True)
+            for x, b in zip(line, columns.tolist(), strict=True)
+            if x
+        )
+        found = min(found, chi2.logsf(max(g, 0.0), (len(rows) - 1) * (len(columns) - 1)))
+    return min(0.0, found + math.log(2))
+
+
+def test_chances_of_tables_together_are_those_of_each_by_itself():
+    """Sparse and full ones, without rows, with one symbol alone, and two that chance does not explain."""
     rng = np.random.default_rng(14)
-    tables = [rng.poisson(mean, shape) for mean in (0.3, 5, 200) for shape in [(2, 2), (40, 3), (3, 60)] * 8]
-    tables[29][1, 1] += 600
-    alone = [log_chance_of_table(table) for table in tables]
-    known, n_skipped = 0.0, 0
-    for table, chance in zip(tables, alone, strict=True):
-        found = log_chance_of_table(table, known)
-        assert found == min(chance, known)
-        n_skipped += chance >= known
-        known = found
-    assert known == min(alone) < -20
-    assert n_skipped > 10
+    tables = [
+        rng.poisson(mean, (n_rows, 6)) for mean in (0, 0.03, 0.3, 5, 60, 200) for n_rows in (1, 2, 40) for _ in range(5)
+    ]
+    tables[-1][1, 1] += 600
+    tables[-20][3:, 2] //= 2
+    tables += [np.eye(6, dtype=int) * 40, np.eye(6, dtype=int)[:1] * 9, np.tile([0, 40, 0, 0, 0, 0], (7, 1))]
+    tables.append(np.tile([40, 40, 40, 40, 40, 40], (7, 1)))  # no cell is off
+    slow = [slow_log_chance(table) for table in tables]
+    assert_allclose(log_chances(tables), slow, rtol=1e-9, atol=1e-12)
+    assert_allclose([float(log_chances([table])[0]) for table in tables], slow, rtol=1e-9, atol=1e-12)
+    assert 10 < np.count_nonzero(np.array(slow) < 0) < len(slow) - 10
+    assert min(slow) < -100
 
 
 def test_a_symbol_that_is_alone_is_no_sign():
@@ -264,11 +288,11 @@ def test_many_symbols_are_folded_into_the_same_classes_whenever_there_are_too_ma
         scales = Scales(("s",), 4000)
         for part in np.array_split(values, n_parts):
             scales.count({"s": pa.array(part)}, len(part))
-        made.append({name: table.tolist() for name, table, _, _ in scales.tables()})
+        made.append({name: table.tolist() for name, table, _ in scales.tables()})
     assert made[0] == made[1]
     first, second = Scales(("s",), 4000), Scales(("s",), 4000, 1000)
     first.count({"s": pa.array(values[:1000])}, 1000)
     second.count({"s": pa.array(values[1000:])}, 3000)
     for both in (first.merged(second), second.merged(first)):
-        found = {name: table.tolist() for name, table, _, _ in both.tables()}
+        found = {name: table.tolist() for name, table, _ in both.tables()}
         assert all(found[name] == made[0][name] for name in found if name.startswith("period"))

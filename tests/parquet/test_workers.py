@@ -102,8 +102,8 @@ def test_runs_of_rows_put_together_are_counted_as_one(n_symbols):
         part.count({"s": pa.array(values[start:end])}, end - start)
         joined = joined.merged(part)
     assert joined.log_chance() == whole.log_chance()
-    found = {name: found.tolist() for name, found, _, _ in joined.tables()}
-    assert found == {name: found.tolist() for name, found, _, _ in whole.tables()}
+    found = {name: found.tolist() for name, found, _ in joined.tables()}
+    assert found == {name: found.tolist() for name, found, _ in whole.tables()}
 
 
 def test_results_come_in_turn_and_no_more_are_waiting_than_one_beyond_the_workers():
