@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sanitize._tables.combined as combined
+from sanitize._release import order_blocks
 from sanitize._release.order_counts import between, by_block, by_neighbour, by_position
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.keys import all_below
@@ -28,6 +29,75 @@ def _table(seed: int) -> dict:
         "chunks": pa.chunked_array([pa.array(part) for part in np.array_split(rng.integers(0, 7, N), 3)]),
         "nulls": pa.array(rng.integers(0, 4, N), mask=rng.random(N) < 0.3).dictionary_encode(),
     }
+
+
+def _in_parts(kind: str) -> list[dict]:
+    """Three parts of a table whose dictionaries are not the same."""
+    rng = np.random.default_rng(5)
+    texts = ["a", "b", "c", "d"]
+    parts = []
+    for part in range(3):
+        if kind == "another order":  # that of the first row that holds each value, as most writers have it
+            own = rng.permutation(texts).tolist()
+        elif kind == "other values":
+            own = [*texts[part:], f"only {part}"]
+        elif kind == "many values":
+            own = [f"{part} {j}" for j in range(40)]
+        elif kind == "a value twice, and none":
+            own = [["b", "a", "b", None], ["c", "a", None, "a"], ["a", "b", "c", "d"]][part]
+        else:
+            own = [0.0, -0.0, np.nan, float(part)]
+        places = rng.integers(0, len(own), N)
+        x = pa.array(places, mask=rng.random(N) < 0.1)
+        s = pa.array(rng.integers(0, 3, N) if part else rng.integers(1, 3, N)).dictionary_encode()
+        parts.append({"s": s, "x": pa.DictionaryArray.from_arrays(x, pa.array(own))})
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_kept"),
+    [
+        ("another order", True),
+        ("other values", True),
+        ("a value twice, and none", True),
+        ("numbers", True),
+        ("many values", False),
+    ],
+)
+def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, is_kept, monkeypatch):
+    """Against rows one by one; values that are too many to be kept together are counted part by part."""
+    if not is_kept:
+        monkeypatch.setattr(order_blocks, "_MOST_CELLS", 10_000)
+    parts, together, took = _in_parts(kind), None, []
+    made, slow = OrderAudit.of(["s"], 3 * N, ["x"]), OrderAudit.of(["s"], 3 * N, ["x"])
+    counts, slow_counts = ContingencyTable.empty(["s"], ["x"]), ContingencyTable.empty(["s"], ["x"])
+    for columns in parts:
+        found = made.look_at(columns, N)
+        assert found.counts.sum() == N
+        if together is not None:
+            took.append(together.take(found))
+        if together is None or not took[-1]:
+            if together is not None:
+                made.count_blocks(together)
+                counts.count(together.table(), together.counts[:, together.present].sum(axis=0))
+            together = found
+    made.count_blocks(together)
+    counts.count(together.table(), together.counts[:, together.present].sum(axis=0))
+    assert all(took) == is_kept
+    with monkeypatch.context() as patched:
+        patched.setattr(combined, "_FEW_ROWS", 3 * N + 1)
+        for columns in parts:
+            slow.count(columns, N)
+            slow_counts.count(columns)
+    for one, other in zip((made.scales, *made.released), (slow.scales, *slow.released), strict=True):
+        assert_array_equal(one.known, other.known)
+        for (name, table, _), (slow_name, slow_table, _) in zip(one.tables(), other.tables(), strict=True):
+            assert name == slow_name
+            assert_array_equal(table, slow_table)
+    assert made.table.sensitive == slow.table.sensitive
+    assert_array_equal(made.table.counts, slow.table.counts)
+    assert counts.public == slow_counts.public
+    assert_array_equal(counts.counts, slow_counts.counts)
 
 
 @pytest.mark.parametrize("names", [["text"], ["number", "text"], ["chunks", "nulls", "number", "text"]])
@@ -162,10 +232,11 @@ def test_an_audit_of_combinations_is_that_of_single_rows(monkeypatch):
         audit = OrderAudit.of(["s"], N, ["x", "w"])
         for part in (slice(0, 7_777), slice(7_777, N)):
             rows = {name: column[part] for name, column in columns.items()}
-            found = audit.count(rows, len(rows["s"]))
+            found = audit.look_at(rows, len(rows["s"]))
             assert (found is None) == (few > N)
             if found is not None:
-                assert_array_equal(found.counts.sum(axis=0), found.combined.counts[found.present])
+                assert found.counts.sum() == len(rows["s"])
+                audit.count_blocks(found)
         scales = (audit.scales, *audit.released)
         tables = [(name, table.tolist(), one.known.tolist()) for one in scales for name, table, _ in one.tables()]
         made.append((tables, audit.table.counts.tolist()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -12,9 +13,10 @@ import pyarrow as pa
 
 from sanitize._files.kept import KeptRows
 from sanitize._files.workers import in_turn
+from sanitize._release.order_blocks import BlockCounts
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
-from sanitize._tables.combined import n_rows_of
+from sanitize._tables.combined import combinations_of, n_rows_of
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -173,35 +175,63 @@ def count_rows(
     names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
     source.check(names)
 
-    def counted(numbered: tuple[int, Load]) -> Counted:
+    def counted(numbered: tuple[int, Load]) -> tuple[Counted, list[BlockCounts]]:
         before, load = numbered
         # The symbols that are known already are seldom fewer than those of this load.
         known = total.order
         found = Counted(total.table.without_rows(), None if known is None else known.without_rows(before), {})
         clipped: Counter[str] = Counter()
+        combinations = []
         for batch in load.batches():
             columns = layout.columns(batch)
-            _count(found, columns, n_rows_of(batch))
+            combinations += _count(found, columns, n_rows_of(batch))
             clipped.update(columns.clipped)
-        return replace(found, clipped=dict(clipped))
+        return replace(found, clipped=dict(clipped)), combinations
 
     total = Counted(layout.empty_table(), order, {})
+    together: BlockCounts | None = None
     first = 0 if order is None else order.scales.seen
     loads = numbered_loads(source, source.files, names, batch_rows, first, kept)
-    for found in in_turn(counted, loads, workers):
+    for found, combinations in in_turn(counted, loads, workers):
         total = total.merged(found)
+        for counts in combinations:
+            if together is not None and together.take(counts):
+                continue
+            if together is not None:
+                _count_combinations(total, together)
+            together = counts
+    if together is not None:
+        _count_combinations(total, together)
     source.unchanged()
     return total
 
 
-def _count(found: Counted, columns: Columns, n: int) -> None:
-    """Add the next ``n`` rows, whose columns are looked at once where both counts are of the same ones."""
-    blocks = None if found.order is None else found.order.count(columns, n)
-    wanted = {*found.table.sensitive.columns, *found.table.public.columns}
-    if blocks is None or found.order is None or set(found.order.columns) != wanted:
+def _count(found: Counted, columns: Columns, n: int) -> list[BlockCounts]:
+    """Add the next ``n`` rows, but for what combinations of them come to, which adds up without being looked at."""
+    wanted = _columns_of(found.table)
+    if found.order is not None:
+        counts = found.order.look_at(columns, n)
+        if counts is None or set(found.order.columns) != set(wanted):
+            found.table.count(columns)
+        return [] if counts is None else [counts]
+    combined = combinations_of(columns, wanted)
+    if combined is None:
         found.table.count(columns)
-    else:
-        found.table.count(blocks.combined.table(blocks.present), blocks.counts.sum(axis=0))
+        return []
+    return [BlockCounts.of(combined, 0, [0, sys.maxsize])]
+
+
+def _count_combinations(total: Counted, counts: BlockCounts) -> None:
+    """Add what some rows came to."""
+    if total.order is not None:
+        total.order.count_blocks(counts)
+        if set(total.order.columns) != set(_columns_of(total.table)):
+            return
+    total.table.count(counts.table(), counts.counts[:, counts.present].sum(axis=0))
+
+
+def _columns_of(table: ContingencyTable) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*table.sensitive.columns, *table.public.columns)))
 
 
 def numbered_loads(

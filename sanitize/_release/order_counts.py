@@ -6,6 +6,7 @@ are counted at once, and taken apart afterwards.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -92,25 +93,32 @@ def by_neighbour(
         size += 1
     at = [lags[i : i + size] for i in range(0, len(lags), size)]
     # Near the start of the table rows have neighbours at the smaller distances only.
-    alone = min(max(n_before, max(lags)), len(codes))
-    for together in at:
-        tables = _beside(codes, n_codes, first, (alone, len(codes)), together)
-        for lag, table in zip(together, tables, strict=True):
-            begin = max(n_before, lag)
-            yield lag, table + _beside(codes, n_codes, first, (begin, alone), [lag])[0] if begin < alone else table
+    begin = min(max(n_before, max(lags)), len(codes))
+    near = by_near_neighbour(codes[:begin], n_codes, first, n_before, lags)
+    far = (table for together in at for table in _beside(codes, n_codes, first, begin, together))
+    for lag, here, there in zip(lags, near, far, strict=True):
+        yield lag, here + there
 
 
-def _beside(
-    codes: NDArray[np.uint8], n_codes: int, first: int, rows: tuple[int, int], lags: Sequence[int]
-) -> list[Table]:
-    """For each of some distances, codes of rows beside those so many rows before."""
+def by_near_neighbour(codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int, lags: Sequence[int]) -> Table:
+    """The same for a few rows, which may have no neighbour at some distances; shape (n_lags, 2, n_codes, n_codes)."""
+    rows, distances = np.arange(n_before, len(codes)), np.array(lags)
+    place, which = np.nonzero(rows[:, None] >= distances)
+    row, lag = rows[place], distances[which]
+    cells = (which * 2 + (first + row - lag) // lag % 2) * n_codes + codes[row - lag]
+    counts = np.bincount(cells * n_codes + codes[row], minlength=len(lags) * 2 * n_codes**2)
+    return counts.reshape(len(lags), 2, n_codes, n_codes)
+
+
+def _beside(codes: NDArray[np.uint8], n_codes: int, first: int, begin: int, lags: Sequence[int]) -> list[Table]:
+    """For each of some distances, codes of rows from one on beside those so many rows before."""
     shape = (*(2 for _ in lags), *(n_codes for _ in lags), n_codes)
-    counts = np.zeros(int(np.prod(shape)), np.int64)
+    counts = np.zeros(math.prod(shape), np.int64)
     steps = [len(counts) // 2 ** (j + 1) for j in range(len(lags))]
     turns = [_repeated(lag, step, 2 * lag, len(counts)) for lag, step in zip(lags, steps, strict=True)]
     dtype = turns[0].dtype.type
-    for start in range(rows[0], rows[1], _ROWS):
-        end = min(start + _ROWS, rows[1])
+    for start in range(begin, len(codes), _ROWS):
+        end = min(start + _ROWS, len(codes))
         cells = codes[start - lags[0] : end - lags[0]].astype(dtype)
         for lag in lags[1:]:
             cells *= dtype(n_codes)

@@ -17,17 +17,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._release.order_blocks import CombinedBlocks, edges_of_blocks
-from sanitize._release.order_counts import between, by_block, by_neighbour, by_period, by_position, runs_of
+from sanitize._release.order_blocks import BlockCounts, edges_of_blocks
+from sanitize._release.order_counts import (
+    between,
+    by_block,
+    by_near_neighbour,
+    by_neighbour,
+    by_period,
+    by_position,
+    runs_of,
+)
 from sanitize._release.permutation import log_chances, log_matching
+from sanitize._tables.combined import combinations_of, spread
 from sanitize.alphabet import Alphabet, symbols_of_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from sanitize._tables.columns import ArrowColumn
+    from sanitize._tables.combined import Combined
 
     Table = NDArray[np.int64]
 
@@ -74,36 +84,50 @@ class Scales:
         if self._start < 0:
             self._start = self.seen
 
-    def count(self, table: Mapping[str, ArrowColumn], n: int, blocks: CombinedBlocks | None = None) -> None:
-        """Add the next ``n`` rows; their combinations with other columns save looking at them again."""
+    def count(self, table: Mapping[str, ArrowColumn], n: int) -> None:
+        """Add the next ``n`` rows."""
         if not n:
             return
-        blocks = blocks or CombinedBlocks.of(table, self.columns, self.seen, self.n_rows)
-        places: NDArray[np.signedinteger]
-        if blocks is None:
-            columns = {name: table[name] for name in self.columns}
-            alphabet = Alphabet.from_table(columns, self.columns)
-            symbols, places = alphabet.symbols, alphabet.encode(columns)
-        else:
-            columns, places = blocks.of_columns(self.columns)
-            symbols = symbols_of_rows(columns)
-        keys = keys_of(symbols)
+        combined, edges = combinations_of(table, self.columns), edges_of_blocks(self.n_rows)
+        if combined is not None:
+            counts = BlockCounts.of(combined, self.seen, edges)
+            self.count_blocks(counts)
+            self.look_at(combined, counts)
+            return
+        columns = {name: table[name] for name in self.columns}
+        alphabet = Alphabet.from_table(columns, self.columns)
+        keys = keys_of(alphabet.symbols)
         self._know(keys)
+        codes = place_among(self.known, keys).astype(np.uint8)[alphabet.encode(columns)]
+        self._put("blocks", by_block(codes, len(self.known), self.seen, edges))
+        self._look_at(n, lambda rows: codes[rows])
+
+    def count_blocks(self, counts: BlockCounts) -> None:
+        """Add rows by block, whichever they are."""
+        columns, places = counts.of_columns(self.columns)
+        keys = keys_of(symbols_of_rows(columns))
+        self._know(keys)
+        self._put("blocks", counts.summed(place_among(self.known, keys)[places], len(self.known)))
+
+    def look_at(self, combined: Combined, counts: BlockCounts) -> None:
+        """Look at the next rows by period and beside one another; `count_blocks` counts the same by block."""
+        n, codes = len(combined.numbers), np.zeros(combined.n, np.uint8)
+        if any(is_looked_at for _, _, is_looked_at in runs_of(self.seen, self.seen + n, self.n_rows)):
+            columns, places = counts.of_columns(self.columns)
+            keys = keys_of(symbols_of_rows(columns))
+            self._know(keys)
+            codes[counts.present] = place_among(self.known, keys)[places]
+        self._look_at(n, lambda rows: spread(codes, combined.numbers[rows]))
+
+    def _look_at(self, n: int, codes: Callable[[slice], NDArray[np.uint8]]) -> None:
+        """Look at the next ``n`` rows, given codes of some of them."""
         known = self.known
-        numbers = place_among(known, keys).astype(np.uint8)
         before = place_among(known, self._last).astype(np.uint8)
-        codes = numbers[places]  # of each row, or of each combination that occurs
-        if blocks is None:
-            counted = by_block(codes, len(known), self.seen, edges_of_blocks(self.n_rows))
-        else:
-            counted = blocks.summed(codes, len(known))
-        self._put("blocks", counted)
         for start, end, is_looked_at in runs_of(self.seen, self.seen + n, self.n_rows):
             if not is_looked_at:
                 before = before[:0]
                 continue
-            rows = slice(start - self.seen, end - self.seen)
-            run = codes[rows] if blocks is None else blocks.spread(codes, rows)
+            run = codes(slice(start - self.seen, end - self.seen))
             if len(self._head) == start - self._start:
                 self._head = np.concatenate([self._head, known[run[: _LAGS[-1]]]])[: _LAGS[-1]]
             run = np.concatenate([before, run])
@@ -159,7 +183,7 @@ class Scales:
     def tables(self) -> Iterator[tuple[str, Table, bool]]:
         """What was counted: where, the table (features, symbols), and whether features are symbols."""
         n = len(self.known)
-        for name, table in self._tables.items():
+        for name, table in sorted(self._tables.items()):
             kind, _, _ = name.partition(" ")
             if kind == "position":
                 for period, counted in by_period(table, self.n_rows // (2 * n)):
@@ -213,11 +237,10 @@ def _counted_between(codes: NDArray[np.uint8], n_codes: int, first: int, begin: 
 
 def _counted_across(codes: NDArray[np.uint8], n_codes: int, first: int, n_before: int) -> Iterator[tuple[str, Table]]:
     """What is counted of the first ``n_before`` rows together with others, and not of either by themselves."""
-    for lag in _LAGS:
-        last = min(n_before + lag, len(codes))
-        for _, tables in by_neighbour(codes[:last], n_codes, first, max(n_before, lag), [lag]):
-            for which in (0, 1):
-                yield f"beside {lag} {which}", tables[which]
+    alone = by_near_neighbour(codes[n_before:], n_codes, first + n_before, 0, _LAGS)
+    for lag, tables in zip(_LAGS, by_near_neighbour(codes, n_codes, first, n_before, _LAGS) - alone, strict=True):
+        for which in (0, 1):
+            yield f"beside {lag} {which}", tables[which]
     yield from _counted_between(codes[: n_before + 2], n_codes, first, n_before - 1)
 
 

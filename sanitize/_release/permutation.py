@@ -171,7 +171,9 @@ class _Together:
         counts = self.counts[:, chosen]
         logs = np.log(np.maximum(counts, 1) / np.maximum(self.expected[:, chosen], 1))
         logs *= counts
-        return is_enough, np.bincount(self.table[chosen], weights=logs.sum(axis=0), minlength=len(is_enough))
+        summed = np.zeros(len(self.n))
+        np.add.at(summed, self.table[chosen], logs.sum(axis=0))
+        return is_enough, summed
 
 
 def log_chi_square_tail(values: ArrayLike, degrees: ArrayLike) -> NDArray[np.float64]:

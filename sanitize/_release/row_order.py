@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
-from sanitize._release.order_blocks import CombinedBlocks, edges_of_blocks, n_blocks
+from sanitize._release.order_blocks import BlockCounts, edges_of_blocks, n_blocks
 from sanitize._release.order_evidence import log_evidence
 from sanitize._release.order_scales import Scales, keys_of, place_among
 from sanitize._release.permutation import log_chances
 from sanitize._tables.columns import python_values
+from sanitize._tables.combined import combinations_of
 from sanitize.alphabet import Alphabet
 from sanitize.errors import InvalidParameter, RowOrderLeak
 from sanitize.joint import ContingencyTable, JointDistribution
@@ -84,24 +85,36 @@ class OrderAudit:
         """All columns that are looked at."""
         return tuple(name for scales in (self.scales, *self.released) for name in scales.columns)
 
-    def count(self, columns: Mapping[str, ArrowColumn], n: int) -> CombinedBlocks | None:
-        """Add the next ``n`` rows, given their columns; returned is what combinations of them are in each block."""
-        found = CombinedBlocks.of(columns, self.columns, self.scales.seen, self.n_rows)
-        if found is None:
-            edges = np.clip(np.array(edges_of_blocks(self.n_rows)) - self.scales.seen, 0, n)
-            blocks = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-            self._count_blocks({name: columns[name] for name in self.scales.columns}, blocks, np.ones(n, np.int64))
-        else:
-            sensitive, place = found.of_columns(self.scales.columns)
-            counts = found.summed(place, int(place.max()) + 1)
-            blocks, symbols = np.nonzero(counts)
-            rows = pa.array(symbols)
-            self._count_blocks(
-                {name: column.take(rows) for name, column in sensitive.items()}, blocks, counts[blocks, symbols]
-            )
+    def count(self, columns: Mapping[str, ArrowColumn], n: int) -> None:
+        """Add the next ``n`` rows, given their columns."""
+        if (counts := self.look_at(columns, n)) is not None:
+            self.count_blocks(counts)
+
+    def look_at(self, columns: Mapping[str, ArrowColumn], n: int) -> BlockCounts | None:
+        """Look at the next ``n`` rows; what is returned is left to `count_blocks`, perhaps with that of others."""
+        combined, edges = combinations_of(columns, self.columns), edges_of_blocks(self.n_rows)
+        if combined is not None:
+            counts = BlockCounts.of(combined, self.scales.seen, edges)
+            for scales in (self.scales, *self.released):
+                scales.look_at(combined, counts)
+            return counts
+        blocks = np.repeat(np.arange(len(edges) - 1), np.diff(np.clip(np.array(edges) - self.scales.seen, 0, n)))
+        self._count_blocks({name: columns[name] for name in self.scales.columns}, blocks, np.ones(n, np.int64))
         for scales in (self.scales, *self.released):
-            scales.count(columns, n, found)
-        return found
+            scales.count(columns, n)
+        return None
+
+    def count_blocks(self, counts: BlockCounts) -> None:
+        """Add rows that were looked at."""
+        sensitive, place = counts.of_columns(self.scales.columns)
+        summed = counts.summed(place, int(place.max(initial=0)) + 1)
+        blocks, symbols = np.nonzero(summed)
+        rows = pa.array(symbols)
+        self._count_blocks(
+            {name: column.take(rows) for name, column in sensitive.items()}, blocks, summed[blocks, symbols]
+        )
+        for scales in (self.scales, *self.released):
+            scales.count_blocks(counts)
 
     def _count_blocks(
         self, columns: Mapping[str, ArrowColumn], blocks: NDArray[np.int64], weights: NDArray[np.int64]

@@ -21,7 +21,7 @@ from sanitize._tables.columns import as_dictionary, places_in
 from sanitize._tables.keys import all_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,10 +64,7 @@ class Combined:
         if math.prod(sizes) > n_rows // _ROWS_EACH:
             return None
         places = [places_in(array, name) for name, array in encoded.items()]
-        values = {
-            name: pa.DictionaryArray.from_arrays(pa.array([*range(size - 1), None], pa.int32()), array.dictionary)
-            for size, (name, array) in zip(sizes, encoded.items(), strict=True)
-        }
+        values = {name: with_missing(array.dictionary) for name, array in encoded.items()}
         return cls(_numbered(places, sizes), sizes, values)
 
     @property
@@ -92,6 +89,11 @@ class Combined:
     def spread(self, answers: NDArray[Any]) -> NDArray[Any]:
         """The answer of each row, from those of all combinations."""
         return spread(answers, self.numbers)
+
+
+def with_missing(values: pa.Array) -> pa.DictionaryArray:
+    """Distinct values by position, and missing last."""
+    return pa.DictionaryArray.from_arrays(pa.array([*range(len(values)), None], pa.int32()), values)
 
 
 class Together(Mapping[str, Any]):
@@ -143,6 +145,12 @@ def combined_of(table: Mapping[str, Any], names: Sequence[str]) -> Combined | No
     """Combinations that these columns of a table are among, if they are known already."""
     known = table.combined if isinstance(table, Together) else None
     return None if known is None or any(name not in known.values for name in names) else known
+
+
+def combinations_of(table: Mapping[str, Any], names: Iterable[str]) -> Combined | None:
+    """Combinations of some columns, with others where those are known; None where they are many."""
+    wanted = tuple(names)
+    return combined_of(table, wanted) or Combined.of({name: table[name] for name in wanted})
 
 
 def n_rows_of(batch: Mapping[str, Any]) -> int:
