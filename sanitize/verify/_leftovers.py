@@ -293,6 +293,12 @@ class Scanner:
 
 
 def _is_various(values: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether texts of one length have enough different bytes."""
-    in_order = np.sort(values, axis=1)
-    return np.count_nonzero(in_order[:, 1:] != in_order[:, :-1], axis=1) >= _FEWEST_DIFFERENT - 1
+    """Whether texts of one length have enough different bytes; most have them where they begin."""
+    n_different = np.ones(len(values), np.uint8)
+    for place in range(1, min(WINDOW, values.shape[1])):
+        own = values[:, place]
+        n_different += np.logical_and.reduce([own != values[:, before] for before in range(place)])
+    found = n_different >= _FEWEST_DIFFERENT
+    in_order = np.sort(values[~found], axis=1)
+    found[~found] = np.count_nonzero(in_order[:, 1:] != in_order[:, :-1], axis=1) >= _FEWEST_DIFFERENT - 1
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,7 @@ class Sieve:
     Attributes
     ----------
     windows : ndarray of uint64
-        The beginnings, ascending.
+        The beginnings.
     tables : tuple of bytes
         For each byte a bit for each place of a beginning where it occurs; of plain text, and of all others.
     """
@@ -46,7 +47,7 @@ class Sieve:
             for kind, among in zip(kinds, (is_plain, ~is_plain), strict=True):
                 kind.append(own if among.all() else own[among])
         return cls(
-            np.sort(np.concatenate([np.empty(0, np.uint64), *windows])),
+            np.concatenate([np.empty(0, np.uint64), *windows]),
             tuple(_table(kind) for kind in kinds if any(map(len, kind))),
         )
 
@@ -63,9 +64,13 @@ class Sieve:
         at = np.concatenate(found)
         if not len(at):
             return at
-        wanted = np.ndarray((n,), np.dtype("<u8"), data, 0, (1,))[at]
-        place = np.minimum(np.searchsorted(self.windows, wanted), len(self.windows) - 1)
-        return at[self.windows[place] == wanted]
+        wanted, known = np.ndarray((n,), np.dtype("<u8"), data, 0, (1,))[at], self._in_order
+        return at[known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted]
+
+    @cached_property
+    def _in_order(self) -> NDArray[np.uint64]:
+        """The beginnings, sorted when bytes are like one for the first time; those of a release seldom are."""
+        return np.sort(self.windows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +128,7 @@ def _table(starts: Sequence[NDArray[np.uint8]]) -> bytes:
     bits = np.zeros(256, np.uint8)
     for own in starts:
         for place in range(WINDOW):
-            there = np.zeros(256, bool)
-            there[own[:, place]] = True
-            bits[there] |= np.uint8(1 << place)
+            bits[np.bincount(own[:, place], minlength=256) > 0] |= np.uint8(1 << place)
     return bits.tobytes()
 
 
