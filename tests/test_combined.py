@@ -100,6 +100,15 @@ def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, is_kept, 
     assert_array_equal(counts.counts, slow_counts.counts)
 
 
+def test_rows_of_other_columns_are_not_added():
+    one, two = ({**_in_parts("another order")[0], **more} for more in ({}, {"w": pa.array(np.arange(N) % 2)}))
+    counts, others = (order_blocks.BlockCounts.of(combined.Combined.of(table), 0, [0, 2 * N]) for table in (one, two))
+    before = counts.counts.copy()
+    assert not counts.take(others)
+    assert not others.take(counts)
+    assert_array_equal(counts.counts, before)
+
+
 @pytest.mark.parametrize("names", [["text"], ["number", "text"], ["chunks", "nulls", "number", "text"]])
 def test_alphabets_and_counts_are_those_of_single_rows(names, monkeypatch):
     table, other = _table(0), {name: column[: N // 2] for name, column in _table(1).items()}

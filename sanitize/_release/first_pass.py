@@ -198,12 +198,10 @@ def count_rows(
             if together is not None and together.take(counts):
                 continue
             if together is not None:
-                _count_combinations(total, together)
+                total = _with_combinations(total, together)
             together = counts
-    if together is not None:
-        _count_combinations(total, together)
     source.unchanged()
-    return total
+    return total if together is None else _with_combinations(total, together)
 
 
 def _count(found: Counted, columns: Columns, n: int) -> list[BlockCounts]:
@@ -221,13 +219,15 @@ def _count(found: Counted, columns: Columns, n: int) -> list[BlockCounts]:
     return [BlockCounts.of(combined, 0, [0, sys.maxsize])]
 
 
-def _count_combinations(total: Counted, counts: BlockCounts) -> None:
-    """Add what some rows came to."""
+def _with_combinations(total: Counted, counts: BlockCounts) -> Counted:
+    """The total with what some rows came to; threads that read its table find the old one or the new one."""
     if total.order is not None:
         total.order.count_blocks(counts)
         if set(total.order.columns) != set(_columns_of(total.table)):
-            return
-    total.table.count(counts.table(), counts.counts[:, counts.present].sum(axis=0))
+            return total
+    table = total.table.without_rows()
+    table.count(counts.table(), counts.counts[:, counts.present].sum(axis=0))
+    return replace(total, table=total.table.merged(table))
 
 
 def _columns_of(table: ContingencyTable) -> tuple[str, ...]:

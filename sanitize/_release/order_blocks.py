@@ -83,7 +83,9 @@ class BlockCounts:
         return found
 
     def take(self, other: BlockCounts) -> bool:
-        """Add rows of the same table; what they hold may be too much to keep, then nothing is added."""
+        """Add rows of the same columns; other ones, and more values than can be kept, are refused."""
+        if list(self.values) != list(other.values):
+            return False
         values, places = dict(self.values), []
         for name, theirs in other.values.items():
             mine = values[name]

@@ -120,7 +120,9 @@ class OrderAudit:
         self, columns: Mapping[str, ArrowColumn], blocks: NDArray[np.int64], weights: NDArray[np.int64]
     ) -> None:
         position = pa.DictionaryArray.from_arrays(pa.array(blocks), pa.array(np.arange(n_blocks(self.n_rows))))
-        self.table.count({**columns, POSITION: position}, weights)
+        table = self.table.without_rows()
+        table.count({**columns, POSITION: position}, weights)
+        self.table = self.table.merged(table)  # at once: other threads may ask for its symbols
 
     def merged(self, other: OrderAudit) -> OrderAudit:
         """Counts of the rows of both."""

@@ -14,9 +14,12 @@ import pytest
 from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
 import sanitize._files.parquet as reading_parquet
+import sanitize._tables.combined as combined
 from sanitize import SavedRelease
+from sanitize._files import kept
 from sanitize._files.workers import in_turn
 from sanitize._progress import told
+from sanitize._release import order_blocks
 from sanitize._release.order_scales import Scales
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
@@ -61,6 +64,36 @@ def test_any_number_of_workers_writes_the_same_bytes_for_one_key(name, rows, raw
         made.append(out.read_bytes())
     assert made == made[:1] * 5
     assert reports == reports[:1] * 5
+
+
+@pytest.mark.parametrize("rows", ["shuffle", "keep"])
+@pytest.mark.parametrize("name", SANITIZERS)
+def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, tmp_path, monkeypatch):
+    """Dictionaries differ from load to load, and their combinations are kept together, or settled while others read."""
+    monkeypatch.setattr(reading_parquet, "BATCH_ROWS", 1)
+    raw, groups = tmp_path / "raw.parquet", [6000, 4200, 9000, 4100, 5000]
+    data = table(sum(groups))
+    with pq.ParquetWriter(raw, data.schema) as writer:
+        for start, size in zip(itertools.accumulate([0, *groups[:-1]]), groups, strict=True):
+            writer.write_table(data.slice(start, size))
+    made = []
+    for few, most_cells, most_bytes, workers in (
+        (1 << 20, 1 << 20, 1 << 26, 1),
+        (1 << 12, 1 << 20, 1 << 26, 1),
+        (1 << 12, 1 << 20, 1 << 26, 7),
+        (1 << 12, 10, 1 << 26, 2),
+        (1 << 12, 10, 1 << 26, 7),
+        (1 << 12, 1 << 20, 12_000, 2),  # the first loads are kept, the others are not
+    ):
+        monkeypatch.setattr(combined, "_FEW_ROWS", few)
+        monkeypatch.setattr(order_blocks, "_MOST_CELLS", most_cells)
+        monkeypatch.setattr(
+            kept.KeptRows.__init__, "__defaults__", (most_bytes, *kept.KeptRows.__init__.__defaults__[1:])
+        )
+        out = tmp_path / "out.parquet"
+        report = privatize_parquet(raw, out, SANITIZERS[name](), rows=rows, key=KEY, force=True, workers=workers)
+        made.append((report.to_json(), out.read_bytes()))
+    assert made == made[:1] * 6
 
 
 def test_csv_and_new_rows_of_a_saved_release_do_not_depend_on_workers(raw, tmp_path):
