@@ -209,14 +209,16 @@ def _count(found: Counted, columns: Columns, n: int) -> list[BlockCounts]:
     wanted = _columns_of(found.table)
     if found.order is not None:
         counts = found.order.look_at(columns, n)
-        if counts is None or set(found.order.columns) != set(wanted):
-            found.table.count(columns)
-        return [] if counts is None else [counts]
-    combined = combinations_of(columns, wanted)
-    if combined is None:
+        known = found.order.columns
+    else:
+        combined = combinations_of(columns, wanted)
+        counts = None if combined is None else BlockCounts.of(combined, 0, [0, sys.maxsize])
+        known = wanted
+    if set(known) != set(wanted):
         found.table.count(columns)
-        return []
-    return [BlockCounts.of(combined, 0, [0, sys.maxsize])]
+    elif counts is None:
+        found.table.count(columns, np.ones(n, np.int64))  # rows one by one: there are no combinations to look for again
+    return [] if counts is None else [counts]
 
 
 def _with_combinations(total: Counted, counts: BlockCounts) -> Counted:
