@@ -82,10 +82,10 @@ def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, is_kept, 
         if together is None or not took[-1]:
             if together is not None:
                 made.count_blocks(together)
-                counts.count(together.table(), together.counts[:, together.present].sum(axis=0))
+                counts.count(together.table(), together.rows.sum(axis=0))
             together = found
     made.count_blocks(together)
-    counts.count(together.table(), together.counts[:, together.present].sum(axis=0))
+    counts.count(together.table(), together.rows.sum(axis=0))
     assert all(took) == is_kept
     with monkeypatch.context() as patched:
         patched.setattr(combined, "_FEW_ROWS", 3 * N + 1)
@@ -228,6 +228,25 @@ def test_a_column_that_holds_nothing_beside_one_that_fills_a_narrow_number(n_val
     found = combined.Combined.of(table)
     assert_array_equal(found.numbers, values)
     assert_array_equal(found.counts[:n_values], np.bincount(values))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16])
+@pytest.mark.parametrize("n", [0, 1, 2, 60, 128, 256])
+@pytest.mark.parametrize("per_number", [0, 511, 512, 513, 1500])
+def test_numbers_are_counted_as_one_by_one(n, dtype, per_number):
+    """Bytes two by two where they are many: odd lengths, every second one of an array, and numbers beyond the last."""
+    n_rows = n * per_number + 1 if n else 0
+    most = min(n, np.iinfo(dtype).max + 1)
+    rng = np.random.default_rng(n + per_number)
+    numbers = np.minimum(rng.integers(0, max(most, 1), n_rows), rng.integers(0, max(most, 1), n_rows)).astype(dtype)
+    for own in (numbers, numbers[1:], np.repeat(numbers, 2)[::2]):
+        assert_array_equal(combined.count(own, n), np.bincount(own, minlength=n))
+    if 1 < n <= most and per_number > 512:
+        for place in (0, 1, n_rows - 1):
+            strange = np.minimum(numbers, n - 2).astype(dtype)
+            strange[place] = n - 1
+            with pytest.raises((IndexError, ValueError)):
+                combined.count(strange, n - 1)
 
 
 def test_an_audit_of_combinations_is_that_of_single_rows(monkeypatch):

@@ -228,7 +228,7 @@ def _with_combinations(total: Counted, counts: BlockCounts) -> Counted:
         if set(total.order.columns) != set(_columns_of(total.table)):
             return total
     table = total.table.without_rows()
-    table.count(counts.table(), counts.counts[:, counts.present].sum(axis=0))
+    table.count(counts.table(), counts.rows.sum(axis=0))
     return replace(total, table=total.table.merged(table))
 
 

@@ -6,6 +6,7 @@ import math
 import sys
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,10 +62,15 @@ class BlockCounts:
         """Distinct values of each column, and one more for missing."""
         return tuple(map(len, self.values.values()))
 
-    @property
+    @cached_property
     def present(self) -> NDArray[np.intp]:
         """Combinations that occur."""
         return np.flatnonzero(self.counts.any(axis=0))
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows of the combinations that occur, shape (len(blocks), n_present)."""
+        return self.counts[:, self.present]
 
     def of_columns(self, names: Sequence[str]) -> tuple[dict[str, pa.DictionaryArray], NDArray[np.intp]]:
         """Different combinations of some of the columns, and which of these each combination that occurs holds."""
@@ -78,7 +84,7 @@ class BlockCounts:
     def summed(self, answers: NDArray[Any], n: int) -> NDArray[np.int64]:
         """Rows by block and answer, one of ``n`` for each combination that occurs; shape (n_blocks, n)."""
         found = np.zeros((self.n_blocks, n), np.int64)
-        for block, counts in zip(self.blocks, self.counts[:, self.present], strict=True):
+        for block, counts in zip(self.blocks, self.rows, strict=True):
             found[block] = np.bincount(answers, weights=counts, minlength=n)
         return found
 
@@ -107,6 +113,8 @@ class BlockCounts:
         if math.prod(sizes) * self.n_blocks > _MOST_CELLS:
             return False
         self._widen(values, sizes)
+        for known in ("present", "rows"):
+            vars(self).pop(known, None)
         rows = slice(other.blocks.start, other.blocks.stop)
         if all(np.array_equal(place, np.arange(size)) for place, size in zip(places, sizes, strict=True)):
             self.counts[rows] += other.counts

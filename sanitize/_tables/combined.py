@@ -33,6 +33,8 @@ _ROWS_EACH = 8
 _FEW_ROWS = 1 << 12
 # Rows whose intermediate arrays stay in the cache; of fewer, threads would mostly wait for the interpreter's lock.
 _BLOCK_ROWS = 1 << 17
+# Bytes are counted two by two where so many of them make up for a table of 256 cells for each number.
+_ROWS_A_NUMBER = 1 << 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +162,26 @@ def n_rows_of(batch: Mapping[str, Any]) -> int:
 
 def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
     """How often each of ``n`` numbers occurs."""
+    if numbers.dtype.itemsize == 1 and len(numbers) > n * _ROWS_A_NUMBER:
+        even = len(numbers) // 2 * 2
+        pairs = count_pairs(numbers[:even], n)
+        return pairs.sum(axis=0) + pairs.sum(axis=1) + count(numbers[even:], n)
     found = np.zeros(n, np.int64)
     size = max(_BLOCK_ROWS, 4 * n)  # adding up counts takes less than counting
     for start in range(0, len(numbers), size):
         found += np.bincount(numbers[start : start + size], minlength=n)
     return found
+
+
+def count_pairs(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """How often two of ``n`` numbers of a byte follow each other at an even place, shape (n second, n first).
+
+    Two bytes are one number, so this takes half the time of counting them one by one.
+    """
+    found = count(np.ascontiguousarray(numbers).view("<u2"), n << 8).reshape(n, 1 << 8)
+    if found[:, n:].any():
+        raise IndexError("a number is not counted")
+    return found[:, :n]
 
 
 def occurring(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:

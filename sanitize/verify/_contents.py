@@ -68,7 +68,7 @@ class Findings:
             self._footer(pages, scanner)
             with open_parquet(file) as reader:
                 text = [field.name for field in reader.schema_arrow if is_text(field.type)]
-            with open_parquet(file, read_dictionary=text) as reader:
+            with open_parquet(file, read_dictionary=text, pre_buffer=False) as reader:
                 first = 0
                 for number, group in enumerate(pages.row_groups):
                     rows = {}

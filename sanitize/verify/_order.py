@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._release.permutation import log_independent, log_matching
-from sanitize._tables.combined import count, spread
+from sanitize._tables.combined import count, count_pairs, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,14 +37,17 @@ class _Kinds:
     def among(cls, counts: NDArray[np.int64]) -> _Kinds:
         """From how often each symbol occurs."""
         n = len(counts)
-        of = np.full(n + 1, min(n, _MOST_KINDS - 1), np.uint8)  # the first serves the code -1
+        if n < _MOST_KINDS:
+            return cls(np.arange(n + 1, dtype=np.uint8), n + 1)  # the first is the code -1
+        of = np.full(n + 1, _MOST_KINDS - 1, np.uint8)
         frequent = np.argsort(-counts, kind="stable")[: _MOST_KINDS - 1]
         of[frequent + 1] = np.arange(len(frequent))
-        return cls(of, min(n, _MOST_KINDS - 1) + 1)
+        return cls(of, _MOST_KINDS)
 
     def of_rows(self, codes: Codes) -> NDArray[np.uint8]:
         """Kind of each row."""
-        return spread(self.of, codes + 1)
+        places = codes + 1
+        return places.astype(np.uint8) if len(self.of) == self.n else spread(self.of, places)
 
 
 @dataclass(eq=False)
@@ -118,9 +121,9 @@ class OrderTally:
         self._blocks[block] += added[0].sum(axis=0) if added else count(kinds, self._printed.n)
         kinds = np.concatenate([self._left, kinds])
         paired = len(kinds) // 2 * 2
-        even, odd, self._left = kinds[:paired:2], kinds[1:paired:2], kinds[paired:]
-        self._even += count(even, len(self._even))
-        self._alike += int(np.count_nonzero(even == odd))
+        pairs, self._left = count_pairs(kinds[:paired], len(self._even)), kinds[paired:]
+        self._even += pairs.sum(axis=0)
+        self._alike += int(np.trace(pairs))
 
     def log_chance(self) -> tuple[float, str]:
         """How unlikely the order of the rows is, and what gives it away."""
