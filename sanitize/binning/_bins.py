@@ -13,18 +13,24 @@ import pyarrow.compute as pc
 
 from sanitize._checks import is_whole, required, shown, whole_number
 from sanitize._tables.columns import as_arrow
+from sanitize._tables.intervals import edges_passed
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from sanitize._tables.columns import ArrowColumn
 
+    _Drawn: TypeAlias = "Callable[[NDArray[np.integer[Any]], NDArray[np.uint32]], NDArray[Any]]"
+
 _SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
 # Symbols that a column may be cut into: refused before memory is taken for them.
 _MOST_SYMBOLS = 1 << 20
+# Rows whose intermediate arrays stay in the cache.
+_BLOCK_ROWS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -160,21 +166,31 @@ class Bins:
         _check_numeric(self.column, values.type)
         numbers = as_numbers(values)
         missing = np.isnan(numbers)
-        with np.errstate(invalid="ignore"):
-            clipped = int(((numbers < self.edges[0]) | (numbers > self.edges[-1])).sum())
-        codes = np.searchsorted(np.array(self.edges[1:-1]), numbers, side="right").astype(np.int32)
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), self.labels), clipped
+        clipped = int(np.count_nonzero(numbers < self.edges[0]) + np.count_nonzero(numbers > self.edges[-1]))
+        codes = edges_passed(np.array(self.edges[1:-1]), numbers).astype(np.int32)
+        return pa.DictionaryArray.from_arrays(_masked(codes, missing), self.labels), clipped
 
     def draw(self, labels: pa.DictionaryArray, words: NDArray[np.uint32]) -> pa.Array:
         """A value inside each row's interval, uniform and independent of the row's own value."""
         place = pc.index_in(labels.dictionary, value_set=self.labels).to_numpy(zero_copy_only=False)
         missing = labels.indices.is_null().to_numpy(zero_copy_only=False)
         indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        codes = place[indices] if len(place) else indices
-        if self.whole:
-            return pa.array(self._draw_whole(codes, words), mask=missing)
-        low, high = np.array(self.edges[:-1])[codes], np.array(self.edges[1:])[codes]
-        return pa.array(low + words / 2.0**32 * (high - low), mask=missing)
+        codes = place if len(place) else np.zeros(1, np.intp)  # of no label, where all rows are missing
+        drawn = self._whole_numbers() if self.whole else self._real_numbers()
+        found = [
+            drawn(codes.take(indices[start : start + _BLOCK_ROWS]), words[start : start + _BLOCK_ROWS])
+            for start in range(0, max(len(indices), 1), _BLOCK_ROWS)
+        ]
+        return _masked(np.concatenate(found), missing)
+
+    def _real_numbers(self) -> _Drawn:
+        """What makes a number inside an interval of a word, uniform where words are."""
+        low, width = np.array(self.edges[:-1]), np.diff(self.edges)
+
+        def drawn(codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
+            return low.take(codes) + words / 2.0**32 * width.take(codes)
+
+        return drawn
 
     @property
     def whole_range(self) -> tuple[int, int]:
@@ -187,18 +203,22 @@ class Bins:
         most = _SIGNED.max if least < 0 or largest <= _SIGNED.max + 1 else _UNSIGNED.max
         return max(min(least, most), _SIGNED.min), max(min(largest, most), _SIGNED.min)
 
-    def _draw_whole(self, codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
-        """A whole number inside the interval of each code: ⌊word * size / 2**32⌋ above its least one, exactly."""
+    def _whole_numbers(self) -> _Drawn:
+        """What makes a whole one of a word: ⌊word * size / 2**32⌋ above the least of the interval, exactly."""
         least, largest = self.whole_range
         begins = [min(max(math.ceil(edge), least), largest) for edge in self.edges[:-1]]
         ends = [*(min(math.ceil(edge), largest + 1) for edge in self.edges[1:-1]), largest + 1]
         sizes = [max(end - begin, 1) for begin, end in zip(begins, ends, strict=True)]
         upper, lower = (np.array(half, np.uint64) for half in zip(*(divmod(n, 1 << 32) for n in sizes), strict=True))
-        wide = words.astype(np.uint64)
-        above = wide * upper[codes] + (wide * lower[codes] >> np.uint64(32))
         # Sums wrap around, so that one type serves negative numbers and those above the signed ones.
-        numbers = np.array([begin % (1 << 64) for begin in begins], np.uint64)[codes] + above
-        return numbers.view(np.uint64 if largest > _SIGNED.max else np.int64)
+        begin = np.array([begin % (1 << 64) for begin in begins], np.uint64)
+
+        def drawn(codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
+            wide = words.astype(np.uint64)
+            above = wide * upper.take(codes) + (wide * lower.take(codes) >> np.uint64(32))
+            return (begin.take(codes) + above).view(np.uint64 if largest > _SIGNED.max else np.int64)
+
+        return drawn
 
 
 @dataclass(frozen=True)
@@ -259,6 +279,11 @@ def _finite(name: str, values: Any) -> tuple[float, ...]:
 
 def _ascending(numbers: tuple[float, ...], fewest: int) -> bool:
     return len(numbers) >= fewest and all(a < b for a, b in pairwise(numbers))
+
+
+def _masked(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
+    """Values as Arrow has them, without a copy where none is missing."""
+    return pa.array(values, mask=missing) if missing.any() else pa.array(values)
 
 
 def as_numbers(values: ArrowColumn) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values
+from sanitize._tables.intervals import edges_passed
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 # More steps than this do not help a split, and histograms of them cost memory at every node.
 MOST_LEVELS = 1024
-# Intervals of a table of levels, which stays in the cache, in bits; numbers that are looked up together.
-_TABLE_BITS = 14
-_BATCH = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +103,7 @@ class Levels:
                 )
             numbers, missing = as_ordered(arrow, self.name)
             starts, _ = as_ordered(self.values, self.name)
-            levels = _last_start(starts, numbers)
+            levels = edges_passed(starts[1:], numbers).astype(np.uint16, copy=False)
             levels[missing] = self.missing
             return levels
         values, codes = factorize(arrow, self.name)
@@ -151,40 +149,6 @@ def _steps(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     before = np.cumsum(counts) - counts
     step = (2 * before + counts) * most // (2 * counts.sum())
     return np.cumsum(np.diff(step, prepend=step[0]) > 0)
-
-
-def _last_start(starts: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint16]:
-    """Number of the last start that is not beyond each number, of the first start for what is before them all.
-
-    Numbers of a kind are looked up in a table of intervals, and only those in an interval with a start inside it are
-    searched for, which takes a tenth of the time of a search for each. NaN has any number.
-    """
-    later = starts[1:]
-    if not len(later) or len(numbers) < _BATCH or {starts.dtype.kind, numbers.dtype.kind} not in ({"i"}, {"f"}):
-        return np.searchsorted(later, numbers, side="right").astype(np.uint16)
-    keys = _whole_keys(later)
-    least, most = int(_whole_keys(starts[:1])[0]), int(keys[-1])
-    shift = max((most - least).bit_length() - _TABLE_BITS, 0)
-    begins = np.arange(least >> shift, (most >> shift) + 1) << shift
-    number, last = (np.searchsorted(keys, ends, side="right") for ends in (begins, begins + ((1 << shift) - 1)))
-    number, is_cut = number.astype(np.uint16), number != last
-    found = np.empty(len(numbers), np.uint16)
-    for batch in (slice(start, start + _BATCH) for start in range(0, len(numbers), _BATCH)):
-        key = np.clip(_whole_keys(numbers[batch]), least, most)
-        interval = (key >> shift) - (least >> shift)
-        levels = number.take(interval)
-        searched = np.flatnonzero(is_cut.take(interval))
-        levels[searched] = np.searchsorted(keys, key[searched], side="right")
-        found[batch] = levels
-    return found
-
-
-def _whole_keys(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """Whole numbers in the order of whole or real numbers: of real ones the bits, those of negative ones turned."""
-    if numbers.dtype.kind == "i":
-        return numbers.astype(np.int64, copy=False)
-    bits = (numbers.astype(np.float64, copy=False) + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
-    return np.asarray(bits ^ ((bits >> 63) & np.iinfo(np.int64).max))
 
 
 def plain(arrow: ArrowColumn) -> ArrowColumn:

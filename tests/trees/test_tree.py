@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import copy
 import json
 import math
@@ -11,17 +10,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 import sanitize as sz
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees import Tree, grow, read_hierarchy, single_columns, whole_rows
-from sanitize.trees._levels import _BATCH, _last_start
 from sanitize.trees._splits import Splitter
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
-_REAL = [5e-324, -5e-324, 1.0, 1 + 2**-52, 1e300, -1e300, math.inf, -math.inf]
 
 
 def mixed(n: int, seed: int = 0) -> tuple[dict[str, object], np.ndarray]:
@@ -358,35 +353,3 @@ def test_columns_of_one_value_or_none_are_no_trouble() -> None:
     assert grown.tree.assign({**table, "two": pa.nulls(50)}).max() <= 1
     with pytest.raises(ColumnError, match="rows"):
         grow({"one": ["a"]}, np.arange(50) % 3, None)
-
-
-@example(np.float64, np.float64, 3, 0)
-@example(np.float64, np.float64, 3, 1)
-@example(np.float64, np.float64, 3, 2)
-@example(np.float64, np.float64, 3, 3)
-@given(
-    st.sampled_from([np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64, np.float64]),
-    st.sampled_from([np.int8, np.int16, np.int64, np.uint64, np.float64]),
-    st.integers(1, 200_000),
-    st.integers(0, 2**32 - 1),
-)
-def test_levels_of_numbers_are_those_that_a_bisection_finds(kind, other, spread, seed):
-    """Twin: Python's own bisection of Python's numbers, for few rows, which are searched, and many, looked up."""
-    rng = np.random.default_rng(seed)
-
-    def some(dtype: type, n: int) -> np.ndarray:
-        if dtype is np.float64:
-            return np.concatenate([rng.normal(0, spread, n), rng.lognormal(0, 9, n), _REAL, [rng.choice([0.0, -0.0])]])
-        low, high = max(np.iinfo(dtype).min, -spread), min(np.iinfo(dtype).max, spread)
-        extremes = [np.iinfo(dtype).min, low, high, np.iinfo(dtype).max]
-        return np.append(rng.integers(low, high, n, endpoint=True).astype(dtype), np.array(extremes, dtype))
-
-    starts = np.unique(some(kind, 60))[rng.integers(0, 3) :]
-    numbers = np.append(some(other, 100), np.array([0.0, -0.0]).astype(other))
-    if kind is other:
-        numbers = np.append(numbers, starts[:: 1 + seed % 7])
-    later = starts[1:].tolist()
-    expected = [bisect.bisect_right(later, number) for number in numbers.tolist()]
-    assert _last_start(starts, numbers).tolist() == expected
-    many = np.resize(numbers, 2 * _BATCH + 7)
-    assert (_last_start(starts, many) == np.resize(expected, len(many))).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._merging.risks import SetRisks
 
 _TIE = 1e-13  # nats that differ by rounding only
+_HALF = 9  # letters whose subsets are kept, for every set of them
 
 
 def exact_partition(letters: NDArray[np.float64], p_x: NDArray[np.float64], risks: SetRisks) -> list[list[int]]:
@@ -50,10 +52,12 @@ def exact_partition(letters: NDArray[np.float64], p_x: NDArray[np.float64], risk
         for block in sets[np.argsort(size[sets], kind="stable")].tolist():
             if np.isfinite(best[block]) and best[block] <= cost[block] + _TIE:
                 continue
-            rest = _subsets_of([x for x in range(lowest + 1, k) if not block >> x & 1])
+            outside = ((1 << k) - 1 ^ block) >> lowest + 1 << lowest + 1
+            high, low = _subsets_of(outside >> _HALF), _subsets_of(outside & (1 << _HALF) - 1)
+            rest = ((high << _HALF)[:, None] | low).reshape(-1)
             total = cost[block] + best[rest]
             union = rest | block
-            better = total < best[union] - _TIE
+            better = np.flatnonzero(total < best[union] - _TIE)
             best[union[better]] = total[better]
             chosen[union[better]] = block
     blocks, left = [], (1 << k) - 1
@@ -66,9 +70,11 @@ def exact_partition(letters: NDArray[np.float64], p_x: NDArray[np.float64], risk
     return blocks
 
 
-def _subsets_of(letters: list[int]) -> NDArray[np.int64]:
-    """All subsets of some letters, as bit masks."""
+@cache
+def _subsets_of(letters: int) -> NDArray[np.int64]:
+    """All subsets of some of a few letters, in ascending order."""
     masks = np.zeros(1, np.int64)
-    for x in letters:
-        masks = np.concatenate([masks, masks | (1 << x)])
+    for x in range(letters.bit_length()):
+        if letters >> x & 1:
+            masks = np.concatenate([masks, masks | 1 << x])
     return masks
