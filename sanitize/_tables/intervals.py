@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# With up to so many edges each number is held against all of them.
+# A search takes longer than to hold each number against so many edges.
 _FEW_EDGES = 32
 # Intervals of a table that stays in the cache, in bits, and numbers that are looked up together.
 _TABLE_BITS = 14
@@ -19,23 +19,22 @@ _BATCH = 1 << 14
 def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
     """How many of some ascending edges are at most each number; any of them for NaN.
 
-    Numbers of a kind are looked up in a table of intervals, and only those in an interval with an edge inside it are
-    searched for.
+    Many numbers are held against few edges one by one. With more edges they are looked up in a table of intervals, and
+    only those in an interval with an edge inside it are searched for.
     """
-    dtype = np.uint16 if len(edges) < 1 << 16 else np.int32
-    if not len(edges) or len(numbers) < _BATCH or edges.dtype.kind != numbers.dtype.kind:
+    dtype, kind, are_few = np.uint16 if len(edges) < 1 << 16 else np.int32, edges.dtype.kind, len(edges) <= _FEW_EDGES
+    is_quicker = len(numbers) >= _BATCH and kind == numbers.dtype.kind and kind in ("iuf" if are_few else "if")
+    if not (len(edges) and is_quicker):
         return np.searchsorted(edges, numbers, side="right").astype(dtype)
     found = np.empty(len(numbers), dtype)
     batches = [slice(start, start + _BATCH) for start in range(0, len(numbers), _BATCH)]
-    if len(edges) <= _FEW_EDGES:
+    if are_few:
         for batch in batches:
             number_of_each = np.zeros(len(numbers[batch]), np.uint8)
             for edge in edges:
                 number_of_each += numbers[batch] >= edge
             found[batch] = number_of_each
         return found
-    if edges.dtype.kind not in "if":
-        return np.searchsorted(edges, numbers, side="right").astype(dtype)
     keys = _whole_keys(edges)
     most = int(keys[-1])
     least = max(int(keys[0]) - 1, np.iinfo(np.int64).min)

@@ -184,7 +184,7 @@ class Bins:
         return _masked(np.concatenate(found), missing)
 
     def _real_numbers(self) -> _Drawn:
-        """What makes a number inside an interval of a word, uniform where words are."""
+        """Numbers of intervals' codes and words, uniform inside each interval."""
         low, width = np.array(self.edges[:-1]), np.diff(self.edges)
 
         def drawn(codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
@@ -204,7 +204,7 @@ class Bins:
         return max(min(least, most), _SIGNED.min), max(min(largest, most), _SIGNED.min)
 
     def _whole_numbers(self) -> _Drawn:
-        """What makes a whole one of a word: ⌊word * size / 2**32⌋ above the least of the interval, exactly."""
+        """Whole numbers of codes and words: ⌊word * size / 2**32⌋ above the least one of each interval, exactly."""
         least, largest = self.whole_range
         begins = [min(max(math.ceil(edge), least), largest) for edge in self.edges[:-1]]
         ends = [*(min(math.ceil(edge), largest + 1) for edge in self.edges[1:-1]), largest + 1]
