@@ -6,7 +6,6 @@ import math
 import sys
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,12 +61,12 @@ class BlockCounts:
         """Distinct values of each column, and one more for missing."""
         return tuple(map(len, self.values.values()))
 
-    @cached_property
+    @property
     def present(self) -> NDArray[np.intp]:
         """Combinations that occur."""
         return np.flatnonzero(self.counts.any(axis=0))
 
-    @cached_property
+    @property
     def rows(self) -> NDArray[np.int64]:
         """Rows of the combinations that occur, shape (len(blocks), n_present)."""
         return self.counts[:, self.present]
@@ -113,8 +112,6 @@ class BlockCounts:
         if math.prod(sizes) * self.n_blocks > _MOST_CELLS:
             return False
         self._widen(values, sizes)
-        for known in ("present", "rows"):
-            vars(self).pop(known, None)
         rows = slice(other.blocks.start, other.blocks.stop)
         if all(np.array_equal(place, np.arange(size)) for place, size in zip(places, sizes, strict=True)):
             self.counts[rows] += other.counts

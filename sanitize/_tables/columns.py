@@ -137,6 +137,11 @@ def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
     return column
 
 
+def masked(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
+    """Values as Arrow has them, without a copy where none is missing."""
+    return pa.array(values, mask=missing) if missing.any() else pa.array(values)
+
+
 def places_in(column: pa.DictionaryArray, name: str) -> NDArray[Any]:
     """Each row's index into the dictionary; its length for a missing value."""
     _check_indices(column, name)

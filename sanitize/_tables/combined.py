@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._tables.columns import as_dictionary, places_in
+from sanitize._tables.columns import as_dictionary, masked, places_in
 from sanitize._tables.keys import all_below
 
 if TYPE_CHECKING:
@@ -129,9 +129,7 @@ class CombinedRows(Together):
         digits = np.unravel_index(np.arange(combined.n), combined.sizes)[place]
         n = combined.sizes[place] - 1
         rows = combined.spread(digits.astype(np.min_scalar_type(n)))
-        missing = rows == n
-        places = pa.array(rows, mask=missing) if missing.any() else pa.array(rows)
-        return pa.DictionaryArray.from_arrays(places, values.dictionary, safe=False)
+        return pa.DictionaryArray.from_arrays(masked(rows, rows == n), values.dictionary, safe=False)
 
     def __contains__(self, name: object) -> bool:
         return name in self._combined.values  # a column is not made for it

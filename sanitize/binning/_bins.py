@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._checks import is_whole, required, shown, whole_number
-from sanitize._tables.columns import as_arrow
+from sanitize._tables.columns import as_arrow, masked
 from sanitize._tables.intervals import edges_passed
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -165,10 +165,15 @@ class Bins:
         """Interval of each row, missing where the value is, and how many rows were clipped."""
         _check_numeric(self.column, values.type)
         numbers = as_numbers(values)
-        missing = np.isnan(numbers)
-        clipped = int(np.count_nonzero(numbers < self.edges[0]) + np.count_nonzero(numbers > self.edges[-1]))
-        codes = edges_passed(np.array(self.edges[1:-1]), numbers).astype(np.int32)
-        return pa.DictionaryArray.from_arrays(_masked(codes, missing), self.labels), clipped
+        return self._placed(numbers, np.isnan(numbers))
+
+    def _placed(self, numbers: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, int]:
+        """Interval of each number in the type of the edges, and how many of those that are there were clipped."""
+        edges = np.array(self.edges, numbers.dtype)
+        is_outside = (numbers < edges[0]) | (numbers > edges[-1])
+        codes = edges_passed(edges[1:-1], numbers).astype(np.int32)
+        places = pa.DictionaryArray.from_arrays(masked(codes, missing), self.labels)
+        return places, int(np.count_nonzero(is_outside & ~missing))
 
     def draw(self, labels: pa.DictionaryArray, words: NDArray[np.uint32]) -> pa.Array:
         """A value inside each row's interval, uniform and independent of the row's own value."""
@@ -181,7 +186,7 @@ class Bins:
             drawn(codes.take(indices[start : start + _BLOCK_ROWS]), words[start : start + _BLOCK_ROWS])
             for start in range(0, max(len(indices), 1), _BLOCK_ROWS)
         ]
-        return _masked(np.concatenate(found), missing)
+        return masked(np.concatenate(found), missing)
 
     def _real_numbers(self) -> _Drawn:
         """Numbers of intervals' codes and words, uniform inside each interval."""
@@ -279,11 +284,6 @@ def _finite(name: str, values: Any) -> tuple[float, ...]:
 
 def _ascending(numbers: tuple[float, ...], fewest: int) -> bool:
     return len(numbers) >= fewest and all(a < b for a, b in pairwise(numbers))
-
-
-def _masked(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
-    """Values as Arrow has them, without a copy where none is missing."""
-    return pa.array(values, mask=missing) if missing.any() else pa.array(values)
 
 
 def as_numbers(values: ArrowColumn) -> NDArray[np.float64]:

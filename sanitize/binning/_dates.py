@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import is_number, is_whole
-from sanitize._tables.intervals import edges_passed
 from sanitize.binning._bins import Bins
 from sanitize.binning._times import DAY, STEPS, as_seconds, by_step, name_of, second_of
 from sanitize.errors import ColumnError, InvalidParameter
@@ -83,10 +82,7 @@ class DateBins(Bins):
         """Interval or calendar unit of each row, missing where the date is, and how many rows were clipped."""
         if self.step is not None:
             return by_step(values, self.step, self.column), 0
-        seconds, missing = as_seconds(values, self.column)
-        clipped = int(((seconds < self.edges[0]) | (seconds > self.edges[-1]))[~missing].sum())
-        codes = edges_passed(np.array(self.edges[1:-1], np.int64), seconds).astype(np.int32)
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), self.labels), clipped
+        return self._placed(*as_seconds(values, self.column))
 
     def to_dict(self) -> dict[str, Any]:
         """Bins as plain values."""

@@ -37,17 +37,14 @@ class _Kinds:
     def among(cls, counts: NDArray[np.int64]) -> _Kinds:
         """From how often each symbol occurs."""
         n = len(counts)
-        if n < _MOST_KINDS:
-            return cls(np.arange(n + 1, dtype=np.uint8), n + 1)  # the first is the code -1
-        of = np.full(n + 1, _MOST_KINDS - 1, np.uint8)
+        of = np.full(n + 1, min(n, _MOST_KINDS - 1), np.uint8)  # the first serves the code -1
         frequent = np.argsort(-counts, kind="stable")[: _MOST_KINDS - 1]
         of[frequent + 1] = np.arange(len(frequent))
-        return cls(of, _MOST_KINDS)
+        return cls(of, min(n, _MOST_KINDS - 1) + 1)
 
     def of_rows(self, codes: Codes) -> NDArray[np.uint8]:
         """Kind of each row."""
-        places = codes + 1
-        return places.astype(np.uint8) if len(self.of) == self.n else spread(self.of, places)
+        return spread(self.of, codes + 1)
 
 
 @dataclass(eq=False)

@@ -52,7 +52,7 @@ def exact_partition(letters: NDArray[np.float64], p_x: NDArray[np.float64], risk
         for block in sets[np.argsort(size[sets], kind="stable")].tolist():
             if np.isfinite(best[block]) and best[block] <= cost[block] + _TIE:
                 continue
-            outside = ((1 << k) - 1 ^ block) >> lowest + 1 << lowest + 1
+            outside = (1 << k) - (2 << lowest) & ~block
             high, low = _subsets_of(outside >> _HALF), _subsets_of(outside & (1 << _HALF) - 1)
             rest = ((high << _HALF)[:, None] | low).reshape(-1)
             total = cost[block] + best[rest]
