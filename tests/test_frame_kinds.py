@@ -175,9 +175,9 @@ def test_chunked_and_sliced_arrow_tables_are_read_right():
 # ------------------------------------------------------------------------------------- one law for all
 
 
-@pytest.mark.parametrize("release", ["resample", "label"])
+@pytest.mark.parametrize("output", ["resample", "label"])
 @pytest.mark.parametrize("method", ["watchdog", "subset_merging", "randomized_response"])
-def test_a_seed_gives_the_same_rows_in_pandas_polars_and_pyarrow(method, release):
+def test_a_seed_gives_the_same_rows_in_pandas_polars_and_pyarrow(method, output):
     rng = np.random.default_rng(0)
     df = pd.DataFrame(
         {
@@ -192,7 +192,7 @@ def test_a_seed_gives_the_same_rows_in_pandas_polars_and_pyarrow(method, release
         "public": ["town", "floor", "age"],
         "bins": {"age": [18, 40, 80]},
         "random_state": 5,
-        "release": release,
+        "output": output,
     }
     sanitizer = ESTIMATORS[method](0.4, **settings)
     a = sz.frame.release(df, sanitizer)
@@ -304,7 +304,7 @@ def test_whole_numbers_that_fit_keep_their_dtype():
 
 def test_labels_of_a_text_array_are_not_cut_off():
     column = np.array(cycle(["a", "b", "b"]))[:, None]
-    sanitizer = SubsetMerging(0.0, release="label", random_state=0).fit(column, sensitive_features=np.array(SECRET))
+    sanitizer = SubsetMerging(0.0, output="label", random_state=0).fit(column, sensitive_features=np.array(SECRET))
     assert set(sanitizer.transform(column)[:, 0]) == {"{a, b}"}
 
 

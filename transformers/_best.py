@@ -24,7 +24,7 @@ class BestSanitizer(designers.BestSanitizer, Sanitizer):
     bins : dict of column to edges, number or calendar unit, or int, optional
         Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
         "quarter", "year" or "decade", which are printed by name.
-    release : {"resample", "label"}
+    output : {"resample", "label"}
         Print a released symbol as a public one drawn from P(x|y), or as a readable label.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
@@ -33,7 +33,7 @@ class BestSanitizer(designers.BestSanitizer, Sanitizer):
     smoothing : float
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
-        Public symbols in fewer rows are pooled before the design.
+        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report
@@ -59,7 +59,7 @@ class BestSanitizer(designers.BestSanitizer, Sanitizer):
     >>> import sanitize as sz
     >>> from sanitize.transformers import BestSanitizer
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = BestSanitizer(0.5, sensitive="survived", public=["class", "sex"], release="label").fit(df)
+    >>> sanitizer = BestSanitizer(0.5, sensitive="survived", public=["class", "sex"], output="label").fit(df)
     >>> sanitizer.report_.facts.mechanism
     'optimal random response'
     """

@@ -28,7 +28,7 @@ class ExponentialChannel(designers.ExponentialChannel, Sanitizer):
     bins : dict of column to edges, number or calendar unit, or int, optional
         Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
         "quarter", "year" or "decade", which are printed by name.
-    release : {"resample", "label"}
+    output : {"resample", "label"}
         Symbols are printed as they are; of pooled ones, one of them drawn anew, or a readable label.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
@@ -37,7 +37,7 @@ class ExponentialChannel(designers.ExponentialChannel, Sanitizer):
     smoothing : float
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
-        Public symbols in fewer rows are pooled before the design.
+        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey

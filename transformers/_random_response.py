@@ -27,7 +27,7 @@ class OptimalRandomResponse(designers.OptimalRandomResponse, Sanitizer):
     bins : dict of column to edges, number or calendar unit, or int, optional
         Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
         "quarter", "year" or "decade", which are printed by name.
-    release : {"resample", "label"}
+    output : {"resample", "label"}
         Print a released symbol as a public one drawn from P(x|y), or as a readable label.
         The channel is optimal for labels; resampling keeps less.
     handle_unknown : {"high_risk", "error"}
@@ -37,7 +37,7 @@ class OptimalRandomResponse(designers.OptimalRandomResponse, Sanitizer):
     smoothing : float
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
-        Public symbols in fewer rows are pooled before the design.
+        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report
@@ -93,7 +93,7 @@ class SubsetRandomResponse(designers.SubsetRandomResponse, Sanitizer):
     bins : dict of column to edges, number or calendar unit, or int, optional
         Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
         "quarter", "year" or "decade", which are printed by name.
-    release : {"resample", "label"}
+    output : {"resample", "label"}
         Print a released symbol as a public one drawn from P(x|y), or as a readable label.
         The channel is designed for labels; resampling keeps less.
     handle_unknown : {"high_risk", "error"}
@@ -103,7 +103,7 @@ class SubsetRandomResponse(designers.SubsetRandomResponse, Sanitizer):
     smoothing : float
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
-        Public symbols in fewer rows are pooled before the design.
+        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report

@@ -21,7 +21,7 @@ class RandomizedResponse(designers.RandomizedResponse, Sanitizer):
     bins : dict of column to edges, number or calendar unit, or int, optional
         Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
         "quarter", "year" or "decade", which are printed by name.
-    release : {"resample", "label"}
+    output : {"resample", "label"}
         Symbols are printed as they are; of pooled ones, one of them drawn anew, or a readable label.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
@@ -30,7 +30,7 @@ class RandomizedResponse(designers.RandomizedResponse, Sanitizer):
     smoothing : float
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
-        Public symbols in fewer rows are pooled before the design.
+        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every law that the counts allow at this confidence, and the report

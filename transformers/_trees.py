@@ -22,19 +22,20 @@ class TreeMerging(designers.TreeMerging, TreeSanitizer):
     min_rows : int
         Least rows of a block; with ``confidence`` at least as many as a block needs to be certified.
     max_cells : int, optional
-        Most cells; 4096 by default, and 512 at most with ``confidence``. Without it there are never fewer than blocks,
-        of which there are at most 16,384.
+        Most cells; 4096 by default, and 512 at most with ``confidence``. One cell makes rows that have no link to those
+        of the table: plain synthetic rows.
     weights : dict of column to float, optional
         How much the information about each column counts; 1 by default.
     hierarchies : dict of column to hierarchy, optional
         Ancestors of each value, nearest first, or the path of a CSV file in ARX's format; see `sanitize.trees.grow`.
     target : str, optional
         Public column whose information alone is to be kept.
-    bins : dict of column to edges or number, optional
-        Intervals for numeric sensitive columns only.
-    release : {"resample", "independent", "label"}
-        Print a row of the table drawn from the released block; draw each column by itself, so that no released row is
-        anybody's but by chance; or print intervals and sets of values as text.
+    bins : dict of column to edges, number or unit, optional
+        Intervals of sensitive columns; of public ones the edges at which they may be cut, in place of learned ones.
+    output : {"model", "label", "resample"}, optional
+        Print a released block as a row drawn from a model of all columns, which is nobody's; as intervals and sets of
+        values, as text; or as a real row of the block, to which the limit then does not apply: its report says so. By
+        default a model, and labels of fewer than 1,000 rows.
     confidence : float, optional
         None claims that the rows are everybody. With 0.95, say, the tree is grown on a fifth of the rows, and blocks of
         its cells are certified on all others, or give way to larger ones: the budget holds for fresh rows of the
@@ -94,11 +95,12 @@ class TreeRandomResponse(designers.TreeRandomResponse, TreeSanitizer):
         Ancestors of each value, nearest first, or the path of a CSV file in ARX's format; see `sanitize.trees.grow`.
     target : str, optional
         Public column whose information alone is to be kept.
-    bins : dict of column to edges or number, optional
-        Intervals for numeric sensitive columns only.
-    release : {"resample", "independent", "label"}
-        Print a row of the table drawn from a released cell; draw each column by itself, so that no released row is
-        anybody's but by chance; or print intervals and sets of values as text.
+    bins : dict of column to edges, number or unit, optional
+        Intervals of sensitive columns; of public ones the edges at which they may be cut, in place of learned ones.
+    output : {"model", "label", "resample"}, optional
+        Print a released cell as a row drawn from a model of all columns, which is nobody's; as intervals and sets of
+        values, as text; or as a real row of the cell, to which the limit then does not apply: its report says so. By
+        default a model, and labels of fewer than 1,000 rows.
     confidence : float, optional
         None claims that the rows are everybody. With 0.95, say, the tree is grown on a fifth of the rows, and mixtures
         of cells are certified on all others: the budget holds for fresh rows of the source.

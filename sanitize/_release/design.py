@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 ReleaseMode = Literal["resample", "label"]
 
+# Rows that a combination of public values has before it is printed as it is: fewer are known to belong to somebody.
+MIN_COUNT = 10
 # Times the rows at which a robust design is tried again, to say what more rows would buy.
 _MORE_ROWS = (10, 100)
 
@@ -52,7 +54,7 @@ class Recipe:
         What every printed symbol must meet, under the law that was learned.
     keeps_symbols : bool
         The mechanism's outputs are its inputs' symbols (randomized response), so nothing needs printing.
-    release : {"resample", "label"}
+    output : {"resample", "label"}
     smoothing : float
     min_count : int
     target : str, optional
@@ -72,7 +74,7 @@ class Recipe:
     mechanism: Callable[..., Channel]
     budget: Budget
     keeps_symbols: bool = False
-    release: ReleaseMode = "resample"
+    output: ReleaseMode = "resample"
     smoothing: float = 0.0
     min_count: int = 0
     confidence: float | None = None
@@ -126,10 +128,8 @@ def design(
     laws = None if recipe.confidence is None else ConfidenceSet.of(table, recipe.confidence)
     made, printing = channels_of(table, joint, recipe, laws=laws)
     channel = _composed(made, printing).with_standing(made.standing)
-    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(table, recipe, channel))
-    facts = replace(
-        facts, mechanism=recipe.name, release=recipe.release, warnings=warnings, binned=layout.binned_public
-    )
+    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, recipe, channel))
+    facts = replace(facts, mechanism=recipe.name, output=recipe.output, warnings=warnings, binned=layout.binned_public)
     report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
     risk = recipe.budget.risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
@@ -196,11 +196,11 @@ def channels_of(
     ``given`` is the law that the mechanism shall see in place of ``joint``, with the same public symbols; ``laws`` is
     the set of laws under all of which it shall meet its budget.
     """
-    if recipe.release not in ("resample", "label"):
-        raise InvalidParameter(f"release must be 'resample' or 'label', got {recipe.release!r}")
+    if recipe.output not in ("resample", "label"):
+        raise InvalidParameter(f"output must be 'resample' or 'label', got {recipe.output!r}")
     pooled = _pool_rare(table, joint, recipe.min_count)
     if recipe.given is not None:
-        return given_channel(recipe.given, joint, pooled, labels=recipe.release == "label"), None
+        return given_channel(recipe.given, joint, pooled, labels=recipe.output == "label"), None
     law = joint if given is None else given
     if pooled is not None:
         law = law.release(pooled)
@@ -216,7 +216,7 @@ def channels_of(
         printing = pooled
     else:
         printing = channel if recipe.prints else None
-    if recipe.release == "label" or printing is None:
+    if recipe.output == "label" or printing is None:
         return channel, None
     return channel, printing.reversed(joint.p_x)
 
@@ -249,7 +249,7 @@ def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
 
 
-def _warnings(table: ContingencyTable, recipe: Recipe, channel: Channel) -> list[str]:
+def _warnings(layout: Layout, table: ContingencyTable, recipe: Recipe, channel: Channel) -> list[str]:
     """What a reader of the report must know about the data and the settings."""
     found = []
     empty = int((table.counts == 0).sum())
@@ -257,6 +257,13 @@ def _warnings(table: ContingencyTable, recipe: Recipe, channel: Channel) -> list
         found.append(
             f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
             "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
+        )
+    rows = table.counts.sum(axis=0)
+    alone = int(rows[rows < MIN_COUNT].sum())
+    if alone and recipe.min_count < MIN_COUNT and layout.prints_symbols:
+        found.append(
+            f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} rows have and that are printed as "
+            f"they are: those are somebody's (min_count={MIN_COUNT} pools them)"
         )
     if recipe.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0), recipe.budget)

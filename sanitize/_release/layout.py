@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from sanitize._release.identifiers import FEW_ROWS, names_rows
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.combined import Together
 from sanitize.binning import DateBins
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from sanitize.binning import Bins
 
 Missing = Literal["category", "error"]
-
-# Below this many rows most columns look distinct, and nothing follows from it.
-_FEW_ROWS = 50
 
 
 @dataclass
@@ -117,6 +115,11 @@ class Layout:
                 raise ColumnError(f"a {kind} column is listed twice")
 
     @property
+    def prints_symbols(self) -> bool:
+        """Whether public symbols are printed as they are, so that one of few rows is somebody's."""
+        return True
+
+    @property
     def read(self) -> tuple[str, ...]:
         """Columns of a table that its public symbols are made of."""
         return self.public
@@ -136,17 +139,19 @@ class Layout:
 
     def check_distinct(self, table: ContingencyTable) -> None:
         """Refuse all columns that hold a different value in most rows: no law can be learned from them."""
-        if table.n < _FEW_ROWS:
+        if table.n < FEW_ROWS:
             return
         found: dict[str, str] = {}
+        amounts = False
         for kind, alphabet in (("sensitive", table.sensitive), ("public", table.public)):
-            for name, codes in zip(alphabet.columns, alphabet.codes.T, strict=True):
+            for name, level, codes in zip(alphabet.columns, alphabet.levels, alphabet.codes.T, strict=True):
                 if len(np.unique(codes)) > table.n / 2:
                     found.setdefault(name, kind)
+                    amounts |= kind == "public" and not names_rows(level, int(table.n))
         if not found:
             return
         listed = ", ".join(f"{kind} column {name!r}" for name, kind in found.items())
-        tree = " A tree (tree-random-response) takes public columns as they are." if "public" in found.values() else ""
+        tree = " A tree (tree-random-response) takes amounts as they are." if amounts else ""
         raise ColumnError(
             f"a different value in most rows, so there is no law to learn: {listed}. Give bins to numbers and dates, "
             f"and leave out what names its row.{tree}",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import RandomWords
     from sanitize.binning import Bins
     from sanitize.joint import ContingencyTable
-    from sanitize.trees import Printer
+    from sanitize.printing import Printer
 
 HandleUnknown = Literal["high_risk", "error"]
 
@@ -60,13 +60,13 @@ class Release:
     @property
     def output_columns(self) -> tuple[str, ...]:
         """Names of the columns that are printed."""
-        return self.design.channel.outputs.columns if self.printer is None else self.printer.columns
+        return self.design.channel.outputs.columns if self.printer is None else self.printer.names
 
     @property
     def printed_levels(self) -> dict[str, pa.Array]:
         """Values that each printed column may have."""
         if self.printer is not None:
-            return self.printer.levels
+            return self.printer.values
         outputs = self.design.channel.outputs
         return dict(zip(outputs.columns, outputs.levels, strict=True))
 
@@ -80,7 +80,7 @@ class Release:
     @cached_property
     def drawn_bins(self) -> dict[str, Bins]:
         """Bins of the columns that print a number drawn inside a bin, and not its label."""
-        if self.recipe.release == "label":
+        if self.recipe.output == "label":
             return {}
         return {
             name: bins

@@ -39,6 +39,11 @@ class TreeLayout(Layout):
         return cls(layout.sensitive, (name,), layout.bins, layout.missing, tree=tree)
 
     @property
+    def prints_symbols(self) -> bool:
+        """Never: cells are printed by what stands for them."""
+        return False
+
+    @property
     def read(self) -> tuple[str, ...]:
         """Columns that the tree was grown from."""
         return self.tree.names

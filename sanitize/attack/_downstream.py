@@ -1,25 +1,29 @@
-"""What an honest analyst still learns: models trained on a release against models trained on the raw table."""
+"""What an honest analyst still learns: models trained on a release, on the raw table, and on rows that are nobody's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from sanitize._sampling.noise import NoiseKey
+from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.attack._downstream_result import Downstream
 from sanitize.attack._folds import Score, folds_of
 from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.trees import Levels
+from sanitize.printing import RowModel
+from sanitize.trees import Levels, grow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,42 +41,45 @@ def downstream(
     *,
     columns: Sequence[str] | None = None,
     fresh: Any = None,
+    rows: Literal["shuffle", "keep"] = "shuffle",
     estimator: Any = None,
     cv: int = 5,
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Downstream:
-    """Compare a model trained on a release with one trained on the raw table, on raw rows that neither has seen.
+    """Compare models trained on a release, on the raw table, and on rows made up without a look at any single row.
 
-    The rows are split into folds. For each, one model learns from the raw rows of all other folds and one from as many
-    released rows; both predict the column for the raw rows of the fold. Released rows need not be in the order of the
-    raw ones: a shuffled file serves as well.
+    All three predict a column for raw rows that none of them has seen: ``fresh`` ones, or the rows of a fold that the
+    sanitizer is fitted without. Where released rows stand in the order of the raw ones, a fourth figure is what a
+    released row says of its *own* raw target. That is what a release row by row is for: for anything else, rows of a
+    model of the table serve as well.
 
     Parameters
     ----------
     df : pandas or polars DataFrame, or pyarrow Table
         The raw table.
-    released : same kinds
-        Its release, with rows printed as rows (``release="label"`` prints sets that no model can compare). It holds
-        the target, or has its rows in the order of ``df``, which then gives their targets.
+    released : same kinds, or a sanitizer
+        Its release, with rows printed as rows (``output="label"`` prints sets that no model can compare). It holds
+        the target, or has its rows in the order of ``df``, which then gives their targets. A sanitizer is fitted anew
+        for each fold, on the other folds.
     target : str
         Column to predict, not the sensitive one. Numbers and dates of more than 10 values are asked about their
         median.
     columns : list of str, optional
         Columns to predict from; by default all of the release but the target.
     fresh : DataFrame or Table, optional
-        Rows of the source that were not released. Both models then learn from all their rows and are tested on these.
-        Released rows are often copies of raw ones, a fold's own among them, which flatters models that memorise rows:
-        fresh rows are the strict test.
+        Rows of the source that were not released; needed with a release.
+    rows : {"shuffle", "keep"}
+        ``keep`` when the released rows stand in the order of ``df``.
     estimator : scikit-learn classifier, optional
         With ``predict_proba``. It sees a number for each column: ordered ones as levels, others as their place by
         frequency. By default gradient boosting.
     cv : int
-        Number of folds.
+        Number of folds, of a sanitizer and of what rows say of their own target.
     confidence : float
         Of the interval.
     random_state : int
-        Seed of the folds. It is not noise of a release.
+        Seed of the folds and of made-up rows. It is not noise of a release.
 
     Returns
     -------
@@ -83,7 +90,7 @@ def downstream(
     ColumnError
         If a column is absent or printed as labels.
     InvalidParameter
-        If the target is constant or has too many values, or there are too few rows.
+        If the target is constant or has too many values, or there are too few rows or no fresh ones.
 
     Notes
     -----
@@ -95,56 +102,132 @@ def downstream(
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
     >>> sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1, upper=0.7), sensitive="survived", random_state=0)
-    >>> released = sz.frame.release(df, sanitizer)
-    >>> found = sz.downstream(df, released, "sex")
-    >>> found.raw > 0.6, found.released <= found.raw + 0.02
-    (True, True)
+    >>> found = sz.downstream(df, sanitizer, "sex", cv=3)
+    >>> found.raw > 0.6, found.released <= found.raw + 0.02, found.own > found.ignoring
+    (True, True, True)
     """
     confidence = check_confidence(confidence)
-    raw, given = Table.of(df), Table.of(released)
+    if rows not in ("shuffle", "keep"):
+        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
+    raw = Table.of(df)
     _check_columns(raw, [target], "the raw table")
+    model = HistGradientBoostingClassifier(max_iter=_ITERATIONS, random_state=0) if estimator is None else estimator
+    if hasattr(released, "fit_transform"):
+        fold = folds_of(_Answers.of(raw, target)[0].of_rows(raw), np.arange(raw.n_rows), cv, random_state)
+        parts = _refitted(raw, released, fold)
+    elif fresh is None:
+        raise InvalidParameter(
+            "give fresh=, rows of the source that were not released, or the sanitizer in place of its release, to be "
+            "fitted by fold: released rows tell of raw ones that a model is tested on"
+        )
+    else:
+        parts = iter([_Part(raw, Table.of(released), Table.of(fresh), aligned=rows == "keep")])
+    compared = [_compared(part, target, columns, model, cv, random_state) for part in parts]
+    areas = np.concatenate([one.areas for one in compared], axis=1)
+    of_rows = np.arange(areas.shape[1])
+    of_parts = of_rows if len(compared) == 1 else np.repeat(np.arange(len(compared)), [one.n for one in compared])
+    score = Score(np.ones(len(of_rows)), of_rows, of_parts)
+    difference, error = score.of(areas[1] - areas[0])
+    reach = NormalDist().inv_cdf((1 + confidence) / 2)
+    own = None
+    if all(one.own is not None for one in compared):
+        values = np.concatenate([one.own for one in compared if one.own is not None])
+        mean, own_error = float(values.mean()), float(values.std() / np.sqrt(len(values)))
+        own = (mean, mean - reach * own_error, mean + reach * own_error)
+    return Downstream(
+        target=target,
+        question=compared[0].question,
+        columns=compared[0].names,
+        raw=score.mean(areas[0]),
+        released=score.mean(areas[1]),
+        ignoring=score.mean(areas[2]),
+        own=None if own is None else own[0],
+        own_interval=None if own is None else own[1:],
+        difference=difference,
+        interval=(difference - reach * error, difference + reach * error),
+        confidence=confidence,
+        n_rows=len(of_rows),
+        model=type(model).__name__,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Rows that were released, their release, and rows apart."""
+
+    raw: Table
+    released: Table
+    fresh: Table
+    aligned: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """AUC row by row of the models on the raw rows, on the released ones and on made-up ones, shape (3, n)."""
+
+    question: str
+    names: tuple[str, ...]
+    areas: NDArray[np.float64]
+    own: NDArray[np.float64] | None
+
+    @property
+    def n(self) -> int:
+        return int(self.areas.shape[1])
+
+
+def _refitted(raw: Table, sanitizer: Any, fold: NDArray[np.int64]) -> Iterator[_Part]:
+    """For each fold its rows, and all others with their release."""
+    arrow = pa.table({name: as_arrow(raw[name], name) for name in raw.names})
+    for k in np.unique(fold):
+        rest, apart = (arrow.take(pa.array(np.flatnonzero(kept))) for kept in (fold != k, fold == k))
+        yield _Part(Table.of(rest), Table.of(clone(sanitizer).fit(rest).transform(rest)), Table.of(apart), aligned=True)
+
+
+def _compared(
+    part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int
+) -> _Compared:
+    raw, given, apart = part.raw, part.released, part.fresh
     names = [name for name in given.names if name != target] if columns is None else list(columns)
     _check_columns(given, names, "the release")
     _check_columns(raw, names, "the raw table")
+    _check_columns(apart, [*names, target], "the table of fresh rows")
     if not names:
         raise ColumnError("there is no column to predict from")
     answers, question = _Answers.of(raw, target)
-    encoders = [Levels.learn(raw[name], name)[0] for name in names]
-    x, x_given = _encoded(raw, encoders), _encoded(given, encoders, printed=True)
-    y, y_given = answers.of_rows(raw), _given_answers(answers, given, raw)
-    model = HistGradientBoostingClassifier(max_iter=_ITERATIONS, random_state=0) if estimator is None else estimator
-    if fresh is None:
-        fold = folds_of(y, np.arange(raw.n_rows), cv, random_state)
-        deal = folds_of(y_given, np.arange(given.n_rows), cv, random_state)
-        splits = [(x[fold != k], y[fold != k], x_given[deal != k], y_given[deal != k]) for k in range(cv)]
-        tests = [(x[fold == k], y[fold == k]) for k in range(cv)]
-    else:
-        apart = Table.of(fresh)
-        _check_columns(apart, [*names, target], "the table of fresh rows")
-        splits = [(x, y, x_given, y_given)]
-        tests = [(_encoded(apart, encoders), answers.of_rows(apart))]
-    found = []
-    for (x_raw, y_raw, x_own, y_own), (x_test, y_test) in zip(splits, tests, strict=True):
-        learned = ((x_raw, y_raw), (x_own, y_own))
-        found.append([_areas(_beliefs(model, *rows, x_test, answers.n), y_test) for rows in learned])
-    of_raw, of_released = np.concatenate(found, axis=1)
-    rows = np.arange(len(of_raw))
-    parts = rows if fresh is not None else np.repeat(np.arange(cv), [len(y_test) for _, y_test in tests])
-    score = Score(np.ones(len(rows)), rows, parts)
-    difference, error = score.of(of_released - of_raw)
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    return Downstream(
-        target=target,
-        question=question,
-        columns=tuple(names),
-        raw=score.mean(of_raw),
-        released=score.mean(of_released),
-        difference=difference,
-        interval=(difference - reach, difference + reach),
-        confidence=confidence,
-        n_rows=len(rows),
-        model=type(model).__name__,
-    )
+    is_printed = target in given.names
+    if not is_printed and not (part.aligned and given.n_rows == raw.n_rows):
+        raise ColumnError(
+            f"the release has no column {target!r}: release the target too, or pass released rows in the order of the "
+            "raw ones, with rows='keep'",
+            target,
+        )
+    encoders = [Levels.learn(raw[name], name) for name in names]
+    made_up = _made_up(raw, [*names, target], random_state)
+    x, y = _encoded(raw, encoders), answers.of_rows(raw)
+    x_given = _encoded(given, encoders, printed=True)
+    y_given = answers.of_rows(given, printed=True) if is_printed else y
+    # Rows that ignore all others have no place beside somebody's target.
+    y_made = answers.of_rows(made_up) if is_printed else y
+    x_apart, y_apart = _encoded(apart, encoders), answers.of_rows(apart)
+    learned = ((x, y), (x_given, y_given), (_encoded(made_up, encoders), y_made))
+    areas = np.stack([_areas(_beliefs(model, *one, x_apart, answers.n), y_apart) for one in learned])
+    own = None
+    if part.aligned and given.n_rows == raw.n_rows:
+        if is_printed:
+            x_given = np.column_stack([x_given, y_given])
+        law, fold = np.empty((len(y), answers.n)), folds_of(y, np.arange(len(y)), cv, random_state)
+        for k in range(cv):
+            law[fold == k] = _beliefs(model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n)
+        own = _areas(law, y)
+    return _Compared(question, tuple(names), areas, own)
+
+
+def _made_up(raw: Table, names: Sequence[str], seed: int) -> Table:
+    """As many rows, printed by a model of the raw ones without a look at any of them: a release that ignores its rows."""
+    table = {name: raw[name] for name in names}
+    grown = grow(table, np.zeros(raw.n_rows, np.int64), None, max_cells=1)
+    words = NoiseKey.from_seed(seed)
+    return Table.of(pa.table(RowModel.fit(table, grown.tree, grown.cells, words).decode(grown.cells, words)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +241,8 @@ class _Answers:
     @classmethod
     def of(cls, table: Table, target: str) -> tuple[_Answers, str]:
         """Answers learned from the raw table, and the question in words."""
-        levels, codes, _ = Levels.learn(table[target], target)
+        levels = Levels.learn(table[target], target)
+        codes = levels.encode(table[target])
         counts = np.bincount(codes, minlength=levels.n_levels)
         if (counts > 0).sum() < 2:
             raise InvalidParameter(f"target {target!r} has one value only, so there is nothing to predict")
@@ -180,20 +264,6 @@ class _Answers:
         return ((codes > self.cut) & (codes != self.levels.missing)).astype(np.int32)
 
 
-def _given_answers(answers: _Answers, given: Table, raw: Table) -> NDArray[np.int32]:
-    """Answers beside the released rows: their own, or those of the raw rows in the same order."""
-    target = answers.levels.name
-    if target in given.names:
-        return answers.of_rows(given, printed=True)
-    if given.n_rows != raw.n_rows:
-        raise ColumnError(
-            f"the release has no column {target!r} and {given.n_rows} rows, the raw table {raw.n_rows}: release the "
-            "target too, or pass released rows in the order of the raw ones",
-            target,
-        )
-    return answers.of_rows(raw)
-
-
 def _encoded(table: Table, encoders: list[Levels], *, printed: bool = False) -> NDArray[np.float64]:
     """Numbers that a model can read, shape (n_rows, n_columns)."""
     return np.stack([_levels_of(table, one, printed=printed) for one in encoders], axis=1).astype(np.float64)
@@ -202,9 +272,7 @@ def _encoded(table: Table, encoders: list[Levels], *, printed: bool = False) -> 
 def _levels_of(table: Table, encoder: Levels, *, printed: bool) -> NDArray[np.uint16]:
     """Level of each row in one column; a release whose values are labels is refused."""
     name = encoder.name
-    labels = (
-        f"the release prints {name!r} as labels, which no model can compare with raw values; use release='resample'"
-    )
+    labels = f"the release prints {name!r} as labels, which no model can compare with raw values; use output='resample'"
     try:
         codes = encoder.encode(table[name])
     except ColumnError as error:

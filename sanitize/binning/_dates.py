@@ -18,6 +18,9 @@ from sanitize.errors import ColumnError, InvalidParameter
 if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
 
+# Calendar units, as so many of NumPy's.
+_UNITS = {"day": ("D", 1), "month": ("M", 1), "quarter": ("M", 3), "year": ("Y", 1), "decade": ("Y", 10)}
+
 
 @dataclass(frozen=True)
 class DateBins(Bins):
@@ -59,6 +62,13 @@ class DateBins(Bins):
             raise ColumnError(f"column {column!r} has no date to learn bins from; declare edges", column)
         known = pa.array(seconds.astype(np.float64), mask=missing)
         return cls(column, Bins.quantiles(column, known, n_bins, weights).edges, learned=True, whole=True)
+
+    def starts(self, first: int, last: int) -> list[int]:
+        """Nanoseconds at which the units of the step begin that hold two seconds and all between, and the next one."""
+        unit, n = _UNITS[str(self.step)]
+        begin, end = (np.datetime64(second, "s").astype(f"M8[{unit}]").astype(int) // n for second in (first, last))
+        units = np.arange(begin, end + 2) * n
+        return units.astype(f"M8[{unit}]").astype("M8[ns]").astype(np.int64).tolist()
 
     @property
     def prints_labels(self) -> bool:

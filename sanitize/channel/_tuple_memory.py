@@ -59,5 +59,5 @@ def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
         raise ColumnError(
             f"{bound:.3g} released combinations would take an estimated {n_bytes / (1 << 30):.3g} GiB, more than "
             f"{_MOST_BYTES / (1 << 30):.3g}: release columns in groups, one part each (public=[...]), take "
-            "release='label', whose parts draw nothing after merging, or use TreeMerging or TreeRandomResponse"
+            "output='label', whose parts draw nothing after merging, or use TreeMerging or TreeRandomResponse"
         )

@@ -54,14 +54,14 @@ _TAIL = """
 _TUPLES = """\
 mechanism = "subset-merging"  # or watchdog, optimal-random-response, subset-random-response, randomized-response, ...
 confidence = 0.95             # for the source of the rows; take it out where the rows are everybody
-# min_count = 10              # pool public values in fewer rows
+# min_count = 10              # pool public values in fewer rows; with less, rows of single people are printed
 """
 _TREE = f"""\
 # So many columns have combinations of values with fewer than {FEW_ROWS} rows each, and no law of them can be learned.
 # A tree over all columns finds groups of rows that are alike.
 mechanism = "tree-random-response"  # or tree-merging
 confidence = 0.95                   # for the source of the rows; take it out where the rows are everybody
-# release = "independent"           # print column by column, so that no row is anybody's but by chance
+# output = "label"                  # print intervals and sets of values; by default rows drawn from a model
 """
 
 

@@ -252,7 +252,7 @@ def _measure(
             "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
             f"of X count with the sum of their levels, {level:.6g} nats, and the others against what that leaves",
         )
-    facts = ReleaseFacts(mechanism="ledger", release="label", warnings=notes)
+    facts = ReleaseFacts(mechanism="ledger", output="label", warnings=notes)
     return LeakageReport.measure(law, channel, _less(budget, level), facts=facts)
 
 

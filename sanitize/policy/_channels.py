@@ -66,16 +66,16 @@ GRID = "gaussian-channel"
 TREES = ("tree-merging", "tree-random-response")
 _NOT_GRID = tuple(name for name in MECHANISMS if name != GRID)
 _TUPLES = tuple(name for name in _NOT_GRID if name not in TREES)
-# The way of printing that is for whole tables only.
-INDEPENDENT = "independent"
+# The output that is for whole tables only.
+MODEL = "model"
 
 # Setting of a channel -> how it is read, and the mechanisms that have it.
 SETTINGS: dict[str, tuple[Form[Any], tuple[str, ...]]] = {
     "min_count": (keys.whole(0).said("Public values in fewer rows are pooled."), _TUPLES),
     "smoothing": (keys.number(0, finite=True).said("Added to every cell of the counts: a prior, not data."), _TUPLES),
-    "release": (
-        keys.choice("resample", "label", INDEPENDENT).said(
-            "Print a released symbol as a public value, or as a label; of whole tables also column by column."
+    "output": (
+        keys.choice("resample", "label", MODEL).said(
+            "Print a released symbol as a public value, or as a label; of whole tables as a row drawn from a model."
         ),
         _NOT_GRID,
     ),
@@ -256,13 +256,9 @@ def read_channel(section: Section, name: str, public: tuple[str, ...], budget: P
             settings[key] = value
     bins = section.take("bins", BINS) or {}
     section.done()
-    if settings.get("release") == INDEPENDENT and mechanism not in TREES:
-        where = section.path("release")
-        raise PolicyError(f"{where} can be {INDEPENDENT!r} only with {' or '.join(TREES)}, not {mechanism}", where)
-    binned = next((column for column in bins if column in public), None) if mechanism in TREES else None
-    if binned is not None:
-        where = f"{section.path('bins')}.{binned}"
-        raise PolicyError(f"{where} has no place here: {mechanism} finds intervals of public columns itself", where)
+    if settings.get("output") == MODEL and mechanism not in TREES:
+        where = section.path("output")
+        raise PolicyError(f"{where} can be {MODEL!r} only with {' or '.join(TREES)}, not {mechanism}", where)
     for key in ("bounds", "step", "weights", "hierarchies"):
         for column in settings.get(key, {}):
             if column not in public:

@@ -18,11 +18,11 @@ from sanitize.policy._channels import (
     DEFAULT_NOTION,
     DELIMITER,
     GRID,
-    INDEPENDENT,
     LEDGER,
     MECHANISM,
     MECHANISMS,
     MERGING,
+    MODEL,
     RESERVED,
     SEQUENTIAL,
     SETTINGS,
@@ -221,8 +221,8 @@ def _grid_needs_bounds() -> Schema:
 
 
 def _printing() -> Schema:
-    """Columns are printed by themselves in whole tables only."""
-    return {"if": _where(release={"const": INDEPENDENT}), "then": _where(mechanism=_TREE)}
+    """Rows are printed by a model in whole tables only."""
+    return {"if": _where(output={"const": MODEL}), "then": _where(mechanism=_TREE)}
 
 
 def _where(**properties: Schema) -> Schema:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sanitize.measures import Measure
 from sanitize.report._facts import Section
-from sanitize.report._kept import KeptColumn, kept_by_column
+from sanitize.report._kept import KeptColumn, kept_beyond_chance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,8 +26,8 @@ _MOST_PAIRS = 30
 
 def with_columns(
     report: LeakageReport,
-    laws: Iterable[tuple[str, NDArray[np.float64]]],
-    pairs: Iterable[tuple[tuple[str, str], NDArray[np.float64]]],
+    counts: Iterable[tuple[str, NDArray[np.int64]]],
+    pairs: Iterable[tuple[tuple[str, str], NDArray[np.int64]]],
     channel: Channel,
 ) -> LeakageReport:
     """Report that says what is kept of each column and of each pair, and their means over those that are not constant.
@@ -35,21 +35,24 @@ def with_columns(
     Parameters
     ----------
     report : LeakageReport
-    laws : iterable of (name, ndarray of shape (n_levels, n_x))
-        Law of (X_j, X) of each column.
+    counts : iterable of (name, ndarray of shape (n_groups, n_x))
+        Rows of (X_j, X) of each column in groups of its values.
     pairs : iterable of ((name, name), ndarray of shape (n_groups, n_x))
-        Law of (X_i, X_j, X) of each pair of columns in groups of their values.
+        Rows of (X_i, X_j, X) of each pair of columns in groups of their values.
     channel : Channel
         From X to Y.
     """
     kept: dict[str, float] = {}
     varied = []
-    for name, law in laws:  # one at a time: all laws together are large
-        kept |= kept_by_column({name: law}, channel)
-        if len(law) > 1:
+    for name, rows in counts:  # one at a time: all tables together are large
+        kept[name] = kept_beyond_chance(rows, channel)
+        if len(rows) > 1:
             varied.append(kept[name])
     line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
-    words = "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y)."
+    words = (
+        "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y), in at most 16 groups "
+        "of its values and beyond what rows dealt at random keep."
+    )
     columns = tuple(KeptColumn(name, share) for name, share in kept.items())
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
     report = replace(report, measures=(*report.measures, line), kept=columns).with_section(section)
@@ -57,12 +60,12 @@ def with_columns(
 
 
 def _with_pairs(
-    report: LeakageReport, pairs: Iterable[tuple[tuple[str, str], NDArray[np.float64]]], channel: Channel
+    report: LeakageReport, pairs: Iterable[tuple[tuple[str, str], NDArray[np.int64]]], channel: Channel
 ) -> LeakageReport:
     kept: dict[str, float] = {}
-    for names, law in pairs:
-        if len(law) > 1:
-            kept |= kept_by_column({" x ".join(names): law}, channel)
+    for names, rows in pairs:
+        if len(rows) > 1:
+            kept[" x ".join(names)] = kept_beyond_chance(rows, channel)
     if not kept:
         return report
     line = Measure(
@@ -70,8 +73,8 @@ def _with_pairs(
     )
     least = sorted(kept.items(), key=lambda item: item[1])[:_MOST_PAIRS]
     words = (
-        "The share of what two columns say together, H(X_i, X_j), each in at most 16 groups of its values, that the "
-        "release keeps, I(X_i, X_j;Y)"
+        "The same of two columns together: the share of H(X_i, X_j) that the release keeps, I(X_i, X_j;Y), beyond what "
+        "rows dealt at random keep"
     )
     words += f"; the {_MOST_PAIRS} least kept of {len(kept)} pairs." if len(kept) > _MOST_PAIRS else "."
     section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)

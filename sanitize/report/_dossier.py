@@ -185,7 +185,7 @@ def _mitigation(document: dict[str, Any], material: Material) -> Chapter:
     verdict = document["verdict"]
     standing = f", {verdict['standing']['words']}" if verdict["standing"] else ""
     parts: list[Words | Rows | Blank] = [
-        Words(f"Mechanism: {verdict['mechanism']}{standing}. Printed as: {verdict['release']}."),
+        Words(f"Mechanism: {verdict['mechanism']}{standing}. Printed as: {verdict['output']}."),
         Words(f"{utility_words(document)}."),
         Rows(("Column", "Kept"), tuple((kept["column"], percent(float(kept["share"]))) for kept in document["kept"])),
         Rows(

@@ -43,7 +43,7 @@ class ReleaseFacts:
     ----------
     mechanism : str
         Name of the rule that designed the channel.
-    release : str
+    output : str
         ``resample`` (a released symbol is printed as a public one) or ``label``.
     seeded : bool
         The noise came from a seed, so the release can be undone by whoever guesses it.
@@ -64,7 +64,7 @@ class ReleaseFacts:
     """
 
     mechanism: str = "none"
-    release: str = "resample"
+    output: str = "resample"
     seeded: bool = False
     n_unseen: int | None = None
     warnings: tuple[str, ...] = ()

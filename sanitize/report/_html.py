@@ -83,7 +83,7 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
         ("Rows", None if rows is None else str(rows)),
         ("Policy", origin.get("policy")),
         ("Mechanism", verdict["mechanism"] + standing),
-        ("Printed as", _PRINTED.get(verdict["release"], verdict["release"])),
+        ("Printed as", _PRINTED.get(verdict["output"], verdict["output"])),
         ("Made by", f"sanitize {document['library_version']}"),
         ("Released file", origin.get("digest")),
     ]

@@ -130,7 +130,7 @@ PUBLIC: dict[str, Any] = {
         "worst_excess": figure,
         "tolerance": number,
         "mechanism": text,
-        "release": text,
+        "output": text,
         "standing": _or_none(STANDING),
         "seeded": flag,
         "refuted": flag,

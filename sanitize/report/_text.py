@@ -178,7 +178,7 @@ def margin_words(document: dict[str, Any]) -> str:
 def _head(document: dict[str, Any]) -> list[str]:
     verdict, columns = document["verdict"], document["columns"]
     seeded = " | SEEDED" if verdict["seeded"] else ""
-    rule = f"{clip(verdict['mechanism'], 22)}, {clip(verdict['release'], 8)}"
+    rule = f"{clip(verdict['mechanism'], 22)}, {clip(verdict['output'], 8)}"
     sensitive = f"sensitive: {names(columns['sensitive'], most=3)}"
     released = f"released: {names(columns['released'], most=4)}"
     lines = _paragraph(clip(f"{verdict['headline']}{seeded} | {rule}", 200), most=1)

@@ -35,7 +35,7 @@ def _singling_out(document: dict[str, Any]) -> dict[str, Any]:
         "figures": rows,
         "gap": "" if rows else _NOT_COUNTED,
         "unsaid": "What is printed are values of the table: that somebody in it has them is not hidden."
-        if document["verdict"]["release"] != "label"
+        if document["verdict"]["output"] != "label"
         else "A label names values of the table: that somebody in it has one of them is not hidden.",
     }
 

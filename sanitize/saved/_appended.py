@@ -25,7 +25,7 @@ class SavedText(Protocol):
     @property
     def mechanism(self) -> str: ...
     @property
-    def release(self) -> str: ...
+    def output(self) -> str: ...
     @property
     def sensitive(self) -> Sequence[str]: ...
     @property
@@ -134,7 +134,7 @@ class AppendedReport:
         """The report as text."""
         saved = self.saved
         lines = [
-            f"{self.headline} | saved {saved.mechanism}, {saved.release}",
+            f"{self.headline} | saved {saved.mechanism}, {saved.output}",
             f"sensitive: {', '.join(saved.sensitive)}    released: {', '.join(saved.public)}",
             f"budget: {saved.budget!r}",
             f"largest log-lift {_shown(saved, 'max_log_lift')}, smallest {_shown(saved, 'min_log_lift')} nats, "

@@ -148,7 +148,7 @@ class NewRows:
         stages = (self.channel.stages[0].take(held), *self.channel.stages[1:])
         return float(normalized_utility(law, Channel(stages, law.public, self.channel.outputs)))
 
-    def held_out(self, mechanism: str, release: str, budget: Budget) -> tuple[LeakageReport | None, tuple[str, ...]]:
+    def held_out(self, mechanism: str, output: str, budget: Budget) -> tuple[LeakageReport | None, tuple[str, ...]]:
         """Leakage of the channel under the frequencies of these rows, if they tell S, and what is to be said of it.
 
         Raises
@@ -158,7 +158,7 @@ class NewRows:
         """
         if self.counts is None:
             return None, ()
-        facts = ReleaseFacts(mechanism=f"{mechanism}, held out", release=release)
+        facts = ReleaseFacts(mechanism=f"{mechanism}, held out", output=output)
         report = LeakageReport.measure(*restrict(self.counts, self.channel, 0), budget, facts=facts)
         if self.order is not None:
             report = self.order.checked(report, budget, self.counts)

@@ -26,6 +26,7 @@ from sanitize._release.tree_layout import plain_tree
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.errors import ColumnError
+from sanitize.printing import printer_to_plain
 from sanitize.report import standing_from, standing_to
 from sanitize.saved._appended import AppendedReport, footer_of
 from sanitize.saved._fit import check_fit
@@ -45,7 +46,7 @@ from sanitize.saved._json import (
     text_of,
 )
 from sanitize.saved._new_rows import NewRows
-from sanitize.saved._tree import RELEASES, contents_of, layout_from, printer_from
+from sanitize.saved._tree import OUTPUTS, contents_of, layout_from, printer_from
 
 if TYPE_CHECKING:
     import os
@@ -56,8 +57,8 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.measures import Measure
+    from sanitize.printing import Printer
     from sanitize.transformers import Sanitizer
-    from sanitize.trees import Printer
 
 _FORMAT = "sanitize/release"
 # Versions 1 to 3, of no released library: other tables for joint releases, no trees, no secret_dp.
@@ -67,7 +68,7 @@ _FIELDS = (
     "version",
     "library_version",
     "mechanism",
-    "release",
+    "output",
     "sensitive",
     "public",
     "missing",
@@ -100,8 +101,8 @@ class SavedRelease:
     Attributes
     ----------
     mechanism : str
-    release : str
-        ``resample``, ``label`` or, of a whole table, ``independent``.
+    output : str
+        ``resample``, ``label`` or, of a whole table, ``model``.
     budget : Budget
     channel : Channel
         From public symbols to what is printed; its ``standing`` is what was proved of the design, its gap rounded up.
@@ -125,7 +126,7 @@ class SavedRelease:
     """
 
     mechanism: str
-    release: str
+    output: str
     budget: Budget
     channel: Channel
     figures: tuple[Measure, ...]
@@ -152,7 +153,7 @@ class SavedRelease:
         known = {name: bins_from(bins.to_dict()) for name, bins in release.layout.bins.items()}
         return cls(
             release.recipe.name,
-            sanitizer.report_.facts.release,
+            sanitizer.report_.facts.output,
             budget_from(budget_to(release.recipe.budget)),
             release.design.channel.with_standing(standing),
             tuple(measure_from(measure_to(line)) for line in public["measures"]),
@@ -175,7 +176,7 @@ class SavedRelease:
     @property
     def contents(self) -> str:
         """What of the table that it was fitted on can be read from it, in words; no value is quoted."""
-        words = contents_of(self._layout, self._printer, self.release, self.channel)
+        words = contents_of(self._layout, self._printer, self.output, self.channel)
         return words if self.secret_dp is None else f"{words}; all figures about secrets are of noisy counts"
 
     @property
@@ -221,8 +222,8 @@ class SavedRelease:
     def bound(self) -> Release:
         """The release that encodes, draws and prints rows."""
         # Whatever is drawn from cells is drawn by the printer.
-        release: ReleaseMode = "label" if self.release == "label" else "resample"
-        recipe = Recipe(self.mechanism, no_mechanism, self.budget, release=release)
+        output: ReleaseMode = "label" if self.output == "label" else "resample"
+        recipe = Recipe(self.mechanism, no_mechanism, self.budget, output=output)
         return Release(self._layout, recipe, bare_design(self.channel), printer=self._printer)
 
     @property
@@ -253,7 +254,7 @@ class SavedRelease:
             If rows hold a public value that was not there at fit.
         """
         rows = NewRows.read(table, order, self._layout, self.channel, secrets=self.secret_dp is None)
-        held_out, warnings = rows.held_out(self.mechanism, self.release, self.budget)
+        held_out, warnings = rows.held_out(self.mechanism, self.output, self.budget)
         report = AppendedReport(self, rows.n, held_out, rows.kept, (*self._layout.notes(rows.clipped), *warnings))
         whole = NoiseKey.from_system() if key is None else NoiseKey(key)
         words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
@@ -266,7 +267,7 @@ class SavedRelease:
             "version": _VERSION,
             "library_version": __version__,
             "mechanism": self.mechanism,
-            "release": self.release,
+            "output": self.output,
             "sensitive": list(layout.sensitive),
             "public": list(layout.read),
             "missing": layout.missing,
@@ -275,7 +276,7 @@ class SavedRelease:
             "budget": budget_to(self.budget),
             "channel": json.loads(self.channel.to_json()),
             "tree": plain_tree(layout),
-            "printer": None if self._printer is None else self._printer.to_dict(),
+            "printer": None if self._printer is None else printer_to_plain(self._printer),
             "standing": standing_to(self.channel.standing),
             "figures": [measure_to(vars(measure)) for measure in self.figures],
             "warnings": list(self.warnings),
@@ -307,15 +308,15 @@ class SavedRelease:
         if len(bins) < len(state["bins"]):
             raise Damaged("a column has bins twice")
         layout = layout_from(layout, state["tree"])
-        release = text_of(state["release"], "release", RELEASES if state["tree"] else RELEASES[:2])
+        output = text_of(state["output"], "output", OUTPUTS if state["tree"] else OUTPUTS[:2])
         channel, printer = (
             channel_from(state["channel"]).with_standing(standing_of(state["standing"])),
             printer_from(state["printer"]),
         )
-        check_fit(layout, channel, printer, release)
+        check_fit(layout, channel, printer, output)
         return cls(
             text_of(state["mechanism"], "mechanism"),
-            release,
+            output,
             budget_from(state["budget"]),
             channel,
             listed(state["figures"], measure_from, "figures"),

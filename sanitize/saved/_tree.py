@@ -8,15 +8,15 @@ import numpy as np
 
 from sanitize._release.tree_layout import TreeLayout, through_tree
 from sanitize.errors import InvalidParameter
+from sanitize.printing import Printer, PrintTable, printer_from_plain
 from sanitize.saved._json import Damaged
-from sanitize.trees import Printer
 
 if TYPE_CHECKING:
     from sanitize._release.layout import Layout
     from sanitize.channel import Channel
 
 # The last one is for whole tables only.
-RELEASES = ("resample", "label", "independent")
+OUTPUTS = ("resample", "label", "model")
 
 
 def layout_from(layout: Layout, state: Any) -> Layout:
@@ -32,20 +32,20 @@ def printer_from(state: Any) -> Printer | None:
     if state is None:
         return None
     try:
-        return Printer.from_dict(state)
+        return printer_from_plain(state)
     except InvalidParameter as error:
         raise Damaged(str(error)) from None
 
 
-def contents_of(layout: Layout, printer: Printer | None, release: str, channel: Channel) -> str:
+def contents_of(layout: Layout, printer: Printer | None, output: str, channel: Channel) -> str:
     """What of the table can be read from a saved release, in words."""
     if not isinstance(layout, TreeLayout) or printer is None:
         return f"the {channel.n_inputs} public symbols that were seen, and how frequent those printed alike are"
     tree = layout.tree
     n_splits, looked = int((tree.column >= 0).sum()), len(np.unique(tree.column[tree.column >= 0]))
     words = f"a tree of {n_splits} splits of {looked} columns (thresholds and sets of values learned from the table)"
-    if release == "label":
+    if not isinstance(printer, PrintTable):
+        return f"{words}, and a model of the columns: counts of values and pairs of them that many rows have, no row"
+    if output == "label":
         return f"{words}, printed as labels"
-    rows = [int(table.counts.sum()) for table in printer.tables]
-    what = "whole public rows" if release == "resample" else f"values of each of {len(rows)} columns"
-    return f"{words}, and what is printed: {what} of {rows[0]} rows of the table, by cell"
+    return f"{words}, and what is printed: {int(printer.counts.sum())} whole public rows of the table, by cell"

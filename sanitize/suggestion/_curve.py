@@ -30,7 +30,7 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
         Law of (S, X).
     mechanism : callable
         From the law and a budget to a channel, such as `subset_merging`. The channel itself is measured;
-        an estimator with ``release="resample"`` draws from it once more, which changes nothing for merging and
+        an estimator with ``output="resample"`` draws from it once more, which changes nothing for merging and
         can only lower the figures of a random response.
     budgets : iterable of Budget or float
         Handed to the mechanism as they are; a number means the mechanism's own notion, and a larger one allows more.
@@ -107,7 +107,7 @@ def measured(joint: JointDistribution, mechanism: Mechanism, budget: Budget | fl
     """Channel of a mechanism and its report; a channel over a `Budget` is refused."""
     channel = mechanism(joint, budget)
     limit = budget if isinstance(budget, Budget) else None
-    facts = ReleaseFacts(mechanism=mechanism_name(mechanism), release="label")
+    facts = ReleaseFacts(mechanism=mechanism_name(mechanism), output="label")
     return channel, LeakageReport.measure(joint, channel, limit, facts=facts).require()
 
 

@@ -125,7 +125,7 @@ def compare(
     *,
     sensitive: str | Sequence[str] | None = None,
     public: str | Sequence[str] | None = None,
-    release: Literal["resample", "label"] = "resample",
+    output: Literal["resample", "label"] = "resample",
     effort: float | None = None,
 ) -> Comparison:
     """Design with every mechanism that fits the law, and say which one keeps most within the budget.
@@ -141,7 +141,7 @@ def compare(
         A number is symmetric local information privacy (LIP) in nats.
     sensitive, public : str or list of str, optional
         Columns of the table; ``public=None`` means all others.
-    release : {"resample", "label"}
+    output : {"resample", "label"}
         What is measured: a public symbol printed for each released one, which costs a random response something, or
         the released symbol itself.
     effort : float, optional
@@ -168,15 +168,15 @@ def compare(
     >>> {name: round(told["normalized_utility"], 3) for name, told in found.summary.items()}
     {'watchdog': 0.166, 'subset merging': 0.76, 'optimal random response': 0.766}
     """
-    if release not in ("resample", "label"):
-        raise InvalidParameter(f"release must be 'resample' or 'label', got {release!r}")
+    if output not in ("resample", "label"):
+        raise InvalidParameter(f"output must be 'resample' or 'label', got {output!r}")
     budget = as_budget(budget)
     joint = _law(data, sensitive, public)
     found = []
     for kind in kinds_for(len(joint.public), budget):
         channel = kind.function(joint, budget, **_settings(kind, effort))
-        printed = channel if release == "label" else channel.then(channel.reversed(joint.p_x))
-        facts = ReleaseFacts(mechanism=kind.name, release=release)
+        printed = channel if output == "label" else channel.then(channel.reversed(joint.p_x))
+        facts = ReleaseFacts(mechanism=kind.name, output=output)
         report = LeakageReport.measure(joint, printed.with_standing(channel.standing), budget, facts=facts)
         found.append(Compared(kind.name, channel, report.require()))
     return Comparison(budget, tuple(found))

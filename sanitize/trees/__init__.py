@@ -6,27 +6,32 @@ release the blocks, or mix the cells of each block (`sanitize.mechanisms`).
 
 from sanitize.trees._counts import DESIGN_SHARE as DESIGN_SHARE
 from sanitize.trees._counts import cell_counts, design_rows
+from sanitize.trees._edges import LEAST_ROWS as LEAST_ROWS
+from sanitize.trees._edges import MOST_VALUES as MOST_VALUES
+from sanitize.trees._edges import Edges as Edges
+from sanitize.trees._edges import Scale as Scale
+from sanitize.trees._edges import edges_of as edges_of
+from sanitize.trees._grow import MOST_BLOCKS as MOST_BLOCKS
 from sanitize.trees._grow import grow
 from sanitize.trees._grown import GrownTree
 from sanitize.trees._hierarchies import Hierarchy as Hierarchy
 from sanitize.trees._hierarchies import read_hierarchy
+from sanitize.trees._levels import GROUPS as GROUPS
+from sanitize.trees._levels import MOST_CATEGORIES as MOST_CATEGORIES
 from sanitize.trees._levels import Levels
-from sanitize.trees._printing import Printer, PrintTable, labels, single_columns, whole_rows
+from sanitize.trees._levels import as_ordered as as_ordered
+from sanitize.trees._levels import categories as categories
+from sanitize.trees._levels import frequent as frequent
+from sanitize.trees._levels import grouped as grouped
+from sanitize.trees._levels import is_ordered as is_ordered
+from sanitize.trees._levels import plain as plain
+from sanitize.trees._levels import restored as restored
+from sanitize.trees._levels import scale_of as scale_of
+from sanitize.trees._plain import bad as bad
+from sanitize.trees._plain import listed as listed
+from sanitize.trees._plain import values_from_plain as values_from_plain
+from sanitize.trees._plain import values_to_plain as values_to_plain
 from sanitize.trees._profiles import Profiles
 from sanitize.trees._tree import Tree
 
-__all__ = [
-    "GrownTree",
-    "Levels",
-    "PrintTable",
-    "Printer",
-    "Profiles",
-    "Tree",
-    "cell_counts",
-    "design_rows",
-    "grow",
-    "labels",
-    "read_hierarchy",
-    "single_columns",
-    "whole_rows",
-]
+__all__ = ["GrownTree", "Levels", "Profiles", "Tree", "cell_counts", "design_rows", "grow", "read_hierarchy"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sanitize._checks import is_number, whole_number
 from sanitize._tables.columns import as_arrow
@@ -12,12 +13,12 @@ from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
 from sanitize.trees._growth import Node, grow_blocks, grow_cells, leaves
 from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
-from sanitize.trees._levels import Levels, entropy
+from sanitize.trees._levels import Levels, entropy, grouped
 from sanitize.trees._splits import Splitter
 from sanitize.trees._tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
@@ -47,6 +48,7 @@ def grow(
     hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
     target: str | None = None,
     rows: NDArray[np.bool_] | None = None,
+    edges: Mapping[str, Sequence[Any]] | None = None,
 ) -> GrownTree:
     """Learn cells and blocks over all columns of a table, as they come.
 
@@ -81,6 +83,8 @@ def grow(
         Public column whose information alone is kept.
     rows : ndarray of bool, shape (n,), optional
         Rows that may be looked at; all by default. Cells are given for all of them.
+    edges : mapping of name to numbers, optional
+        Where ordered columns may be cut, in place of edges learned from the rows: of dates and times, nanoseconds.
 
     Returns
     -------
@@ -114,12 +118,10 @@ def grow(
     if target is not None and target not in names:
         raise ColumnError.absent([target], names)
 
-    columns, levels, entropies = _prepare(table, names, len(codes), seen, everyone=rows is None)
+    above = {name: read_hierarchy(given, name) for name, given in ancestors.items()}
+    columns, levels, entropies = _prepare(table, names, len(codes), edges or {}, above, seen, everyone=rows is None)
     views = [
-        (j, view)
-        for j, name in enumerate(names)
-        if name in ancestors
-        for view in ancestor_views(columns[j], read_hierarchy(ancestors[name], name))
+        (j, view) for j, name in enumerate(names) if name in above for view in ancestor_views(columns[j], above[name])
     ]
     measured = [names.index(target)] if target is not None else list(range(len(names)))
     scale = np.array([shares[names[j]] / entropies[j] if entropies[j] > 0 else 0.0 for j in measured])
@@ -146,20 +148,26 @@ def grow(
 
 
 def _prepare(
-    table: Mapping[str, Any], names: list[str], n: int, seen: NDArray[np.intp], *, everyone: bool
+    table: Mapping[str, Any],
+    names: list[str],
+    n: int,
+    edges: Mapping[str, Sequence[Any]],
+    above: Mapping[str, Mapping[str, tuple[str, ...]]],
+    seen: NDArray[np.intp],
+    *,
+    everyone: bool,
 ) -> tuple[list[Levels], NDArray[np.uint16], list[float]]:
     columns, levels, entropies = [], np.empty((n, len(names)), np.uint16), []
     for j, name in enumerate(names):
-        column = table[name]
+        column = as_arrow(table[name], name)
         if len(column) != n:
             raise ColumnError(f"column {name!r} has {len(column)} rows, the secrets have {n}", name)
-        if everyone:
-            learned, levels[:, j], told = Levels.learn(column, name)
-        else:
-            learned, _, told = Levels.learn(as_arrow(column, name).take(seen), name)
-            levels[:, j] = learned.encode(column)
+        own = column if everyone else column.take(pa.array(seen))
+        learned = Levels.learn(own, name, edges.get(name, ()), above.get(name))
+        levels[:, j] = learned.encode(column)
         columns.append(learned)
-        entropies.append(told)
+        counts = np.bincount(levels[seen, j], minlength=learned.n_levels)
+        entropies.append(entropy(np.bincount(grouped(counts, is_ordered=learned.is_ordered), counts)))
     return columns, levels, entropies
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.trees._counts import cell_counts
+from sanitize.trees._levels import grouped
 from sanitize.trees._profiles import Profiles
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from sanitize.trees._levels import Levels
     from sanitize.trees._tree import Tree
 
-# Groups of about equal rows that each column of a pair is looked at in; rows x pairs that are worth the time.
-_GROUPS = 16
+# Rows x pairs that are worth the time.
 _MOST_LOOKS = 30_000_000
 
 
@@ -56,38 +56,30 @@ class GrownTree:
         counts = cell_counts(self.cells, self._levels[:, j], self.tree.n_cells, self._columns[j].n_levels)
         return counts[counts.any(axis=1)] / len(self.cells)
 
-    def laws(self) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        """Name and law of each column; all of them at once can take a gigabyte."""
-        return ((name, self.law(name)) for name in self.tree.names)
+    def column_counts(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Name of each column and rows of (X_j, cell), X_j in at most 16 groups, shape (n_groups, n_cells).
 
-    def pair_laws(self) -> Iterator[tuple[tuple[str, str], NDArray[np.float64]]]:
-        """Law of (X_i, X_j, cell) of each pair of columns, each in at most 16 groups, shape (n_groups, n_cells).
-
-        An ordered column is cut into groups of about equal rows; of any other the most frequent values stand alone. Of
-        very many rows or pairs every k-th row is looked at.
+        An ordered column is cut into groups of about equal rows; of any other the most frequent values stand alone.
         """
+        cells, k = self.cells.astype(np.int64), self.tree.n_cells
+        for name, groups in zip(self.tree.names, self._groups(1), strict=True):
+            yield name, np.bincount(groups * k + cells, minlength=(int(groups.max()) + 1) * k).reshape(-1, k)
+
+    def pair_counts(self) -> Iterator[tuple[tuple[str, str], NDArray[np.int64]]]:
+        """The same of each pair of columns; of very many rows or pairs of every k-th row."""
         n_pairs = len(self._columns) * (len(self._columns) - 1) // 2
         step = max(1, -(-len(self.cells) * n_pairs // _MOST_LOOKS))
         cells, k = self.cells[::step].astype(np.int64), self.tree.n_cells
-        groups = [
-            _grouped(levels, is_ordered=column.is_ordered).astype(np.int64)
-            for column, levels in zip(self._columns, self._levels[::step].T, strict=True)
-        ]
+        groups = self._groups(step)
         for i, j in combinations(range(len(groups)), 2):
             n_j = int(groups[j].max()) + 1
             keys = (groups[i] * n_j + groups[j]) * k + cells
-            law = np.bincount(keys, minlength=(int(groups[i].max()) + 1) * n_j * k).reshape(-1, k) / len(cells)
-            yield (self._columns[i].name, self._columns[j].name), law[law.any(axis=1)]
+            counts = np.bincount(keys, minlength=(int(groups[i].max()) + 1) * n_j * k).reshape(-1, k)
+            yield (self._columns[i].name, self._columns[j].name), counts[counts.any(axis=1)]
 
-
-def _grouped(levels: NDArray[np.uint16], *, is_ordered: bool) -> NDArray[np.intp]:
-    """Group of each row: runs of levels of about equal rows, or the 15 first levels and the rest."""
-    counts = np.bincount(levels)
-    if np.count_nonzero(counts) <= _GROUPS:
-        group = np.cumsum(counts > 0) - 1
-    elif is_ordered:
-        middle = np.cumsum(counts) - counts / 2
-        _, group = np.unique((middle * _GROUPS / len(levels)).astype(np.intp), return_inverse=True)
-    else:
-        group = np.minimum(np.arange(len(counts)), _GROUPS - 1)
-    return group[levels]
+    def _groups(self, step: int) -> list[NDArray[np.int64]]:
+        """Group of every k-th row in each column."""
+        return [
+            grouped(np.bincount(levels), is_ordered=column.is_ordered)[levels].astype(np.int64)
+            for column, levels in zip(self._columns, self._levels[::step].T, strict=True)
+        ]

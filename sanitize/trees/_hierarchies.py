@@ -64,12 +64,17 @@ def ancestor_views(levels: Levels, hierarchy: dict[str, tuple[str, ...]]) -> lis
             levels.name,
         )
     values = [str(value) for value in levels.values.to_pylist()]
-    absent = sum(value not in hierarchy for value in values)
+    # Rare values may share the level of an ancestor, which is its own group up to its height.
+    shared = {
+        name: (name,) * height + names[height:] for names in hierarchy.values() for height, name in enumerate(names)
+    }
+    chains = shared | hierarchy
+    absent = sum(value not in chains for value in values)
     if absent:
         raise _bad(levels.name, f"{absent} value(s) of the column are not in it")
     views = []
     for height in range(len(next(iter(hierarchy.values())))):
-        names = [hierarchy[value][height] for value in values]
+        names = [chains[value][height] for value in values]
         number = {name: i for i, name in enumerate(sorted(set(names)))}
         groups = [*(number[name] for name in names), len(number), len(number) + 1]
         views.append(np.array(groups, np.int64))

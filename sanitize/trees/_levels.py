@@ -1,12 +1,13 @@
-"""Public columns as they come, each as whole numbers: levels of a few hundred steps that a tree can split.
+"""Public columns as they come, each as whole numbers: levels of some hundred steps that a tree can split.
 
 Numbers, dates and times are ordered; text, bytes and booleans are categories, the most frequent first. Missing is a
-level of its own, the last one of an ordered column. Values that were not there at fit share the level of the rarest.
+level of its own, the last one of an ordered column. No level, and no edge between two, is that of a few rows: rare
+categories and values that were not there at fit share one level, and edges lie between many rows (`_edges`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,14 +17,17 @@ import pyarrow.compute as pc
 from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values
 from sanitize._tables.intervals import edges_passed
 from sanitize.errors import ColumnError
+from sanitize.trees._edges import LEAST_ROWS, Kind, Scale, edges_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-# More steps than this do not help a split, and histograms of them cost memory at every node.
-MOST_LEVELS = 1024
+# Categories beyond these are pooled: histograms of more cost memory at every node.
+MOST_CATEGORIES = 254
+# Groups of levels in which the information of a column is counted: of more, what few rows say is noise.
+GROUPS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,10 @@ class Levels:
     is_ordered : bool
     values : Arrow array
         Ordered: the least value of each level, ascending. Categories: the value of each level.
+    pooled : Arrow array, optional
+        Values of a hierarchy that share the level of an ancestor.
+    pool : ndarray of int
+        Which level.
 
     Ordered columns have ``len(values)`` levels, then missing. Categories have ``len(values)`` levels, then missing,
     then all other values.
@@ -44,6 +52,8 @@ class Levels:
     name: str
     is_ordered: bool
     values: pa.Array
+    pooled: pa.Array | None = None
+    pool: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
 
     @property
     def n_levels(self) -> int:
@@ -56,38 +66,63 @@ class Levels:
         return len(self.values)
 
     @classmethod
-    def learn(cls, column: Any, name: str) -> tuple[Levels, NDArray[np.uint16], float]:
-        """Levels of a column, the level of each row, and the entropy of its values in nats."""
+    def learn(
+        cls, column: Any, name: str, edges: Sequence[Any] = (), above: Mapping[str, tuple[str, ...]] | None = None
+    ) -> Levels:
+        """Levels of a column.
+
+        Parameters
+        ----------
+        column : column
+        name : str
+        edges : sequence of numbers
+            Of an ordered column, in place of learned ones.
+        above : mapping of value to names, optional
+            Ancestors of categories, the nearest first: rare ones share the level of the first that many rows have.
+        """
         arrow = as_arrow(column, name)
-        if _is_ordered(arrow.type, name):
-            return cls._learn_ordered(arrow, name)
-        values, codes = factorize(arrow, name)
-        values, order = sort_values(values)
-        rank = np.empty(len(order) + 1, np.int64)
-        rank[order] = np.arange(len(order))
-        rank[-1] = len(order)
-        ranks = rank[codes]
-        counts = np.bincount(ranks, minlength=len(order) + 1)
-        by_count = np.argsort(-counts[:-1], kind="stable")[: MOST_LEVELS - 2]
-        made = cls(name, is_ordered=False, values=values.take(pa.array(by_count)))
-        level = np.full(len(order) + 1, made.n_levels - 1, np.uint16)
-        level[by_count] = np.arange(len(by_count))
-        level[-1] = made.missing
-        return made, level[ranks], entropy(counts)
+        if is_ordered(arrow.type, name):
+            dtype = plain(arrow).type
+            if len(edges):
+                return cls(name, is_ordered=True, values=restored(np.array(edges[:-1]), dtype))
+            scale = scale_of(arrow, name)
+            starts = edges_of(scale).starts if len(scale.values) else scale.values
+            return cls(name, is_ordered=True, values=restored(starts, dtype))
+        return cls.of_categories(*categories(arrow, name), name, above=above)
 
     @classmethod
-    def _learn_ordered(cls, arrow: ArrowColumn, name: str) -> tuple[Levels, NDArray[np.uint16], float]:
-        numbers, missing = as_ordered(arrow, name)
-        distinct, first, inverse = np.unique(numbers[~missing], return_index=True, return_inverse=True)
-        counts = np.bincount(inverse, minlength=len(distinct))
-        step = _steps(counts, MOST_LEVELS - 1)
-        starts = np.flatnonzero(np.diff(step, prepend=-1))
-        rows = np.flatnonzero(~missing)[first[starts]]
-        values = plain(arrow).take(pa.array(rows))
-        made = cls(name, is_ordered=True, values=_whole(values))
-        levels = np.full(len(numbers), made.missing, np.uint16)
-        levels[~missing] = step[inverse]
-        return made, levels, entropy(np.append(counts, missing.sum()))
+    def of_categories(
+        cls,
+        values: pa.Array,
+        counts: NDArray[np.int64],
+        name: str,
+        most: int = MOST_CATEGORIES,
+        above: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> Levels:
+        """Levels of categories that so many rows have, at most so many; see `learn`."""
+        kept = values.take(pa.array(frequent(counts, most)))
+        if above is None or not pa.types.is_string(values.type):
+            return cls(name, is_ordered=False, values=kept)
+        own = {value: level for level, value in enumerate(kept.to_pylist())}
+        rows = {v: n for v, n in zip(values.to_pylist(), counts.tolist(), strict=True) if v not in own}
+        pool: dict[str, str] = {}
+        for height in range(len(next(iter(above.values())))):
+            size: dict[str, int] = {}
+            for value, names in above.items():
+                if value not in own and value not in pool:
+                    size[names[height]] = size.get(names[height], 0) + rows.get(value, 0)
+            shared = {group for group, n in size.items() if n >= LEAST_ROWS}
+            pool |= {
+                v: names[height] for v, names in above.items() if v not in {*own, *pool} and names[height] in shared
+            }
+        level = own | {group: len(own) + k for k, group in enumerate(sorted({*pool.values()} - {*own}))}
+        return cls(
+            name,
+            is_ordered=False,
+            values=pa.array(level, values.type),
+            pooled=pa.array(pool, values.type),
+            pool=np.array([level[group] for group in pool.values()], np.intp),
+        )
 
     def encode(self, column: Any) -> NDArray[np.uint16]:
         """Level of each row of any column of this name."""
@@ -95,7 +130,7 @@ class Levels:
         if self.is_ordered:
             if pa.types.is_null(arrow.type):
                 return np.full(len(arrow), self.missing, np.uint16)
-            if not _is_ordered(arrow.type, self.name):
+            if not is_ordered(arrow.type, self.name):
                 raise ColumnError(
                     f"column {self.name!r} is {arrow.type}, but was {self.values.type} when the tree was grown; "
                     "convert it first",
@@ -107,14 +142,19 @@ class Levels:
             levels[missing] = self.missing
             return levels
         values, codes = factorize(arrow, self.name)
-        found = np.append(look_up(values, self.values), np.int32(self.missing))
+        found = look_up(values, self.values)
+        if self.pooled is not None:
+            place = look_up(values, self.pooled)
+            shared = np.append(self.pool, [UNSEEN, UNSEEN])[place]
+            found = np.where(found == UNSEEN, shared, found)
+        found = np.append(found, self.missing)
         found[found == UNSEEN] = self.n_levels - 1
         return found.astype(np.uint16)[codes]
 
     def begins_well(self) -> bool:
         """Whether the values are distinct, and ascending and of an ordered type where the column is ordered."""
         try:
-            if _is_ordered(self.values.type, self.name) != self.is_ordered:
+            if is_ordered(self.values.type, self.name) != self.is_ordered:
                 return False
             if not self.is_ordered:
                 return len(factorize(self.values, self.name)[0]) == len(self.values)
@@ -129,11 +169,56 @@ class Levels:
         return replace(self, values=self.values.take(pa.array(kept, pa.int64())))
 
 
-def _whole(values: ArrowColumn) -> pa.Array:
-    """Values of a table or of files as one array."""
-    if not isinstance(values, pa.ChunkedArray):
-        return values
-    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Distinct values of a column in ascending order, and the rows of each."""
+    values, codes = factorize(arrow, name)
+    values, order = sort_values(values)
+    return values, np.bincount(codes[codes >= 0], minlength=len(values))[order]
+
+
+def frequent(counts: NDArray[np.int64], most: int = MOST_CATEGORIES) -> NDArray[np.intp]:
+    """Places of the categories that are levels of their own, the most frequent first."""
+    by_count = np.argsort(-counts, kind="stable")[:most]
+    return by_count[counts[by_count] >= LEAST_ROWS]
+
+
+def scale_of(arrow: ArrowColumn, name: str) -> Scale:
+    """Distinct values of an ordered column and the rows of each."""
+    numbers, missing = as_ordered(arrow, name)
+    values, counts = np.unique(numbers[~missing] if missing.any() else numbers, return_counts=True)
+    dtype = plain(arrow).type
+    kind: Kind = "number"
+    if pa.types.is_temporal(dtype):
+        kind = "instant" if pa.types.is_timestamp(dtype) or pa.types.is_date(dtype) else "span"
+    return Scale.of(values, counts, kind, single=pa.types.is_float32(dtype) or pa.types.is_float16(dtype))
+
+
+def restored(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
+    """Numbers of `as_ordered` as values of the column's type again."""
+    types = pa.types
+    if types.is_timestamp(dtype):
+        return pa.array(numbers, pa.timestamp("ns", dtype.tz)).cast(dtype, safe=False)
+    if types.is_duration(dtype):
+        return pa.array(numbers, pa.duration("ns")).cast(dtype, safe=False)
+    if types.is_date(dtype):
+        return pa.array(numbers, pa.timestamp("ns")).cast(dtype, safe=False)
+    if types.is_time(dtype):
+        return pa.array(numbers, pa.time64("ns")).cast(dtype, safe=False)
+    if types.is_float16(dtype):
+        return pa.array(numbers.astype(np.float16))
+    return pa.array(numbers).cast(dtype, safe=False)
+
+
+def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> NDArray[np.intp]:
+    """Group of each level: runs of levels of about equal rows, or the most frequent ones and the rest."""
+    if np.count_nonzero(counts) <= most:
+        return np.maximum(np.cumsum(counts > 0) - 1, 0)
+    if is_ordered:
+        middle = np.cumsum(counts) - counts / 2
+        return np.unique((middle * most / counts.sum()).astype(np.intp), return_inverse=True)[1]
+    place = np.empty(len(counts), np.intp)
+    place[np.argsort(-counts, kind="stable")] = np.minimum(np.arange(len(counts)), most - 1)
+    return place
 
 
 def entropy(counts: NDArray[np.integer[Any]]) -> float:
@@ -142,21 +227,12 @@ def entropy(counts: NDArray[np.integer[Any]]) -> float:
     return float(-(shares * np.log(shares)).sum()) + 0.0
 
 
-def _steps(counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Number, from 0, of the step that each of many ascending values is in; steps hold about equally many rows."""
-    if len(counts) <= most:
-        return np.arange(len(counts))
-    before = np.cumsum(counts) - counts
-    step = (2 * before + counts) * most // (2 * counts.sum())
-    return np.cumsum(np.diff(step, prepend=step[0]) > 0)
-
-
 def plain(arrow: ArrowColumn) -> ArrowColumn:
     """Column whose values stand for themselves, without a dictionary."""
     return arrow.cast(arrow.type.value_type) if pa.types.is_dictionary(arrow.type) else arrow
 
 
-def _is_ordered(dtype: pa.DataType, name: str) -> bool:
+def is_ordered(dtype: pa.DataType, name: str) -> bool:
     types = pa.types
     if types.is_dictionary(dtype):
         dtype = dtype.value_type

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize.errors import InvalidParameter
-from sanitize.trees._levels import MOST_LEVELS, Levels
+from sanitize.trees._levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _MOST_NODES = 1 << 18
+_MOST_LEVELS = 1 << 10
 _PLAIN = {
     str(t): t
     for t in (pa.string(), pa.bool_(), *(getattr(pa, f"{u}int{b}")() for u in ("", "u") for b in (8, 16, 32, 64)))
@@ -41,7 +43,16 @@ def to_plain(fields: Fields) -> dict[str, Any]:
     return {
         "version": VERSION,
         "columns": [
-            {"name": levels.name, "ordered": levels.is_ordered, "values": values_to_plain(levels.values)}
+            {
+                "name": levels.name,
+                "ordered": levels.is_ordered,
+                "values": values_to_plain(levels.values),
+                **(
+                    {}
+                    if levels.pooled is None
+                    else {"pooled": values_to_plain(levels.pooled), "pool": levels.pool.tolist()}
+                ),
+            }
             for levels in columns
         ],
         "nodes": [
@@ -65,7 +76,7 @@ def from_plain(state: Any) -> Fields:
     """
     if not isinstance(state, dict) or state.get("version") != VERSION:
         raise bad(f"it is not a tree of version {VERSION}")
-    columns = tuple(_levels(entry) for entry in listed(state, "columns", MOST_LEVELS))
+    columns = tuple(_levels(entry) for entry in listed(state, "columns", _MOST_LEVELS))
     if not columns or len({levels.name for levels in columns}) < len(columns):
         raise bad("its columns must be named, each once")
     nodes = listed(state, "nodes", _MOST_NODES)
@@ -106,9 +117,15 @@ def _levels(entry: Any) -> Levels:
     ):
         raise bad("a column must have a name and say whether it is ordered")
     values = values_from_plain(entry.get("values"))
-    if len(values) > MOST_LEVELS or values.null_count:
+    if len(values) > _MOST_LEVELS or values.null_count:
         raise bad("a column has too many levels, or a missing one")
     made = Levels(entry["name"], is_ordered=entry["ordered"], values=values)
+    if "pooled" in entry and not made.is_ordered:
+        pooled = values_from_plain(entry["pooled"])
+        pool = [_whole(level, 0, len(values) - 1) for level in listed(entry, "pool", _MOST_NODES)]
+        if len(pool) != len(pooled) or pooled.type != values.type or pooled.null_count:
+            raise bad("the pooled values of a column are not those of its levels")
+        made = replace(made, pooled=pooled, pool=np.array(pool, np.intp))
     if not made.begins_well():
         raise bad("the levels of a column must be distinct, and ascending where they are ordered")
     return made

@@ -12,6 +12,7 @@ from scipy import sparse
 from sanitize._files.workers import in_turn
 from sanitize.errors import ColumnError
 from sanitize.trees._labels import boxes, label
+from sanitize.trees._levels import as_ordered
 from sanitize.trees._plain import from_plain, to_plain
 
 if TYPE_CHECKING:
@@ -112,16 +113,26 @@ class Tree:
         return sparse.csr_array((np.ones(len(places[0]), bool), places), (len(self.column), self.n_cells))
 
     @cached_property
+    def boxes(self) -> list[dict[int, NDArray[np.bool_]]]:
+        """For each cell the levels that it allows, by column; columns that no split above it looked at are left out."""
+        return boxes(self.column, self.sides, self.goes_left)
+
+    @property
+    def edges(self) -> dict[str, list[Any]]:
+        """Numbers at which ordered columns are split."""
+        return {c.name: as_ordered(c.values, c.name)[0][1:].tolist() for c in self.columns if c.is_ordered}
+
+    @cached_property
     def labels(self) -> tuple[dict[str, str], ...]:
         """For each cell its interval or set of values in each column that it says something about."""
         return tuple(
             {self.columns[j].name: label(self.columns[j], kept) for j, kept in sorted(box.items())}
-            for box in boxes(self.column, self.sides, self.goes_left)
+            for box in self.boxes
         )
 
     def labels_of(self, mixed: Iterable[NDArray[np.integer]]) -> list[dict[str, str]]:
         """For each of some sets of cells, by column, the smallest interval or set of values that holds them all."""
-        box = boxes(self.column, self.sides, self.goes_left)
+        box = self.boxes
         free = [np.ones(levels.n_levels, bool) for levels in self.columns]
         made = []
         for cells in mixed:

@@ -11,6 +11,7 @@ import numpy as np
 from sanitize._release.tree_layout import TreeLayout
 from sanitize._tables.columns import as_arrow, factorize, look_up
 from sanitize.channel import Channel
+from sanitize.printing import PrintTable
 from sanitize.verify._printed import Printed
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._release.release import Release
-    from sanitize.trees import Printer, PrintTable
 
 _TRIES = 32
 
@@ -50,9 +50,7 @@ def reader_of(release: Release) -> Reader:
     """Who reads the rows of a release."""
     if release.printer is None:
         return _Tuples(release)
-    if len(release.printer.tables) > 1 or release.recipe.release != "label":
-        return Cells(release)
-    return _Labels(release)
+    return _Labels(release) if release.recipe.output == "label" else Cells(release)
 
 
 @dataclass(eq=False)
@@ -75,10 +73,7 @@ class _Tuples:
 
 @dataclass(eq=False)
 class Cells:
-    """Rows of a whole table, drawn from released cells: the tree finds the cell that a row was printed from.
-
-    A row printed as a whole is a row of its cell; one printed column by column lies in the same box.
-    """
+    """Real rows of a whole table: the tree finds the cell that a row was printed from."""
 
     release: Release
     doubtful: set[tuple[str, int]] = field(default_factory=set)
@@ -88,25 +83,25 @@ class Cells:
         return self.release.design.channel
 
     @property
-    def printer(self) -> Printer:
-        """What the rows were printed from."""
-        assert self.release.printer is not None
+    def table(self) -> PrintTable:
+        """The rows that are printed."""
+        assert isinstance(self.release.printer, PrintTable)
         return self.release.printer
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
         cells, places = self.places(batch)
-        return np.where((places >= 0).all(axis=0), cells, -1).astype(np.int32)
+        return np.where(places >= 0, cells, -1).astype(np.int32)
 
     def places(self, batch: Mapping[str, Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Cell of each row, and which entry of each print table it was printed by, -1 where by none of its cell."""
+        """Cell of each row, and which of the real rows of its cell it is, -1 where it is none."""
         layout = self.release.layout
         assert isinstance(layout, TreeLayout)
         cells = layout.tree.assign({name: as_arrow(batch[name], name) for name in layout.tree.names})
-        return cells, np.stack([index.of(batch, cells) for index in self._indices])
+        return cells, self._index.of(batch, cells)
 
     @cached_property
-    def _indices(self) -> list[_RowIndex]:
-        return [_RowIndex(table) for table in self.printer.tables]
+    def _index(self) -> _RowIndex:
+        return _RowIndex(self.table)
 
 
 @dataclass(eq=False)
@@ -118,8 +113,8 @@ class _Labels:
 
     @cached_property
     def _index(self) -> _RowIndex:
-        assert self.release.printer is not None
-        return _RowIndex(self.release.printer.tables[0], by_cell=False)
+        assert isinstance(self.release.printer, PrintTable)
+        return _RowIndex(self.release.printer, by_cell=False)
 
     @cached_property
     def channel(self) -> Channel:
@@ -151,7 +146,7 @@ class _RowIndex:
     kinds: NDArray[np.int32]
 
     def __init__(self, table: PrintTable, *, by_cell: bool = True) -> None:
-        self._levels = table.levels
+        self._levels = table.values
         cells = np.repeat(np.arange(table.n_cells), np.diff(table.starts))
         self._rows = np.column_stack([cells, table.codes]) if by_cell else table.codes.astype(np.int64)
         _, first, kinds = np.unique(self._rows, axis=0, return_index=True, return_inverse=True)
@@ -189,6 +184,6 @@ def digests_of(rows: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np
 
 
 def _places(column: Any, level: Any, name: str) -> NDArray[np.int32]:
-    """Place of each value among levels; missing is the last, and a value that is not among them negative."""
+    """Place of each value among levels; missing is -1, and a value that is not among them lower."""
     values, codes = factorize(as_arrow(column, name), name)
-    return np.append(look_up(values, level), np.int32(len(level)))[codes]
+    return np.append(look_up(values, level), np.int32(-1))[codes]

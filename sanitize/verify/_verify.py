@@ -18,6 +18,7 @@ from sanitize._files.open import delimited, open_source
 from sanitize._files.parquet import read_footer
 from sanitize._release.prepared import footer_of
 from sanitize._release.row_order import check_row_order
+from sanitize._tables.columns import as_arrow
 from sanitize.errors import (
     BudgetExceeded,
     InvalidChannel,
@@ -26,6 +27,7 @@ from sanitize.errors import (
     VerificationFailed,
 )
 from sanitize.policy import Policy
+from sanitize.printing import RowModel
 from sanitize.verify._again import channel_of, design_check, designed, with_way_out
 from sanitize.verify._contents import Findings, summary_fault
 from sanitize.verify._leftovers import Scanner, spellings
@@ -234,7 +236,9 @@ def verify_parquet(
         with open_source(named, again.numbers) as table:
             read = KeptRows(MOST_BYTES)
             checks = [design_check(again, through), *_contents(table, written, again, kept_order, read)]
-            if all(check.ok for check in checks if check.name in ("columns", "rows")):
+            if isinstance(again._release.printer, RowModel):
+                checks.append(_modelled(written, again._release.printer))
+            elif all(check.ok for check in checks if check.name in ("columns", "rows")):
                 others = [(other, delimited(raw, given)) for other, raw in against]
                 with threadpool_limits(1, "blas"):  # its threads wait for longer than so small products take
                     seen = Observed.read(table, written, again._release, counted, kept_order, read)
@@ -335,3 +339,17 @@ def _columns(table: Source, written: Source, release: Release) -> Check:
 
 def _judged(name: str, faults: list[str], good: str) -> Check:
     return Check(name, not faults, "; ".join(dict.fromkeys(faults)) or good)
+
+
+def _modelled(released: Source, model: RowModel) -> Check:
+    """Whether rows that a model prints hold nothing that it cannot print; how often they do cannot be told."""
+    faults = [
+        column.name
+        for column in model.columns
+        for file in released.files
+        for batch in released.batches(file, [column.name])
+        if not column.may_print(as_arrow(batch[column.name], column.name))
+    ]
+    if faults:
+        return Check.failed("support", f"column {faults[0]!r} holds values that its model cannot print")
+    return Check.passed("support", "only what the model can print; rows of a model cannot be told from one another")

@@ -51,7 +51,7 @@ def test_a_whole_table_is_planned_released_and_verified(place, run, mechanism):
     assert code == 0
     assert planned.startswith(out[: out.index("In plain words")])
     assert f"{mechanism.replace('-', ' ')}  " in planned[len(out) - 1 :]  # its curve, of trees of their own
-    assert out.startswith(f"HOLDS FOR THESE ROWS ONLY | {mechanism.replace('-', ' ')}, resample")
+    assert out.startswith(f"HOLDS FOR THESE ROWS ONLY | {mechanism.replace('-', ' ')}, model")
     assert pq.read_schema("out.parquet").names == COLUMNS
     code, out, _ = run("verify", "out.parquet", "--source", "raw.parquet", *settings)
     assert (code, out.partition(" ")[0]) == (0, "VERIFIED")
@@ -67,7 +67,6 @@ def test_a_whole_table_is_planned_released_and_verified(place, run, mechanism):
         (["--min-count", "5"], "tree-merging has no --min-count; leave it out"),
         (["--smoothing", "1"], "tree-merging has no --smoothing; leave it out"),
         (["-k", "name"], "tree-merging releases a whole table, without -k; list all columns with -x"),
-        (["--bins", "age=0,50,100"], "bins are for sensitive columns here"),
     ],
 )
 def test_settings_that_a_tree_does_not_have_are_refused(place, run, more, words):

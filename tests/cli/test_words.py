@@ -29,7 +29,7 @@ CASES = {
     "a kept column": ("", 'keep = ["age"]\ndrop = ["name"]', "confidence = 0.9", "leave confidence out"),
     "text with bins of numbers": ("", REST, "bins = { town = [0, 1] }", "cannot be binned"),
     "text with bins of dates": ("", REST, 'bins = { town = "year" }', "no date"),
-    "a tree with bins": ("", REST, 'mechanism = "tree-merging"\nbins = { town = [0, 1] }', "finds intervals"),
+    "a tree with bins": ("", REST, 'mechanism = "tree-merging"\nbins = { town = [0, 1] }', "cannot be binned"),
     "an order that tells": ('rows = "sorted"', REST, "", "rows must be one of"),
 }
 

@@ -61,7 +61,7 @@ upper = 2.0
 name = "where"
 public = ["town"]
 mechanism = "watchdog"
-release = "label"
+output = "label"
 [[channel]]
 name = "old"
 public = ["age"]

@@ -22,7 +22,7 @@ errors _version _checks _formatting _progress
 _sampling _tables _files
 alphabet binning channel joint
 lifts measures notions capacity individual budgets bounds conversions confidence
-tradeoff accounting anonymity trees mechanisms
+tradeoff accounting anonymity trees printing mechanisms
 report suggestion plots attack analyze
 _release transformers frame pandas polars
 saved ledger parquet policy dask spark verify cli __main__ datasets
@@ -65,6 +65,7 @@ DOORS = {
         "sanitize/analyze/",
         "sanitize/joint.py",
         "sanitize/trees/",
+        "sanitize/printing/",
         "sanitize/ledger/",
         "sanitize/saved/",
         "sanitize/parquet/",
@@ -206,7 +207,7 @@ def test_files_form_no_circle():
 def test_private_files_stand_in_rooms():
     loose = {path.stem for path in (ROOT / "sanitize").glob("_*.py")} - {"__init__", "__main__"}
     assert loose == LOOSE
-    assert len([path for path in (ROOT / "sanitize").iterdir() if path.name != "__pycache__"]) <= 50
+    assert len([path for path in (ROOT / "sanitize").iterdir() if path.name != "__pycache__"]) <= 51
 
 
 def test_faces_hold_no_code():

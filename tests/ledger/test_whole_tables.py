@@ -34,7 +34,7 @@ def responses(**settings) -> TreeRandomResponse:
 
 
 def merged() -> SubsetMerging:
-    return SubsetMerging(BUDGET, sensitive="ill", public=["town", "smokes"], release="label").fit(DF)
+    return SubsetMerging(BUDGET, sensitive="ill", public=["town", "smokes"], output="label").fit(DF)
 
 
 def lifts_together(releases) -> tuple[float, float]:
@@ -47,9 +47,9 @@ def lifts_together(releases) -> tuple[float, float]:
     return float(logs.max()), float(logs.min())
 
 
-@pytest.mark.parametrize("printed", ["resample", "independent", "label"])
+@pytest.mark.parametrize("printed", ["model", "resample", "label"])
 def test_a_tree_and_tuples_are_measured_together(tmp_path, printed):
-    releases = [responses(release=printed), merged()]
+    releases = [responses(output=printed), merged()]
     for i, order in enumerate((releases, releases[::-1])):
         ledger = sz.Ledger(tmp_path / f"{i}.ledger", LOOSE)
         first = ledger.record(DF, order[0])

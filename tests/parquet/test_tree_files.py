@@ -19,7 +19,7 @@ KEY = bytes(range(32))
 KINDS = [
     TreeMerging(BUDGET, sensitive="ill", min_rows=30),
     TreeRandomResponse(BUDGET, sensitive="ill", min_rows=150, min_cell_rows=15),
-    TreeRandomResponse(sz.LiftBudget(lower=1, upper=1), sensitive="ill", confidence=0.9, release="label"),
+    TreeRandomResponse(sz.LiftBudget(lower=1, upper=1), sensitive="ill", confidence=0.9, output="label"),
 ]
 X = ["age", "town", "secret_number"]
 

@@ -92,7 +92,7 @@ def test_a_zoned_timestamp_keeps_its_instants_and_a_duration_its_count(tmp_path)
 
 
 def test_labels_of_a_number_are_text(source, tmp_path):
-    sanitizer = merging(LOOSE, public=["age"], bins={"age": [18, 40, 80]}, release="label")
+    sanitizer = merging(LOOSE, public=["age"], bins={"age": [18, 40, 80]}, output="label")
     privatize_parquet(source, tmp_path / "out.parquet", sanitizer)
     assert set(pq.read_table(tmp_path / "out.parquet").column(0).to_pylist()) == {"[18, 40)", "[40, 80]"}
 

@@ -35,7 +35,7 @@ SETTINGS = {
     "min_count": "min_count = 150",
     "confidence": "confidence = 0.9",
     "smoothing": "smoothing = 2.0",
-    "label": 'release = "label"\nmechanism = "optimal-random-response"',
+    "label": 'output = "label"\nmechanism = "optimal-random-response"',
     "tree": 'mechanism = "tree-merging"\nmin_rows = 150',
     "auto": 'mechanism = "auto"',
     "watchdog": 'mechanism = "watchdog"',

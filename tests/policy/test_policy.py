@@ -56,7 +56,7 @@ eps = 2
 mechanism = "optimal-random-response"
 min_count = 5
 smoothing = 0.5
-release = "label"
+output = "label"
 gap = 1e-4
 effort = 1e6
 time_limit = 60
@@ -235,7 +235,7 @@ INVALID = {
     "channel without public": (edited(SEVERAL, 'public = ["age"]', ""), "channel[1].public is missing"),
     "no channels": (edited(SMALL, "[columns]", "channel = []\n[columns]"), "columns.public has no place here"),
     "grid without bounds": (edited(GAUSSIAN, "bounds = { age = [0, 100] }", ""), "lacks the column 'age'"),
-    "release of a grid": (GAUSSIAN + 'release = "label"\n', "gaussian-channel does not have it"),
+    "release of a grid": (GAUSSIAN + 'output = "label"\n', "gaussian-channel does not have it"),
     "step of zero": (GAUSSIAN + "step = { age = 0 }\n", "channel.step.age must be a finite number > 0, got 0"),
     "one point": (GAUSSIAN + "points = 1\n", "channel.points must be a whole number >= 2, got 1"),
 }
@@ -373,7 +373,7 @@ def test_the_estimator_has_every_setting():
     assert given["budget"] == sz.LDPBudget(2)
     assert (given["sensitive"], given["public"]) == (["illness", "wage"], ["town", "age"])
     assert given["bins"] == {"age": [18, 30, 65], "wage": [0, 1000.5]}
-    assert (given["min_count"], given["smoothing"], given["release"]) == (5, 0.5, "label")
+    assert (given["min_count"], given["smoothing"], given["output"]) == (5, 0.5, "label")
     assert (given["gap"], given["effort"], given["time_limit"]) == (1e-4, 1e6, 60)
     assert (given["missing"], given["handle_unknown"], given["random_state"]) == ("error", "error", 7)
     grid = sz.Policy.from_toml(GAUSSIAN).sanitizer().get_params()

@@ -32,7 +32,7 @@ min_cell_rows = 10
 max_cells = 500
 weights = { age = 2 }
 hierarchies = { town = "towns.csv" }
-release = "independent"
+output = "model"
 confidence = 0.9
 bins.wage = [0, 1000, 2000]
 """
@@ -48,7 +48,7 @@ upper = 0.5
 mechanism = "tree-merging"
 min_rows = 30
 """
-TUPLES = TREE_MERGING.replace("tree-merging", "watchdog").replace("min_rows = 30", 'release = "label"')
+TUPLES = TREE_MERGING.replace("tree-merging", "watchdog").replace("min_rows = 30", 'output = "label"')
 SEVERAL = (
     TUPLES.split("[channel]")[0].replace('public = ["town", "floor"]', "")
     + """
@@ -75,9 +75,9 @@ def edited(text: str, old: str, new: str) -> str:
 
 
 INVALID = {
-    "independent tuples": (
-        edited(TUPLES, '"label"', '"independent"'),
-        "channel.release can be 'independent' only with tree-merging or tree-random-response",
+    "a model of tuples": (
+        edited(TUPLES, '"label"', '"model"'),
+        "channel.output can be 'model' only with tree-merging or tree-random-response",
     ),
     "cells of merging": (edited(TREE_MERGING, "min_rows", "min_cell_rows"), "tree-merging does not have it"),
     "pooling in a tree": (edited(TREE, "max_cells", "min_count"), "tree-random-response does not have it"),
@@ -111,15 +111,11 @@ INVALID = {
         edited(TREE_MERGING, "min_rows = 30", "secret_dp = { eps = 1, delta = 1e-6 }"),
         "tree-merging does not have it",
     ),
-    "rows of tuples": (edited(TUPLES, 'release = "label"', "min_rows = 3"), "watchdog does not have it"),
+    "rows of tuples": (edited(TUPLES, 'output = "label"', "min_rows = 3"), "watchdog does not have it"),
 }
 # Rules that compare keys with one another: the parser's alone.
 PARSER_ONLY = {
     "noise beyond all rows": (edited(NOISY, "eps = 1,", "eps = 1e-6,"), "ask for noise of more than 1000 rows"),
-    "bins in a tree": (
-        edited(TREE, "bins.wage = [0, 1000, 2000]", "bins.age = [0, 50]"),
-        "channel.bins.age has no place here: tree-random-response finds intervals of public columns itself",
-    ),
     "weight of another column": (edited(TREE, "age = 2", "wage = 2"), "'wage' is not a public column of this channel"),
     "hierarchy of another": (edited(TREE, "town =", "year ="), "'year' is not a public column of this channel"),
 }
@@ -151,7 +147,7 @@ def test_a_whole_table_has_every_setting_of_its_own(tmp_path):
     given = sz.Policy.read(tmp_path / "policy.toml").sanitizer().get_params()
     assert (given["min_rows"], given["min_cell_rows"], given["max_cells"]) == (100, 10, 500)
     assert (given["weights"], given["hierarchies"]) == ({"age": 2}, {"town": tmp_path / "towns.csv"})
-    assert (given["release"], given["confidence"], given["bins"]) == ("independent", 0.9, {"wage": [0, 1000, 2000]})
+    assert (given["output"], given["confidence"], given["bins"]) == ("model", 0.9, {"wage": [0, 1000, 2000]})
     merging = sz.Policy.from_toml(TREE_MERGING).sanitizer()
     assert type(merging) is sanitize.transformers.TreeMerging
     assert merging.get_params()["min_rows"] == 30

@@ -82,8 +82,8 @@ def test_raw_columns_have_the_figures_of_k_anonymity():
 def test_merged_symbols_hide_rows_in_their_group_however_they_are_printed():
     df = sz.datasets.load_titanic()
     found = []
-    for release in ("label", "resample"):
-        sanitizer = sz.Watchdog(0.3, sensitive="survived", public=["class", "sex"], release=release).fit(df)
+    for output in ("label", "resample"):
+        sanitizer = sz.Watchdog(0.3, sensitive="survived", public=["class", "sex"], output=output).fit(df)
         found.append(sanitizer.report_.crowds[1])
     assert vars(found[0]) == pytest.approx(vars(found[1]))
     assert found[0].smallest > 23
@@ -152,15 +152,15 @@ def test_columns_alone_tell_what_their_own_law_tells():
         law = sz.JointDistribution.from_frame(df, "survived", column.column)
         assert column.before == pytest.approx(sz.lifts.max_log_lift(law).max())
         assert column.after <= min(column.before, 0.5) + 1e-9
-    labels = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], release="label").fit(df)
+    labels = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], output="label").fit(df)
     assert all(column.after is None for column in labels.report_.kept)
 
 
-@pytest.mark.parametrize("release", ["label", "resample"])
-def test_raw_figures_of_bins_are_called_so(release):
+@pytest.mark.parametrize("output", ["label", "resample"])
+def test_raw_figures_of_bins_are_called_so(output):
     df = sz.datasets.load_titanic().assign(fare=np.arange(2201))
     settings = {"sensitive": "survived", "public": ["class", "fare"], "bins": {"fare": [0, 1000, 2201]}}
-    report = sz.SubsetMerging(0.5, **settings, release=release).fit(df).report_
+    report = sz.SubsetMerging(0.5, **settings, output=output).fit(df).report_
     assert report.to_dict(audience="public")["columns"]["binned"] == ["fare"]
     words = " ".join(" ".join(Page(report.to_html(audience="public")).words).split())
     assert "raw table, in bins" in words

@@ -169,7 +169,7 @@ def test_document_has_a_versioned_schema() -> None:
         "of_cells", "measures", "warnings", "sections",
     }  # fmt: skip
     assert set(public["verdict"]) == {
-        "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "release", "seeded", "refuted",
+        "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "output", "seeded", "refuted",
         "confidence", "state", "useless", "counted", "headline", "sentence", "standing",
     }  # fmt: skip
     assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "low", "high"}

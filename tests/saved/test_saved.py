@@ -90,7 +90,7 @@ def saved() -> SavedRelease:
 
 EVERY = [
     SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": [0, 30, 100]}),
-    SubsetMerging(BUDGET, sensitive="s", public=["x"], release="label"),
+    SubsetMerging(BUDGET, sensitive="s", public=["x"], output="label"),
     SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": 3}),
     Watchdog(sz.LDPBudget(2.0), sensitive=["s"], public="x"),
     Watchdog(sz.L1LiftBudget(lower=3.0, upper=1.0), sensitive="s", public="x"),
@@ -120,7 +120,7 @@ def test_a_saved_release_is_read_back_whole(sanitizer, raw, tmp_path):
         assert after.budget == before.budget == sanitizer.report_.budget
         assert after.figures == before.figures
         assert after.warnings == before.warnings
-        assert (after.sensitive, after.public, after.release) == (before.sensitive, before.public, before.release)
+        assert (after.sensitive, after.public, after.output) == (before.sensitive, before.public, before.output)
         assert after._layout == before._layout
         assert after.to_json() == text
         assert after.fingerprint == before.fingerprint == json.loads(text)["sha256"]
@@ -160,7 +160,7 @@ def test_neither_sensitive_values_nor_keys_nor_counts_are_saved():
     # Alphabets travel as Arrow, in base64: only those of the public columns are there.
     levels = {tuple(state["channel"][end]["columns"]) for end in ("inputs", "outputs")}
     assert levels == {("x", "age")}
-    assert set(state) == {*("format", "version", "library_version", "mechanism", "release", "sensitive", "public")} | {
+    assert set(state) == {*("format", "version", "library_version", "mechanism", "output", "sensitive", "public")} | {
         *("missing", "bins", "labelled", "budget", "channel", "tree", "printer", "standing"),
         *("figures", "warnings", "secret_dp", "sha256"),
     }
@@ -244,7 +244,7 @@ OTHERS = [None, True, -1, 7, 0.5, 10**400, "inf", "odd", [], [[1]], {}, {"a": 1}
 
 def joint() -> JointRelease:
     parts = [
-        ("x", SubsetMerging(BUDGET, public="x", release="label")),
+        ("x", SubsetMerging(BUDGET, public="x", output="label")),
         ("age", GaussianChannel(0.2, public="age", bounds=(0, 100), points=4)),
     ]
     return JointRelease(parts, sz.LiftBudget(lower=math.inf, upper=2.0), sensitive="s").fit(table())

@@ -23,11 +23,11 @@ BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 KEY = bytes(range(32))
 X = ["age", "town", "smokes", "seen", "income", "when"]
 KINDS = [
-    TreeMerging(BUDGET, sensitive="ill", min_rows=40),
-    TreeMerging(sz.L1LiftBudget(lower=1.0, upper=1.0), sensitive="ill", min_rows=40, release="label"),
+    TreeMerging(BUDGET, sensitive="ill", min_rows=40, output="resample"),
+    TreeMerging(sz.L1LiftBudget(lower=1.0, upper=1.0), sensitive="ill", min_rows=40, output="label"),
     TreeRandomResponse(BUDGET, sensitive="ill", min_rows=200, min_cell_rows=20),
-    TreeRandomResponse(BUDGET, sensitive="ill", min_rows=200, min_cell_rows=20, release="independent"),
-    TreeRandomResponse(BUDGET, sensitive="ill", min_rows=200, min_cell_rows=20, release="label"),
+    TreeRandomResponse(BUDGET, sensitive="ill", min_rows=200, min_cell_rows=20, output="resample"),
+    TreeRandomResponse(BUDGET, sensitive="ill", min_rows=200, min_cell_rows=20, output="label"),
 ]
 
 
@@ -58,7 +58,7 @@ def raw(tmp_path):
     return tmp_path / "raw.parquet"
 
 
-@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s._name} {s.release}")
+@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s._name} {s.output or 'model'}")
 def test_a_saved_tree_is_read_back_whole_and_draws_the_same_rows(sanitizer, raw, tmp_path):
     fitted = clone(sanitizer).fit(pq.read_table(raw))
     before = SavedRelease.of(fitted)
@@ -66,7 +66,7 @@ def test_a_saved_tree_is_read_back_whole_and_draws_the_same_rows(sanitizer, raw,
     after = SavedRelease.from_json(tmp_path / "saved.json")
     assert after.to_json() == text
     assert (after.channel, after.budget, after.figures) == (fitted.channel_, before.budget, before.figures)
-    assert (after.sensitive, list(after.public), after.release) == (("ill",), X, sanitizer.release)
+    assert (after.sensitive, list(after.public), after.output) == (("ill",), X, sanitizer.output or "model")
     own, bound = fitted.fitted_release(), after.bound()
     new = pa.Table.from_pandas(people(600, seed=9), preserve_index=False)
     one, two = (pa.table(release.apply(new, sz.NoiseKey(KEY), 7)[0]) for release in (own, bound))
@@ -83,7 +83,7 @@ def test_a_saved_tree_is_read_back_whole_and_draws_the_same_rows(sanitizer, raw,
     assert "splits" not in report.to_text(audience="public")
 
 
-@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s._name} {s.release}")
+@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s._name} {s.output or 'model'}")
 def test_a_saved_tree_says_what_of_the_table_it_holds(sanitizer, raw):
     saved = SavedRelease.of(clone(sanitizer).fit(pq.read_table(raw)))
     text, state = saved.to_json(), json.loads(saved.to_json())
@@ -91,15 +91,15 @@ def test_a_saved_tree_says_what_of_the_table_it_holds(sanitizer, raw):
     assert {node["rows"] for node in state["tree"]["nodes"]} == {0}
     n_splits = sum("column" in node for node in state["tree"]["nodes"])
     assert f"a tree of {n_splits} splits" in saved.contents
-    assert ("2000 rows of the table" in saved.contents) == (sanitizer.release != "label")
-    # Labels name thresholds and never a whole row; anything else holds the very incomes of people.
+    assert ("2000 whole public rows of the table" in saved.contents) == (sanitizer.output == "resample")
+    # Real rows hold the very incomes of people, a model and labels none of them.
     incomes = {float(v).hex() for v in people()["income"].dropna()}
-    held = {v for c in _columns(state) if c["name"] == "income" for v in c["values"]["values"]}
-    assert (held == incomes) == (sanitizer.release != "label")
+    held = {v for c in _columns(state["printer"]) if c["name"] == "income" for v in c["values"]["values"]}
+    assert held == incomes if sanitizer.output == "resample" else not held & incomes
 
 
-def _columns(state):
-    return [column for table in state["printer"]["tables"] for column in table["columns"]]
+def _columns(printer):
+    return printer.get("columns") or [column for node in printer["nodes"] for column in node["columns"]]
 
 
 def test_tuples_say_what_they_hold_as_well():
@@ -130,14 +130,14 @@ def _saved_state(min_rows=100, **settings):
     return json.loads(SavedRelease.of(fitted).to_json())
 
 
-@pytest.mark.parametrize("release", ["resample", "independent", "label"])
-def test_every_field_of_a_tree_is_checked_when_it_is_read(release):
+@pytest.mark.parametrize("output", ["model", "resample", "label"])
+def test_every_field_of_a_tree_is_checked_when_it_is_read(output):
     """Whatever is put in whatever place, with a SHA-256 that fits: refused, or a release that prints those columns."""
-    state, refused, accepted = _saved_state(release=release), 0, 0
+    state, refused, accepted = _saved_state(output=output), 0, 0
     said = set()
     new = people(50, seed=4)
     for path in _paths(state):
-        if path[:1] not in (("tree",), ("printer",), ("public",), ("release",)):
+        if path[:1] not in (("tree",), ("printer",), ("public",), ("output",)):
             continue
         for value in (None, True, -1, 7, 0.5, "inf", "AAAA", "AAAAAAAAAAA=", [], [[1]], {}, {"a": 1}):
             try:
@@ -157,26 +157,29 @@ def test_every_field_of_a_tree_is_checked_when_it_is_read(release):
 def _emptied(printer):
     """A printer whose first symbol prints nothing."""
     copy = json.loads(json.dumps(printer))
-    starts = np.frombuffer(base64.b64decode(copy["tables"][0]["starts"]), "<i8").copy()
+    starts = np.frombuffer(base64.b64decode(copy["starts"]["bytes"]), "<i8").copy()
     starts[1] = 0
-    copy["tables"][0]["starts"] = base64.b64encode(starts.tobytes()).decode()
+    copy["starts"]["bytes"] = base64.b64encode(starts.tobytes()).decode()
     return copy
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda _: {"tree": None}, "go together"),
+        (lambda _: {"tree": None, "output": "label"}, "go together"),
         (lambda _: {"printer": None}, "go together"),
-        (lambda s: {"printer": _emptied(s["printer"])}, "must print something"),
+        (lambda s: {"printer": _emptied(s["printer"])}, "do not fit each other"),
         (lambda _: {"public": ["town", "age"]}, "over other columns"),
         (lambda _: {"labelled": ["age"]}, "over other columns"),
         (lambda _: {"channel": _saved_state(min_rows=300)["channel"]}, "not from the cells"),
-        (lambda _: {"printer": _saved_state(min_rows=300)["printer"]}, "does not print what its channel releases"),
+        (
+            lambda _: {"printer": _saved_state(min_rows=300, output="resample")["printer"]},
+            "does not print what its channel releases",
+        ),
     ],
 )
 def test_parts_of_other_releases_do_not_go_together(change, message):
-    state = _saved_state()
+    state = _saved_state(output="resample")
     state |= change(state)
     state["sha256"] = seal_of(state)
     with pytest.raises(InvalidParameter, match=message):

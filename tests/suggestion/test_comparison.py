@@ -28,18 +28,18 @@ def law(n_x: int) -> sz.JointDistribution:
     return sz.JointDistribution.from_matrix(cells / cells.sum())
 
 
-@pytest.mark.parametrize("release", ["resample", "label"])
+@pytest.mark.parametrize("output", ["resample", "label"])
 @pytest.mark.parametrize("budget", [LIFT, sz.LDPBudget(0.8), sz.L1LiftBudget(lower=0.5, upper=0.3)])
-def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df, budget, release):
-    found = compare(df, budget, **ROLES, release=release)
+def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df, budget, output):
+    found = compare(df, budget, **ROLES, output=output)
     assert found.recommended.normalized_utility >= max(one.normalized_utility for one in found.compared) - 1e-6
     made = {"watchdog": Watchdog, "subset merging": SubsetMerging, "optimal random response": OptimalRandomResponse}
     for one in found.compared:
-        fitted = made[one.mechanism](budget, **ROLES, release=release).fit(df)
+        fitted = made[one.mechanism](budget, **ROLES, output=output).fit(df)
         assert one.normalized_utility == pytest.approx(fitted.report_.summary["normalized_utility"], abs=1e-12)
-    chosen = BestSanitizer(budget, **ROLES, release=release).fit(df)
+    chosen = BestSanitizer(budget, **ROLES, output=output).fit(df)
     assert chosen.report_.facts.mechanism == found.recommended.mechanism
-    fitted = made[found.recommended.mechanism](budget, **ROLES, release=release).fit(df)
+    fitted = made[found.recommended.mechanism](budget, **ROLES, output=output).fit(df)
     assert chosen.channel_ == fitted.channel_
 
 
@@ -76,7 +76,7 @@ def test_a_law_and_a_table_are_compared_alike_in_every_view(df):
     [
         ({"budget": None}, InvalidBudget, "budget"),
         ({"sensitive": "survived"}, InvalidParameter, "a law has its own"),
-        ({"release": "print"}, InvalidParameter, "release must be 'resample' or 'label'"),
+        ({"output": "print"}, InvalidParameter, "output must be 'resample' or 'label'"),
     ],
 )
 def test_bad_questions_are_refused(arguments, error, words):

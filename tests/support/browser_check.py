@@ -104,7 +104,7 @@ def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
         sz.alphabet.Alphabet((name,), [f"{i:05d}{name}" for i in range(n_x)]),
         1000,
     )
-    facts = ReleaseFacts(mechanism=name, release=name, seeded=True, n_unseen=3, warnings=(name,), kept=(name,))
+    facts = ReleaseFacts(mechanism=name, output=name, seeded=True, n_unseen=3, warnings=(name,), kept=(name,))
     report = sz.LeakageReport.measure(
         joint, sz.Channel.identity(n_x, joint.public), sz.LiftBudget.symmetric(9), facts=facts
     )

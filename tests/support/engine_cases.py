@@ -67,14 +67,14 @@ def release_alone(source: Path, target: Path, rows: str) -> Single:
 
 
 def whole_tables() -> dict[str, TreeMerging | TreeRandomResponse]:
-    """Sanitizers of whole tables, one of each way of printing, and one whose counts of secrets hold noise."""
+    """Sanitizers of whole tables, one of each output, and one whose counts of secrets hold noise."""
     budget = sz.LiftBudget(lower=1.0, upper=0.5)
     # Clones share the key, of which the noise on the counts is drawn wherever they were made.
     noisy = {"secret_dp": SecretDP(1.0, 1e-6, {"ill": [False, True]}), "random_state": sz.NoiseKey(bytes(range(32)))}
     return {
-        "merging": TreeMerging(budget, sensitive="ill", min_rows=30, release="label"),
+        "merging": TreeMerging(budget, sensitive="ill", min_rows=30, output="label"),
         "response": TreeRandomResponse(budget, sensitive="ill", min_rows=200, min_cell_rows=20),
-        "certified": TreeRandomResponse(budget, sensitive="ill", confidence=0.9, max_cells=9, release="independent"),
+        "certified": TreeRandomResponse(budget, sensitive="ill", confidence=0.9, max_cells=9, output="resample"),
         "noisy": TreeRandomResponse(budget, sensitive="ill", confidence=0.9, max_cells=4, **noisy),
     }
 
@@ -132,7 +132,7 @@ def two_ledgers(folder: Path, source: Path) -> tuple[Path, Path]:
     """A ledger with one release of the source, and a copy of it: their digests have the same salt."""
     ledger, copy = folder / "alone.ledger", folder / "engine.ledger"
     first = SubsetMerging(
-        sz.LiftBudget(lower=math.inf, upper=0.3), sensitive="income", public="education", release="label"
+        sz.LiftBudget(lower=math.inf, upper=0.3), sensitive="income", public="education", output="label"
     )
     sz.parquet.plan_parquet(source, first)
     sz.Ledger(ledger, WIDE).record(source, first)

@@ -38,7 +38,7 @@ def table(n: int = 300, seed: int = 0) -> pa.Table:
 
 
 def merging(budget=BUDGET, **settings) -> SubsetMerging:
-    return SubsetMerging(budget, **{"sensitive": "s", "public": ["x", "floor"], **settings})
+    return SubsetMerging(budget, **{"sensitive": "s", "public": ["x", "floor"], "min_count": 0, **settings})
 
 
 def rows_of(path: Path) -> list[tuple]:

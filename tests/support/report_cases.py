@@ -53,7 +53,7 @@ def hostile(name: str, n_x: int = 4, budget: Any = BUDGETS["lift"]) -> LeakageRe
         sz.alphabet.Alphabet((name,), [f"{i:05d}{name}" for i in range(n_x)]),
         n_x,
     )
-    facts = ReleaseFacts(mechanism=name, release=name, seeded=True, n_unseen=3, warnings=(name,) * 20, kept=(name,))
+    facts = ReleaseFacts(mechanism=name, output=name, seeded=True, n_unseen=3, warnings=(name,) * 20, kept=(name,))
     return LeakageReport.measure(joint, sz.Channel.identity(n_x, joint.public), budget, facts=facts)
 
 

@@ -47,13 +47,13 @@ def test_seeded_estimators_pass_all_checks_but_two(estimator, check):
 
 
 @pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
-@pytest.mark.parametrize("release", ["resample", "label"])
-def test_estimators_release_within_their_budget(estimator, release):
+@pytest.mark.parametrize("output", ["resample", "label"])
+def test_estimators_release_within_their_budget(estimator, output):
     frame = sz.datasets.load_titanic()
-    fitted = estimator(0.5, sensitive="survived", public=["class", "sex"], release=release, random_state=0).fit(frame)
+    fitted = estimator(0.5, sensitive="survived", public=["class", "sex"], output=output, random_state=0).fit(frame)
     assert fitted.report_.ok
     assert len(fitted.transform(frame)) == len(frame)
-    if release == "label":
-        merged = sz.transformers.SubsetMerging(0.5, sensitive="survived", public=["class", "sex"], release="label")
+    if output == "label":
+        merged = sz.transformers.SubsetMerging(0.5, sensitive="survived", public=["class", "sex"], output="label")
         kept = merged.fit(frame).report_.summary["normalized_utility"]
         assert fitted.report_.summary["normalized_utility"] >= kept - 1e-7

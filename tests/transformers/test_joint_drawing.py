@@ -119,7 +119,7 @@ def small_tables(draw):
 @st.composite
 def small_parts(draw):
     kinds = [SubsetMerging, Watchdog]
-    first = draw(st.sampled_from(kinds))(public=["a", "b"], release=draw(st.sampled_from(["resample", "label"])))
+    first = draw(st.sampled_from(kinds))(public=["a", "b"], output=draw(st.sampled_from(["resample", "label"])))
     second = draw(st.sampled_from([*kinds, RandomizedResponse]))
     own = 0.7 if second is RandomizedResponse else None
     parts = [("one", first), ("two", second(own, public="c", min_count=draw(st.integers(0, 4))))]

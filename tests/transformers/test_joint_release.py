@@ -94,7 +94,7 @@ SAVED = {
         ],
         {"budget": sz.LiftBudget(lower=math.inf, upper=9.0)},
     ),
-    "labels only": ([("p", SubsetMerging(0.4, public=["a", "b"], release="label"))], {"keep": None}),
+    "labels only": ([("p", SubsetMerging(0.4, public=["a", "b"], output="label"))], {"keep": None}),
 }
 
 
@@ -213,7 +213,7 @@ def test_bins_are_drawn_or_released_as_labels_part_by_part():
     sanitizer = joint_release(
         [
             ("p", SubsetMerging(public="age", bins={"age": [0, 50, 100]})),
-            ("q", SubsetMerging(public="pay", bins={"pay": [1, 5, 9]}, release="label")),
+            ("q", SubsetMerging(public="pay", bins={"pay": [1, 5, 9]}, output="label")),
         ],
         sz.LiftBudget(lower=9.0, upper=9.0),
         keep="k",

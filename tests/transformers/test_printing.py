@@ -31,7 +31,7 @@ def test_declared_bins_draw_integers_inside_the_bin_of_the_released_interval():
     released = sanitizer.transform(DF)["age"]
     assert released.dtype == DF["age"].dtype
     assert released.between(18, 90).all()
-    labels = clone(sanitizer).set_params(release="label").fit(DF)
+    labels = clone(sanitizer).set_params(output="label").fit(DF)
     assert labels.channel_.inputs.symbols == ("[18, 30)", "[30, 50)", "[50, 90]")
 
 
@@ -74,7 +74,7 @@ def test_values_outside_declared_edges_are_clipped_and_counted_in_the_report():
 
 
 def test_quantile_bins_hold_equal_shares_and_the_report_says_they_were_learned():
-    sanitizer = SubsetMerging(LIP, sensitive=S, public="age", bins={"age": 4}, release="label").fit(DF)
+    sanitizer = SubsetMerging(LIP, sensitive=S, public="age", bins={"age": 4}, output="label").fit(DF)
     assert len(sanitizer.channel_.inputs) == 4
     assert any("learned from the data" in note for note in sanitizer.report_.facts.warnings)
     shares = sanitizer._joint.p_x
@@ -126,7 +126,7 @@ def test_a_sensitive_number_may_be_binned_too():
 def test_labels_name_groups_and_resampling_prints_symbols_with_the_raw_margin(estimator):
     settings = {"sensitive": "illness", "public": "town"}
     budget = sz.LiftBudget(lower=math.inf, upper=0.15)
-    label = estimator(budget, release="label", **settings).fit(DF)
+    label = estimator(budget, output="label", **settings).fit(DF)
     shown = label.transform(DF)
     assert set(shown.iloc[:, 0]) <= set(label.channel_.outputs.symbols)
     assert len(label.channel_.outputs) < 6
@@ -140,8 +140,8 @@ def test_labels_name_groups_and_resampling_prints_symbols_with_the_raw_margin(es
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_an_unknown_word_for_release_is_refused(estimator):
-    with pytest.raises(InvalidParameter, match="release must be 'resample' or 'label'"):
-        estimator(1.0, sensitive=S, public=X, release="fax").fit(DF)
+    with pytest.raises(InvalidParameter, match="output must be 'resample' or 'label'"):
+        estimator(1.0, sensitive=S, public=X, output="fax").fit(DF)
 
 
 # -------------------------------------------------------------------------------- unseen and missing
@@ -169,7 +169,7 @@ def test_unseen_symbols_are_released_like_the_riskiest_one_counted_and_warned_of
 
 @pytest.mark.parametrize("estimator", MERGING)
 def test_unseen_symbols_follow_the_row_of_the_riskiest_symbol(estimator):
-    fitted = estimator(sz.LDPBudget(0.5), sensitive=S, public=X, release="label").fit(DF)
+    fitted = estimator(sz.LDPBudget(0.5), sensitive=S, public=X, output="label").fit(DF)
     counts = pd.crosstab([DF["illness"], DF["rich"]], [DF["town"], DF["job"]]).to_numpy() / len(DF)
     lifts = counts / counts.sum(axis=1, keepdims=True) / counts.sum(axis=0)
     with np.errstate(divide="ignore"):
@@ -184,7 +184,7 @@ def test_an_unseen_symbol_is_released_in_the_group_of_the_riskiest_one():
             "s": [0, 1] * 20 + [0, 1] * 20 + [0] * 19 + [1] + [1] * 18 + [0] * 2,
         }
     )
-    fitted = SubsetMerging(0.3, sensitive="s", public="x", release="label").fit(df)
+    fitted = SubsetMerging(0.3, sensitive="s", public="x", output="label").fit(df)
     shown = fitted.transform(pd.DataFrame({"x": ["a", "b", "c", "d"]})).iloc[:, 0].tolist()
     assert shown[2] == shown[3]
     assert len(set(shown)) == 3, "only the risky symbols are merged"
@@ -245,7 +245,7 @@ def test_missing_values_are_an_error_when_asked():
 @pytest.mark.parametrize("estimator", ALL)
 def test_min_count_pools_rare_symbols_before_the_design(estimator):
     df = pd.DataFrame({"x": ["a"] * 60 + ["b"] * 30 + ["c"] * 2 + ["d"] * 3, "s": [0, 1, 1] * 31 + [0, 1]})
-    fitted = estimator(9.0, sensitive="s", public="x", min_count=10, release="label").fit(df)
+    fitted = estimator(9.0, sensitive="s", public="x", min_count=10, output="label").fit(df)
     matrix = fitted.channel_.matrix
     np.testing.assert_allclose(matrix[2], matrix[3])  # c and d cannot be told apart
     groups = {tuple(np.round(row, 12)) for row in matrix}
@@ -275,7 +275,7 @@ def test_smoothing_is_called_a_prior_in_the_report_and_judged_on_the_raw_counts_
 
 def test_smoothing_lets_a_finite_lower_bound_pass_over_empty_cells():
     df = pd.DataFrame({"x": ["a", "a", "b", "b"] * 10, "s": [0, 0, 0, 1] * 10})
-    raw = SubsetMerging(sz.LiftBudget(lower=4.0, upper=4.0), sensitive="s", public="x", release="label").fit(df)
+    raw = SubsetMerging(sz.LiftBudget(lower=4.0, upper=4.0), sensitive="s", public="x", output="label").fit(df)
     assert len(raw.channel_.outputs) == 1
     smooth = clone(raw).set_params(smoothing=1.0).fit(df)
     assert len(smooth.channel_.outputs) == 2

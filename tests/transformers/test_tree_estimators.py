@@ -26,7 +26,7 @@ BOTH = [
     TreeMerging(BUDGET, sensitive="ill", min_rows=25, random_state=1),
     TreeRandomResponse(BUDGET, sensitive="ill", min_rows=100, min_cell_rows=12, random_state=1),
 ]
-PRINTING = ["resample", "independent", "label"]
+OUTPUTS = ["model", "resample", "label"]
 
 
 def people(n: int = 1500, seed: int = 0) -> pd.DataFrame:
@@ -49,16 +49,15 @@ X = ["age", "town", "smokes", "seen", "income"]
 
 
 @pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
-@pytest.mark.parametrize("release", PRINTING)
-def test_every_kind_of_frame_gives_the_same_rows_for_the_same_key(estimator, release):
-    fitted = clone(estimator).set_params(release=release).fit(DF)
-    released = fitted.transform(DF)
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_every_kind_of_frame_gives_the_same_rows_for_the_same_key(estimator, output):
+    key = {"random_state": sz.NoiseKey(bytes(32))}
+    released = clone(estimator).set_params(output=output, **key).fit(DF).transform(DF)
     assert list(released.columns) == X
     assert len(released) == len(DF)
-    key = {"random_state": sz.NoiseKey(bytes(32))}
-    want = pa.Table.from_pandas(fitted.set_params(**key).transform(DF), preserve_index=False)
+    want = pa.Table.from_pandas(released, preserve_index=False)
     for frame in (pl.from_pandas(DF), pa.Table.from_pandas(DF, preserve_index=False)):
-        again = clone(estimator).set_params(release=release, **key).fit(frame).transform(frame)
+        again = clone(estimator).set_params(output=output, **key).fit(frame).transform(frame)
         table = again.to_arrow() if isinstance(again, pl.DataFrame) else again
         for name in X:
             assert [str(v) for v in table[name].to_pylist()] == [str(v) for v in want[name].to_pylist()], name
@@ -112,28 +111,31 @@ def test_the_budget_holds_in_fractions_and_no_cell_has_too_few_rows(estimator):
 
 
 @pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
-@pytest.mark.parametrize("release", ["resample", "independent"])
-def test_printed_rows_lie_in_the_released_cell_and_are_drawn_from_it(estimator, release):
-    fitted = clone(estimator).set_params(release=release, random_state=sz.NoiseKey(bytes(32))).fit(DF)
+@pytest.mark.parametrize("output", ["model", "resample"])
+def test_printed_rows_lie_in_the_released_cell_and_real_ones_only_where_they_are_asked_for(estimator, output):
+    fitted = clone(estimator).set_params(output=output, random_state=sz.NoiseKey(bytes(32))).fit(DF)
     codes = fitted.channel_.sample(fitted.tree_.assign(DF[X]), sz.NoiseKey(bytes(32)))
     released = fitted.transform(DF)
     np.testing.assert_array_equal(fitted.tree_.assign(released), codes)
     own = set(DF[X].astype(str).itertuples(index=False, name=None))
     found = np.mean([row in own for row in released.astype(str).itertuples(index=False, name=None)])
-    assert found == 1 if release == "resample" else found < 0.02  # five columns, two of them nearly continuous
+    assert found == 1 if output == "resample" else found < 0.02  # five columns, two of them nearly continuous
 
 
-@pytest.mark.parametrize("release", PRINTING)
-def test_dictionaries_of_printed_columns_hold_released_values_only(release):
-    fitted = clone(BOTH[1]).set_params(release=release).fit(DF)
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_dictionaries_of_printed_columns_hold_released_values_only(output):
+    fitted = clone(BOTH[1]).set_params(output=output).fit(DF)
     columns, _ = fitted.fitted_release().apply({n: pa.array(DF[n][:20]) for n in X}, sz.NoiseKey(bytes(32)))
     for name, column in columns.items():
+        if output == "model" and name in ("seen", "income", "age"):
+            assert not isinstance(column, pa.DictionaryArray)  # any number or date between two edges
+            continue
         assert set(column.dictionary.to_pylist()) == set(column.to_pylist()) - {None}, name
 
 
 def test_printing_follows_the_frequencies_of_the_cell():
     df = pd.DataFrame({"ill": [True, False] * 100, "kind": ["a"] * 150 + ["b"] * 40 + [None] * 10})
-    fitted = TreeMerging(0.0, sensitive="ill", min_rows=150, random_state=0).fit(df)
+    fitted = TreeMerging(0.0, sensitive="ill", min_rows=150, output="resample", random_state=0).fit(df)
     many = pd.DataFrame({"kind": ["a"] * 40_000})
     counts = fitted.transform(many)["kind"].value_counts(dropna=False)
     # Binomial with 40,000 draws: 6 standard deviations, false alarm 1e-8.
@@ -145,7 +147,7 @@ def test_printing_follows_the_frequencies_of_the_cell():
 
 @pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
 def test_labels_say_what_the_rows_of_their_cells_have(estimator):
-    fitted = clone(estimator).set_params(release="label").fit(DF)
+    fitted = clone(estimator).set_params(output="label").fit(DF)
     released = fitted.transform(DF)
     sets = released["smokes"].unique()
     assert set(sets) <= {"{True}", "{False}", "{False, True}", "any value", "all but {True}", "all but {False}"}
@@ -219,7 +221,7 @@ def test_an_ordered_column_of_a_pair_is_cut_into_groups_of_about_equal_rows():
     [(names, law)] = grown.pair_laws()
     assert names == ("a", "b")
     assert law.shape == (32, grown.tree.n_cells)
-    assert law.sum(axis=1) == pytest.approx(1 / 32)
+    assert law.sum(axis=1) == pytest.approx(1 / 32, rel=0.3)  # edges are round numbers near to equal rows
 
 
 def test_kept_by_column_of_a_tuple_alphabet():
@@ -255,7 +257,7 @@ def test_other_budgets_targets_weights_and_hierarchies():
     kept = [dict(next(s for s in r.sections if s.name == "kept by column").rows)["income"] for r in (plain, target)]
     assert kept[1] > kept[0]
     above = {value: ["AB" if value in "AB" else "CD", "*"] for value in "ABCD"}
-    merged = clone(BOTH[0]).set_params(hierarchies={"town": above}, weights={"income": 0.0}, release="label").fit(DF)
+    merged = clone(BOTH[0]).set_params(hierarchies={"town": above}, weights={"income": 0.0}, output="label").fit(DF)
     assert merged.report_.ok
 
 
@@ -263,12 +265,12 @@ def test_other_budgets_targets_weights_and_hierarchies():
     ("settings", "error", "words"),
     [
         ({"budget": None}, InvalidBudget, "budget"),
-        ({"release": "rows"}, InvalidParameter, "release must be one of"),
+        ({"output": "rows"}, InvalidParameter, "output must be None or one of"),
         ({"sensitive": None}, ColumnError, "needs to know what is sensitive"),
         ({"min_rows": 0}, InvalidParameter, "min_rows must be"),
         ({"weights": {"nothing": 1}}, InvalidParameter, "no public column 'nothing'"),
         ({"target": "nothing"}, ColumnError, "nothing"),
-        ({"bins": {"age": [0, 50, 100]}}, ColumnError, "bins are for sensitive columns"),
+        ({"bins": {"age": 5}}, ColumnError, "must be edges or a calendar unit here"),
         ({"missing": "error"}, ColumnError, "'town' has missing values"),
         ({"confidence": 1.5}, InvalidParameter, "confidence"),
         ({"confidence": 0.95, "budget": sz.Chi2LiftBudget(lower=1, upper=1)}, InvalidBudget, "Chi2LiftBudget"),
@@ -286,12 +288,14 @@ def test_a_tree_is_no_part_of_a_joint_release():
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([TreeRandomResponse(1.0, sensitive=[0], bins={0: 2}, min_rows=10, min_cell_rows=3)])
+@parametrize_with_checks(
+    [TreeRandomResponse(1.0, sensitive=[0], bins={0: 2}, min_rows=10, min_cell_rows=3, output="model")]
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([TreeMerging(1.0, sensitive=[0], bins={0: 2}, min_rows=5)])
+@parametrize_with_checks([TreeMerging(1.0, sensitive=[0], bins={0: 2}, min_rows=5, output="model")])
 def test_scikit_learns_checks_of_merging(estimator, check):
     check(estimator)

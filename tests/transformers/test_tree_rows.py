@@ -1,4 +1,4 @@
-"""How many source rows a cell and a label stand for, and how often rows printed column by column are anybody's."""
+"""How many source rows a cell and a label stand for, and whose the printed rows are."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_no_cell_and_no_label_stands_for_fewer_than_20_rows(estimator, confidenc
     least = {"min_cell_rows": 20} if estimator is TreeRandomResponse else {"min_rows": 20}
     for seed, n in ((0, 400), (1, 2500), (2, 9000)):
         df = with_income(people(n, seed), seed)
-        settings = {"confidence": confidence, "release": "label", "random_state": seed} | least
+        settings = {"confidence": confidence, "output": "label", "random_state": seed} | least
         fitted = estimator(BUDGET, sensitive="ill", **settings).fit(df)
         cells = fitted.tree_.assign(df[list(fitted.tree_.names)])
         rows = np.bincount(cells, minlength=fitted.tree_.n_cells)
@@ -44,39 +44,27 @@ def test_no_cell_and_no_label_stands_for_fewer_than_20_rows(estimator, confidenc
         assert ((beside > 0).to_numpy() * rows[beside.index][:, None]).sum(axis=0).min() >= 20
 
 
-def chance_of_a_source_row(fitted, df):
-    """For each cell, the chance that columns drawn one by one from it are a row of the table."""
-    names = list(fitted.tree_.names)
-    cells = fitted.tree_.assign(df[names])
-    own = df[names].drop_duplicates()
-    chance = np.ones((fitted.tree_.n_cells, len(own)))
-    for name in names:
-        shares = pd.crosstab(pd.Series(cells), df[name], normalize="index")
-        chance *= shares.to_numpy()[:, shares.columns.get_indexer(own[name])]
-    return cells, chance.sum(axis=1)
-
-
-@pytest.mark.parametrize("incomes", [False, True])
 @pytest.mark.parametrize("estimator", [TreeMerging, TreeRandomResponse])
-def test_rows_printed_column_by_column_are_rows_of_the_table_as_often_as_chance_has_it(estimator, incomes):
-    """4.5 standard errors: one false alarm in 150,000. Small cells make it no rare thing: every tenth row, or most."""
-    df = with_income(people(3000, 3), 3) if incomes else people(3000, 3)
-    fitted = estimator(BUDGET, sensitive="ill", release="independent", random_state=4).fit(df)
-    released = fitted.transform(df)
-    known = set(map(tuple, df[released.columns].itertuples(index=False)))
-    found = np.array([tuple(row) in known for row in released.itertuples(index=False)])
-    cells, chance = chance_of_a_source_row(fitted, df)
-    expected = (fitted.channel_.matrix @ chance)[cells]
-    assert found.sum() == pytest.approx(expected.sum(), abs=4.5 * np.sqrt((expected * (1 - expected)).sum()))
-    assert (0.02 < found.mean() < 0.2) if incomes else (0.2 < found.mean() < 0.98)
-    whole = estimator(BUDGET, sensitive="ill", random_state=4).fit_transform(df)
-    assert all(tuple(row) in known for row in whole.itertuples(index=False))
+def test_the_default_prints_nobodys_row_and_real_rows_are_called_so(estimator):
+    """Of people with an income of their own; without it a tenth of new people share all they have with some row."""
+    df = with_income(people(3000, 3), 3)
+    known = set(map(tuple, df.drop(columns="ill").itertuples(index=False)))
+    settings = {"sensitive": "ill", "random_state": 4}
+    fitted = estimator(BUDGET, **settings).fit(df)
+    assert fitted.report_.facts.output == "model"
+    assert not known & set(map(tuple, fitted.transform(df).itertuples(index=False)))
+    real = estimator(BUDGET, **settings, output="resample").fit(df)
+    assert known >= set(map(tuple, real.transform(df).itertuples(index=False)))
+    words = " ".join(str(real.report_).split())
+    assert "not for the people whose rows are printed; one person alone has 100 % of them" in words
+    few = estimator(BUDGET, **settings).fit(df[:999])
+    assert few.report_.facts.output == "label"
 
 
-@pytest.mark.parametrize("release", ["resample", "independent", "label"])
-def test_rows_do_not_depend_on_threads(release, monkeypatch):
+@pytest.mark.parametrize("output", ["model", "resample", "label"])
+def test_rows_do_not_depend_on_threads(output, monkeypatch):
     df = with_income(people(40_000, 7), 7).assign(noted=lambda df: df["town"].where(df["age"] % 5 > 0))
-    fitted = TreeRandomResponse(BUDGET, sensitive="ill", release=release, random_state=3).fit(df[:3000])
+    fitted = TreeRandomResponse(BUDGET, sensitive="ill", output=output, random_state=3).fit(df[:3000])
     monkeypatch.setattr("sanitize.transformers._sanitizer._MANY_ROWS", 1)
     made = []
     for workers in (1, 2, 5):

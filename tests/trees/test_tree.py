@@ -13,7 +13,8 @@ import pytest
 
 import sanitize as sz
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.trees import Tree, grow, read_hierarchy, single_columns, whole_rows
+from sanitize.printing import PrintTable
+from sanitize.trees import Tree, grow, read_hierarchy
 from sanitize.trees._splits import Splitter
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
@@ -314,20 +315,17 @@ def test_printing_tables_hold_the_rows_of_each_cell() -> None:
     table, secrets = mixed(500)
     grown = grow(table, secrets, None, min_cell_rows=50)
     names, n_cells = ["age", "town"], grown.tree.n_cells
-    whole = whole_rows(table, names, grown.cells, n_cells)
+    whole = PrintTable.of_rows(table, names, grown.cells, n_cells)
     frame = pd.DataFrame({name: table[name] for name in names}).assign(cell=grown.cells)
     counted = frame.groupby(["cell", *names], dropna=False).size()
     assert (whole.counts.sum(), len(whole.counts)) == (500, len(counted))
-    levels = [[*whole.levels[name].to_pylist(), None] for name in names]
+    levels = [[*whole.values[name].to_pylist(), None] for name in names]
     for cell in range(n_cells):
         for k in range(whole.starts[cell], whole.starts[cell + 1]):
             age, town = (values[code] for values, code in zip(levels, whole.codes[k], strict=True))
             same = (frame.cell == cell) & (frame.age == age)
             same &= frame.town.isna() if town is None else frame.town == town
             assert whole.counts[k] == same.sum()
-    for name, alone in single_columns(table, names, grown.cells, n_cells).items():
-        assert set(alone.levels) == {name}
-        assert alone.counts.sum() == 500
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ def verified(folder, sanitizer, rows="shuffle", **settings):
 
 
 @pytest.mark.parametrize(
-    ("rows", "min_count", "release"),
+    ("rows", "min_count", "output"),
     [("shuffle", 0, "label"), ("shuffle", 150, "label"), ("keep", 150, "resample"), ("shuffle", 0, "resample")],
 )
-def test_a_design_that_was_cut_off_passes_by_its_channel(rows, min_count, release, folder):
-    settings = {"min_count": min_count, "release": release}
+def test_a_design_that_was_cut_off_passes_by_its_channel(rows, min_count, output, folder):
+    settings = {"min_count": min_count, "output": output}
     made = cut(folder, rows, **settings)
     again = responding(**settings)
     made.channel_.to_json(folder / "channel.json")
@@ -159,11 +159,11 @@ def test_a_channel_for_another_table_is_none(folder):
     assert_caught(verified(folder, responding(), channel=channel), "design", "other public symbols than those of the")
 
 
-@pytest.mark.parametrize("release", ["resample", "label"])
-def test_a_channel_prints_nothing_but_what_it_may(release, folder):
+@pytest.mark.parametrize("output", ["resample", "label"])
+def test_a_channel_prints_nothing_but_what_it_may(output, folder):
     """No budget speaks of names, so a name could say anything of anybody."""
-    made = cut(folder, release=release).channel_
-    if release == "resample":
+    made = cut(folder, output=output).channel_
+    if output == "resample":
         said = [Alphabet(made.outputs.columns, [(x, f"{z} SECRET") for x, z in made.outputs.symbols])]
         said += [Alphabet(("x", "SECRET"), made.outputs.symbols)]
     else:
@@ -173,7 +173,7 @@ def test_a_channel_prints_nothing_but_what_it_may(release, folder):
         said = [Alphabet.of_n_labels("x+z", len(labels), lambda names=names: names) for names in others]
         said += [Alphabet.of_n_labels("SECRET", len(labels), lambda: labels)]
     for outputs in said:
-        found = verified(folder, responding(release=release), channel=Channel(made.stages, made.inputs, outputs))
+        found = verified(folder, responding(output=output), channel=Channel(made.stages, made.inputs, outputs))
         assert_caught(found, "design", "no public value of the source and no label that it earns")
 
 

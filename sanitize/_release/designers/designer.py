@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from sanitize._files.numbers import Numbers
-from sanitize._release.design import Recipe, design, priced
+from sanitize._release.design import MIN_COUNT, Recipe, design, priced
 from sanitize._release.designers.roles import bins_of, public_columns, require_named, with_sensitive
 from sanitize._release.layout import Layout
 from sanitize._release.prepared import Prepared, footer_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sanitize._release.designers.roles import ColumnSpec
     from sanitize._release.first_pass import Counted, FirstPass
     from sanitize._release.row_order import RowOrder
-    from sanitize._sampling.noise import Randomness
+    from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
@@ -58,11 +58,11 @@ class Designer(ABC):
         sensitive: ColumnSpec = None,
         public: ColumnSpec = None,
         bins: Mapping[str, Sequence[float] | int] | int | None = None,
-        release: Literal["resample", "label"] = "resample",
+        output: Literal["resample", "label"] = "resample",
         handle_unknown: Literal["high_risk", "error"] = "high_risk",
         missing: Literal["category", "error"] = "category",
         smoothing: float = 0.0,
-        min_count: int = 0,
+        min_count: int = MIN_COUNT,
         confidence: float | None = None,
         keep_sensitive: bool = False,
         random_state: Randomness = None,
@@ -71,7 +71,7 @@ class Designer(ABC):
         self.sensitive = sensitive
         self.public = public
         self.bins = bins
-        self.release = release
+        self.output = output
         self.handle_unknown = handle_unknown
         self.missing = missing
         self.smoothing = smoothing
@@ -91,6 +91,7 @@ class Designer(ABC):
     # ------------------------------------------------------------------------------- what subclasses say
 
     _needs_sensitive = True
+    _words: RandomWords | None = None
     _is_part = True  # whether it may be a part of a joint release
     _takes_any_budget = False  # whether the mechanism can be designed given other columns
 
@@ -101,7 +102,7 @@ class Designer(ABC):
     def _with_settings(
         self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
     ) -> Recipe:
-        shared = (self.release, self.smoothing, self.min_count, self.confidence)
+        shared = (self.output, self.smoothing, self.min_count, self.confidence)
         return Recipe(name, mechanism, budget, keeps_symbols, *shared)
 
     # --------------------------------------------------------------------------------- from counts to a release
@@ -158,7 +159,10 @@ class Designer(ABC):
         BudgetExceeded, RowOrderLeak
             If the designed channel exceeds the budget, or the order of the rows does.
         """
+        words = random_words(self.random_state if key is None else key)
+        self._words = words  # a model that prints rows takes its noise from those of the release
         counted = self._fit_counted(table, order)
+        self._words = None
         self._priced(counted.table)
         if key is not None:
             self.report_ = self.report_.with_key()
@@ -168,7 +172,6 @@ class Designer(ABC):
         expected = release.expected(counted.table)
         if key is None and isinstance(self.random_state, NoiseKey):
             self.random_state.bind(self.channel_, expected.tobytes(), None)  # files are told apart by their counts
-        words = random_words(self.random_state if key is None else key)
         footer = footer_of(self.report_, order)
         return Prepared(release, expected, words, self.report_, footer)
 

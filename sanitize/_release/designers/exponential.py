@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._release.design import MIN_COUNT, Recipe
 from sanitize._release.designers.designer import Designer
 from sanitize.budgets import as_capacity_budget
 from sanitize.errors import InvalidParameter
@@ -15,7 +16,6 @@ from sanitize.mechanisms import exponential_channel
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sanitize._release.design import Recipe
     from sanitize._release.designers.roles import ColumnSpec
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import CapacityBudget
@@ -40,11 +40,11 @@ class ExponentialChannel(Designer):
         sensitive: ColumnSpec = None,
         public: ColumnSpec = None,
         bins: Mapping[str, Sequence[float] | int] | int | None = None,
-        release: Literal["resample", "label"] = "resample",
+        output: Literal["resample", "label"] = "resample",
         handle_unknown: Literal["high_risk", "error"] = "high_risk",
         missing: Literal["category", "error"] = "category",
         smoothing: float = 0.0,
-        min_count: int = 0,
+        min_count: int = MIN_COUNT,
         keep_sensitive: bool = False,
         random_state: Randomness = None,
     ) -> None:
@@ -53,7 +53,7 @@ class ExponentialChannel(Designer):
             sensitive=sensitive,
             public=public,
             bins=bins,
-            release=release,
+            output=output,
             handle_unknown=handle_unknown,
             missing=missing,
             smoothing=smoothing,

@@ -47,7 +47,7 @@ class GaussianChannel(Designer):
 
     # What the base reads of parameters that make no sense here: grid points are released as they are, none is
     # pooled or unseen, and missing or infinite values are refused by the grid.
-    release: Literal["label"] = "label"
+    output: Literal["label"] = "label"
     handle_unknown: Literal["error"] = "error"
     missing: Literal["category"] = "category"
     smoothing = 0.0

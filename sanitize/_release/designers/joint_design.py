@@ -114,7 +114,7 @@ class JointPlan:
             recipe = part._recipe()
             joint = tables[number].to_joint(recipe.smoothing)
             made[name] = _there(channels_of(tables[number], joint, recipe))
-            facts = ReleaseFacts(mechanism=recipe.name, release=recipe.release)
+            facts = ReleaseFacts(mechanism=recipe.name, output=recipe.output)
             LeakageReport.measure(joint, _whole(made[name]), recipe.budget, facts=facts).require()
             given = given.released(place, made[name])
         for place, channels in design_in_turns(given, open_, budget).items() if open_ else ():

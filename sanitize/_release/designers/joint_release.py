@@ -74,16 +74,16 @@ class JointRelease(Designer):
         return found
 
     @property
-    def release(self) -> Literal["resample", "label"]:  # type: ignore[override]
+    def output(self) -> Literal["resample", "label"]:  # type: ignore[override]
         """What the report says of printing: labels where all parts release labels."""
-        kinds = {part.release for _, part in self.sanitizers}
+        kinds = {part.output for _, part in self.sanitizers}
         return "label" if kinds == {"label"} else "resample"
 
     def _recipe(self) -> Recipe:
         budget = as_budget(self.budget)
         self._check_parts()
         # The parts print what they release, and the plan made at fit takes the place of the mechanism.
-        return Recipe("joint release", _not_planned, budget, release=self.release, prints=False)
+        return Recipe("joint release", _not_planned, budget, output=self.output, prints=False)
 
     def _check_parts(self) -> None:
         """Refuse parts that are no pairs, that are not sanitizers, or that contradict the whole."""
@@ -144,7 +144,7 @@ class JointRelease(Designer):
                     raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)
         public = (*(column for layout in layouts.values() for column in layout.public), *keep)
         _check_disjoint(public, sensitive)
-        labelled = {c for name, part in self.sanitizers if part.release == "label" for c in layouts[name].public}
+        labelled = {c for name, part in self.sanitizers if part.output == "label" for c in layouts[name].public}
         # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
         layouts = {name: _binned(layout, bins) for name, layout in layouts.items()}
         return JointLayout(sensitive, public, bins, self.missing, frozenset(labelled), layouts, keep), source

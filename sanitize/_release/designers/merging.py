@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from sanitize._release.design import Recipe
+from sanitize._release.design import MIN_COUNT, Recipe
 from sanitize._release.designers.designer import Designer
 from sanitize.budgets import as_budget
 from sanitize.mechanisms import subset_merging, watchdog
@@ -41,11 +41,11 @@ class SubsetMerging(Designer):
         public: ColumnSpec = None,
         effort: float | None = None,
         bins: Mapping[str, Sequence[float] | int] | int | None = None,
-        release: Literal["resample", "label"] = "resample",
+        output: Literal["resample", "label"] = "resample",
         handle_unknown: Literal["high_risk", "error"] = "high_risk",
         missing: Literal["category", "error"] = "category",
         smoothing: float = 0.0,
-        min_count: int = 0,
+        min_count: int = MIN_COUNT,
         confidence: float | None = None,
         keep_sensitive: bool = False,
         random_state: Randomness = None,
@@ -55,7 +55,7 @@ class SubsetMerging(Designer):
             sensitive=sensitive,
             public=public,
             bins=bins,
-            release=release,
+            output=output,
             handle_unknown=handle_unknown,
             missing=missing,
             smoothing=smoothing,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize._release.design import Recipe
+from sanitize._release.design import MIN_COUNT, Recipe
 from sanitize._release.designers.designer import Designer
 from sanitize.budgets import as_budget
 from sanitize.mechanisms import optimal_random_response, subset_random_response
@@ -32,11 +32,11 @@ class _Searching(Designer):
         effort: float | None = None,
         time_limit: float | None = None,
         bins: Mapping[str, Sequence[float] | int] | int | None = None,
-        release: Literal["resample", "label"] = "resample",
+        output: Literal["resample", "label"] = "resample",
         handle_unknown: Literal["high_risk", "error"] = "high_risk",
         missing: Literal["category", "error"] = "category",
         smoothing: float = 0.0,
-        min_count: int = 0,
+        min_count: int = MIN_COUNT,
         confidence: float | None = None,
         target: str | None = None,
         keep_sensitive: bool = False,
@@ -47,7 +47,7 @@ class _Searching(Designer):
             sensitive=sensitive,
             public=public,
             bins=bins,
-            release=release,
+            output=output,
             handle_unknown=handle_unknown,
             missing=missing,
             smoothing=smoothing,

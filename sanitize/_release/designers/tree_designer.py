@@ -12,7 +12,9 @@ from sanitize._release.design import Recipe
 from sanitize._release.designers.designer import Designer
 from sanitize._release.designers.secret_counts import with_noise
 from sanitize._release.designers.secret_dp import check_settings, noise_key, with_level, with_promise
-from sanitize._release.designers.tree_growth import GrownLayout, cells_section, check_printing, told
+from sanitize._release.designers.tree_growth import GrownLayout, cells_section, output_of, told
+from sanitize._release.identifiers import refuse_identifiers
+from sanitize._sampling.noise import random_words
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.report import with_columns
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from sanitize._files.numbers import Numbers
     from sanitize._release.designers.roles import ColumnSpec
     from sanitize._release.designers.secret_dp import SecretDP
-    from sanitize._release.designers.tree_growth import Printing
+    from sanitize._release.designers.tree_growth import Output
     from sanitize._release.first_pass import Counted, FirstPass
     from sanitize._release.layout import Layout
     from sanitize._release.row_order import RowOrder
@@ -53,7 +55,7 @@ class TreeSanitizer(Designer):
     smoothing = 0.0
     min_count = 0
     secret_dp: SecretDP | None = None
-    release: Printing  # type: ignore[assignment]
+    output: Output | None  # type: ignore[assignment]
 
     _is_part = False
     _name: str
@@ -70,7 +72,7 @@ class TreeSanitizer(Designer):
         hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
         target: str | None = None,
         bins: Mapping[str, Sequence[float] | int] | None = None,
-        release: Printing = "resample",
+        output: Output | None = None,
         confidence: float | None = None,
         missing: Literal["category", "error"] = "category",
         keep_sensitive: bool = False,
@@ -85,7 +87,7 @@ class TreeSanitizer(Designer):
         self.hierarchies = hierarchies
         self.target = target
         self.bins = bins
-        self.release = release
+        self.output = output
         self.confidence = confidence
         self.missing = missing
         self.keep_sensitive = keep_sensitive
@@ -110,13 +112,11 @@ class TreeSanitizer(Designer):
         return super().numbers
 
     def _recipe(self) -> Recipe:
-        check_printing(self.release)
+        output_of(self.output, 0)
         if self.secret_dp is not None:
             check_settings(self.secret_dp, vars(self))
         # The tree's own certificate takes the place of a set of laws, and its printer that of resampled columns.
-        return Recipe(
-            self._name, _not_grown, as_budget(self.budget), release="label" if self.release == "label" else "resample"
-        )
+        return Recipe(self._name, _not_grown, as_budget(self.budget))
 
     def _layout(
         self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
@@ -125,12 +125,11 @@ class TreeSanitizer(Designer):
         return self._grow(layout, source, table.n_rows), source
 
     def _grow(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
-        own = sorted(set(layout.bins) & set(layout.public))
-        if own:
-            raise ColumnError(f"bins are for sensitive columns here; the tree finds intervals of {own[0]!r}", own[0])
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
+        free = [name for name in layout.public if name not in layout.bins and name not in (self.hierarchies or {})]
+        refuse_identifiers(source, free)
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
         return GrownLayout.grow(
             layout,
@@ -157,7 +156,7 @@ class TreeSanitizer(Designer):
             layout = self._grow(roles, sample, n_sampled)
             counted = table.count(layout.bare(), order)
         if n_sampled < counted.table.n:
-            note = f"the tree was grown on a uniform sample of {n_sampled} rows, and what it prints is drawn from them"
+            note = f"the tree and what prints its cells were learned from a uniform sample of {n_sampled} rows"
             recipe = replace(recipe, facts=replace(recipe.facts, warnings=(*recipe.facts.warnings, note)))
         self._fit_counts(layout, counted.table, recipe, counted.clipped)
         if counted.order is not None:
@@ -171,24 +170,29 @@ class TreeSanitizer(Designer):
             recipe = replace(recipe, facts=with_level(recipe.facts, self.secret_dp, seeded=self._seeded))
             clipped = {}  # how many secrets were clipped is not told
         rows = counts.counts.sum(axis=0)
-        notes = (*recipe.facts.warnings, told(self.release, layout.tree, rows))
-        facts = replace(recipe.facts, warnings=notes)
+        output = output_of(self.output, int(rows.sum()))
         mechanism = self._mechanism(layout, counts, recipe.budget)
-        super()._fit_counts(layout.bare(), counts, replace(recipe, mechanism=mechanism, facts=facts), clipped)
+        # Labels name what the mechanism releases; rows are printed from a cell that is drawn for it.
+        recipe = replace(recipe, mechanism=mechanism, output="label" if output == "label" else "resample")
+        super()._fit_counts(layout.bare(), counts, recipe, clipped)
+        words = random_words(self.random_state) if self._words is None else self._words
+        printer = layout.printer(output, self.channel_, words)
         self.tree_ = layout.tree
-        self.report_ = self._told(self.report_, layout, rows)
+        self.report_ = self._reported(self.report_, layout, rows, output, told(printer, output))
         design = replace(self._release.design, report=self.report_)
-        printer = layout.printer(self.release, self.channel_)
         self._release = replace(self._release, design=design, printer=printer)
         return self
 
-    def _told(self, report: LeakageReport, layout: GrownLayout, rows: NDArray[np.int64]) -> LeakageReport:
+    def _reported(
+        self, report: LeakageReport, layout: GrownLayout, rows: NDArray[np.int64], output: Output, note: str
+    ) -> LeakageReport:
         """Report of the columns, and of what the tree's own certificate claims in place of a set of laws."""
-        report = replace(report, public=layout.tree.names, facts=replace(report.facts, release=self.release))
+        facts = replace(report.facts, output=output, warnings=(*report.facts.warnings, note))
+        report = replace(report, public=layout.tree.names, facts=facts)
         if self.confidence is not None:
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
-        report = with_columns(report, layout.grown.laws(), layout.grown.pair_laws(), self.channel_)
+        report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), self.channel_)
         report = report.with_section(cells_section(layout.tree, rows, self.confidence))
         return report if self.secret_dp is None else with_promise(report, self.secret_dp, len(layout.secrets))
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._formatting import percent
 from sanitize._release.tree_layout import TreeLayout
+from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
-from sanitize.errors import InvalidParameter
+from sanitize.binning import DateBins
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.printing import MODELLED_ROWS, Printer, PrintTable, RowModel
 from sanitize.report import Section
-from sanitize.trees import Printer, cell_counts, design_rows, grow, labels, single_columns, whole_rows
+from sanitize.trees import as_ordered, cell_counts, design_rows, grow, read_hierarchy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,18 +24,15 @@ if TYPE_CHECKING:
 
     from sanitize._release.layout import Layout
     from sanitize._sampling.count_noise import CountNoise
+    from sanitize._sampling.noise import RandomWords
+    from sanitize.binning import Bins
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
     from sanitize.trees import GrownTree, Tree
 
-Printing = Literal["resample", "independent", "label"]
+Output = Literal["model", "label", "resample"]
 
-_PRINTING = ("resample", "independent", "label")
-_TOLD = {
-    "resample": "rows are printed as whole rows of the table, drawn from cells of {least} rows or more",
-    "independent": "values are drawn from the table column by column, from cells of {least} rows or more",
-    "label": "the intervals and sets that are printed were learned from the table and tell something of it",
-}
+_OUTPUTS = ("model", "label", "resample")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,8 @@ class GrownLayout(TreeLayout):
     design: NDArray[np.int64] | None  # counts of (S, cell) of the rows the tree was grown on, where others certify
     fresh: NDArray[np.float64] | None = None  # the same of the others, where they have noise
     noise: CountNoise | None = None
+    edges: Mapping[str, list[Any]] = field(default_factory=dict)  # of public columns, where they were declared
+    above: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)  # ancestors of their values
 
     @classmethod
     def grow(
@@ -63,18 +66,29 @@ class GrownLayout(TreeLayout):
         alphabet = Alphabet.from_table(columns := layout.columns(source), layout.sensitive)
         secrets = alphabet.encode(columns)
         table = {name: source[name] for name in layout.public}
+        edges = {name: declared_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
+        layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})
         apart = None if share is None else design_rows(len(secrets), share)
         if blind:
             looked_at, shares = np.zeros_like(secrets), None
         else:
             own = np.bincount(secrets if apart is None else secrets[apart], minlength=len(alphabet))
             looked_at, shares = secrets, own / own.sum()
-        grown = grow(table, looked_at, rows=apart, **limits(shares), **settings)
+        grown = grow(table, looked_at, rows=apart, edges=edges, **limits(shares), **settings)
         design = None
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
         bare = TreeLayout.of(layout, grown.tree)
-        return cls(*_roles(bare), tree=grown.tree, grown=grown, table=table, secrets=alphabet, design=design)
+        return cls(
+            *_roles(bare),
+            tree=grown.tree,
+            grown=grown,
+            table=table,
+            secrets=alphabet,
+            design=design,
+            edges=edges,
+            above={name: read_hierarchy(given, name) for name, given in (settings["hierarchies"] or {}).items()},
+        )
 
     def bare(self) -> TreeLayout:
         """Layout without the table."""
@@ -96,31 +110,64 @@ class GrownLayout(TreeLayout):
         law = self.grown.law(target)
         return np.asarray(law / law.sum(axis=0))
 
-    def printer(self, release: Printing, channel: Channel) -> Printer:
+    def printer(self, output: Output, channel: Channel, words: RandomWords) -> Printer:
         """What prints the outputs of the channel."""
         names, (cells, k) = list(self.tree.names), (self.grown.cells, self.tree.n_cells)
-        if release == "label":
+        if output == "label":
             matrix = channel.sparse_matrix().tocsc()
             mixed = np.split(matrix.indices, matrix.indptr[1:-1])
-            return Printer((labels(self.tree.labels_of(mixed), names),))
-        if release == "resample":
-            return Printer((whole_rows(self.table, names, cells, k),))
-        return Printer(tuple(single_columns(self.table, names, cells, k).values()))
+            return PrintTable.of_labels(self.tree.labels_of(mixed), names)
+        if output == "resample":
+            return PrintTable.of_rows(self.table, names, cells, k)
+        return RowModel.fit(self.table, self.tree, cells, words, self.edges, self.above)
+
+
+def declared_edges(bins: Bins, column: Any) -> list[Any]:
+    """Edges that somebody declared for a public column, in the numbers by which its values are ordered.
+
+    Raises
+    ------
+    ColumnError
+        If they are a number of quantiles, which a tree finds better itself.
+    """
+    if bins.learned:
+        raise ColumnError(
+            f"bins of {bins.column!r} must be edges or a calendar unit here: the tree cuts the column itself, at edges "
+            "that no single row decides",
+            bins.column,
+        )
+    if not isinstance(bins, DateBins):
+        return [int(edge) for edge in bins.edges] if bins.whole else list(bins.edges)
+    if bins.step is None:
+        return [int(edge) * 10**9 for edge in bins.edges]
+    numbers, missing = as_ordered(as_arrow(column, bins.column), bins.column)
+    return bins.starts(*(int(end) // 10**9 for end in (numbers[~missing].min(), numbers[~missing].max())))
 
 
 def _roles(layout: Layout) -> tuple[Any, ...]:
     return layout.sensitive, layout.public, layout.bins, layout.missing, layout.labelled
 
 
-def check_printing(release: str) -> None:
-    """Refuse an unknown way of printing."""
-    if release not in _PRINTING:
-        raise InvalidParameter(f"release must be one of {', '.join(map(repr, _PRINTING))}, got {release!r}")
+def output_of(asked: Output | None, n_rows: int) -> Output:
+    """How released cells of a table are printed: as asked, or by a model unless the rows are few."""
+    if asked is None:
+        return "model" if n_rows >= MODELLED_ROWS else "label"
+    if asked not in _OUTPUTS:
+        raise InvalidParameter(f"output must be None or one of {', '.join(map(repr, _OUTPUTS))}, got {asked!r}")
+    return asked
 
 
-def told(release: Printing, tree: Tree, rows: NDArray[np.int64]) -> str:
+def told(printer: Printer, output: Output) -> str:
     """What printing tells of the table, as a note of the report."""
-    return _TOLD[release].format(least=int(rows.min()))
+    if isinstance(printer, RowModel):
+        return printer.told
+    if output == "label":
+        return "the intervals and sets that are printed were learned from the table and tell something of it"
+    alone = printer.counts[printer.counts == 1].sum() / printer.counts.sum()
+    return (
+        "real rows are printed: the limit holds for row numbers, not for the people whose rows are printed; one "
+        f"person alone has {percent(alone)} of them (output='model' prints nobody's row)"
+    )
 
 
 def cells_section(tree: Tree, rows: NDArray[np.int64], confidence: float | None) -> Section:

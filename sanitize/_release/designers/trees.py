@@ -19,7 +19,7 @@ from sanitize.mechanisms import (
     tree_merging,
     tree_random_response,
 )
-from sanitize.trees import DESIGN_SHARE
+from sanitize.trees import DESIGN_SHARE, MOST_BLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sanitize._release.designers.roles import ColumnSpec
     from sanitize._release.designers.secret_dp import SecretDP
-    from sanitize._release.designers.tree_growth import GrownLayout, Printing
+    from sanitize._release.designers.tree_growth import GrownLayout, Output
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -59,7 +59,7 @@ class TreeMerging(TreeSanitizer):
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_rows, "max_block_cells": 1}
         if self.confidence is None:
-            return limits | {"max_cells": MOST_CELLS if self.max_cells is None else self.max_cells, "budget": budget}
+            return limits | _at_most(MOST_CELLS if self.max_cells is None else self.max_cells, budget)
         assert p_s is not None
         fresh = (1 - DESIGN_SHARE) * n_rows
         rows = _MERGED_ROWS * rows_needed(as_lift_budget(budget), p_s, fresh, self.confidence)
@@ -98,7 +98,7 @@ class TreeRandomResponse(TreeSanitizer):
         hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
         target: str | None = None,
         bins: Mapping[str, Sequence[float] | int] | None = None,
-        release: Printing = "resample",
+        output: Output | None = None,
         confidence: float | None = None,
         secret_dp: SecretDP | None = None,
         missing: Literal["category", "error"] = "category",
@@ -115,7 +115,7 @@ class TreeRandomResponse(TreeSanitizer):
             hierarchies=hierarchies,
             target=target,
             bins=bins,
-            release=release,
+            output=output,
             confidence=confidence,
             missing=missing,
             keep_sensitive=keep_sensitive,
@@ -127,8 +127,7 @@ class TreeRandomResponse(TreeSanitizer):
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}
         if self.confidence is None:
-            most = MOST_CELLS if self.max_cells is None else self.max_cells
-            return limits | {"max_cells": most, "budget": budget}
+            return limits | _at_most(MOST_CELLS if self.max_cells is None else self.max_cells, budget)
         fresh, rows = (1 - DESIGN_SHARE) * n_rows, _BLIND_ROWS
         if p_s is not None:
             rows = _CERTIFIED_ROWS * rows_needed(as_lift_budget(budget), p_s, fresh, self.confidence)
@@ -152,6 +151,11 @@ class TreeRandomResponse(TreeSanitizer):
             confidence=self.confidence,
             noise=layout.noise,
         )
+
+
+def _at_most(cells: int, budget: Budget) -> dict[str, Any]:
+    """Limits of a tree of so many cells, and no more blocks."""
+    return {"max_cells": cells, "max_blocks": min(cells, MOST_BLOCKS), "budget": budget}
 
 
 def _singles(least: int, most: int) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def _tree_of(policy: Policy) -> Policy | None:
     if channel.mechanism in TREES or not fitting:
         return None
     settings = {
-        name: value for name, value in channel.settings.items() if name != "release" and fitting[0] in SETTINGS[name][1]
+        name: value for name, value in channel.settings.items() if name != "output" and fitting[0] in SETTINGS[name][1]
     }
     bins = {name: edges for name, edges in channel.bins.items() if name in policy.sensitive}
     made = replace(channel, mechanism=fitting[0], settings=settings, bins=bins)
@@ -70,9 +70,10 @@ def _tree_of(policy: Policy) -> Policy | None:
 
 def _kept(sanitizer: Designer) -> float | None:
     """Mean of what a release of tuples keeps of each column; None where that is too much to compute."""
-    from sanitize.report import column_laws, kept_by_column
+    from sanitize.report import column_laws, kept_beyond_chance
 
-    public = sanitizer._joint.public
-    if sum(len(level) for level in public.levels) * len(public) > _MOST_ENTRIES:
+    joint = sanitizer._joint
+    if joint.n is None or sum(len(level) for level in joint.public.levels) * len(joint.public) > _MOST_ENTRIES:
         return None
-    return float(np.mean(list(kept_by_column(column_laws(sanitizer._joint), sanitizer.channel_).values())))
+    tables = (np.rint(law * joint.n).astype(np.int64) for law in column_laws(joint).values())
+    return float(np.mean([kept_beyond_chance(table, sanitizer.channel_) for table in tables]))

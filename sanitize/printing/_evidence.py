@@ -1,0 +1,147 @@
+"""What a cell says of each node: its box, and weights that make what is printed for a block look like the block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from sanitize.printing._messages import messages
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.printing._nodes import Node
+    from sanitize.trees import Tree
+
+# Groups of states that weights are for, rounds, and rows that the model counts for.
+_GROUPS, _ROUNDS, _PRIOR = 6, 3, 100.0
+LARGEST_WEIGHT = 1 << 12
+_CELLS = 512  # at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Weights of the states of one node in each cell.
+
+    Attributes
+    ----------
+    box : ndarray of int, shape (n_cells,)
+        Which of the boxes a cell has in this node.
+    boxes : ndarray of bool, shape (n_boxes, n_states)
+    block : ndarray of int, shape (n_cells,)
+        Which row of weights.
+    weights : ndarray of int, shape (n_blocks, n_groups)
+        From 1 to 2**12.
+    group : ndarray of int, shape (n_states,)
+    """
+
+    box: NDArray[np.int32]
+    boxes: NDArray[np.bool_]
+    block: NDArray[np.int32]
+    weights: NDArray[np.int32]
+    group: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, node: Node, tree: Tree) -> Self:
+        """Evidence of the boxes of a tree alone."""
+        masks = np.ones((tree.n_cells, len(node.counts)), bool)
+        for column in node.columns:
+            place = tree.names.index(column.name)
+            level = node.encoded(tree.columns[place])
+            for cell, box in enumerate(tree.boxes):
+                if place in box:
+                    masks[cell] &= box[place][level]
+        boxes, box_of = np.unique(masks, axis=0, return_inverse=True)
+        nothing = np.zeros(tree.n_cells, np.int32), np.full((1, 1), LARGEST_WEIGHT, np.int32)
+        return cls(box_of.ravel().astype(np.int32), boxes, *nothing, np.zeros(masks.shape[1], np.int32))
+
+    def of_cells(self, cells: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Weights in some cells, shape (n, n_states)."""
+        return self.weights[self.block[cells]][:, self.group] * self.boxes[self.box[cells]].astype(np.float64)
+
+
+def weighted(
+    evidence: Sequence[Evidence],
+    nodes: Sequence[Node],
+    parents: Sequence[int],
+    chances: Sequence[NDArray[np.float64]],
+    cells: NDArray[np.integer[Any]],
+    blocks: NDArray[np.int32],
+) -> list[Evidence]:
+    """Evidence under which coarse one-way counts of what is printed agree with those of the rows of each block.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+        Of boxes.
+    nodes : sequence of Node
+    parents, chances : sequences
+        Of each node.
+    cells : ndarray of int, shape (n,)
+        Cell of each row.
+    blocks : ndarray of int, shape (n_cells,)
+    """
+    n_cells, n_blocks = len(blocks), int(blocks.max()) + 1
+    rows = np.bincount(cells, minlength=n_cells).astype(np.float64)
+    groups = [node.groups(_GROUPS) for node in nodes]
+    sizes = [int(group.max()) + 1 for group in groups]
+    counts = [
+        np.bincount(blocks[cells] * size + group[node.codes], minlength=n_blocks * size).reshape(n_blocks, size)
+        for node, group, size in zip(nodes, groups, sizes, strict=True)
+    ]
+    weights = [np.ones((n_blocks, size)) for size in sizes]
+    by_block = np.argsort(blocks, kind="stable")
+    ends = np.cumsum(np.bincount(blocks))
+    ends = ends[np.searchsorted(ends, np.minimum(np.arange(_CELLS, n_cells + _CELLS, _CELLS), n_cells))]
+    cuts = np.unique([0, *ends.tolist()])
+    for _ in range(_ROUNDS):
+        for first, last in pairwise(cuts):  # whole blocks
+            part = by_block[first:last]
+            block, own = blocks[part], [one.of_cells(part) for one in evidence]
+            own = [one * weight[block][:, group] for one, weight, group in zip(own, weights, groups, strict=True)]
+            below = messages(parents, chances, own)
+            sums = sparse.csr_array((rows[part], (block, np.arange(len(part)))), (n_blocks, len(part)))
+            here = np.unique(block)
+            total = np.asarray(sums.sum(axis=1))[here, None]
+            found: list[NDArray[np.float64]] = []
+            for node, (weight, group, size, count) in enumerate(zip(weights, groups, sizes, counts, strict=True)):
+                belief = _belief(node, parents, chances, below, found)
+                printed = (sums @ (belief @ np.eye(size)[group]))[here]
+                aim = (count[here] + _PRIOR * printed / np.maximum(total, 1)) / (total + _PRIOR) * total
+                step = np.ones((n_blocks, size))
+                step[here] = np.divide(aim, printed, out=np.ones_like(aim), where=printed > 0)
+                weight *= step
+                found.append(belief * step[block][:, group])  # so that columns that are alike are not moved twice
+    weights = [weight / weight.max(axis=1, keepdims=True) for weight in weights]
+    return [
+        replace(
+            one,
+            block=blocks,
+            weights=np.ceil(weight * LARGEST_WEIGHT).astype(np.int32),
+            group=group.astype(np.int32),
+        )
+        for one, weight, group in zip(evidence, weights, groups, strict=True)
+    ]
+
+
+def _belief(
+    node: int,
+    parents: Sequence[int],
+    chances: Sequence[NDArray[np.float64]],
+    below: list[NDArray[np.float64]],
+    found: list[NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Distribution of a node in each cell, from those of the nodes before it and what is below it."""
+    if node == 0:
+        weights = chances[0] * below[0]
+    else:
+        told = below[node] @ chances[node].T
+        rest = np.divide(found[parents[node]], told, out=np.zeros_like(told), where=told > 0)
+        weights = (rest @ chances[node]) * below[node]
+    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny))

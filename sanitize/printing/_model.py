@@ -1,0 +1,273 @@
+"""Rows of public columns printed by a model of all of them, given the drawn cell: nobody's, and like theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._files.workers import in_turn
+from sanitize._sampling.noise import random_access_words
+from sanitize.printing._dependence import forbidden, information, joint_counts, pair_counts, spanning_tree
+from sanitize.printing._drawing import PRINT_LANE, draw_each, high_half
+from sanitize.printing._edges import chances, in_whole_numbers, shares
+from sanitize.printing._evidence import Evidence, weighted
+from sanitize.printing._messages import messages
+from sanitize.printing._nodes import Values, determined, nodes_of
+from sanitize.trees import GROUPS, LEAST_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._sampling.noise import RandomWords
+    from sanitize.printing._values import PrintedColumn
+    from sanitize.trees import Tree
+
+# Lanes of the random source: of each node, of each column, and of each further draw of a row.
+_NODE_LANE, _VALUE_LANE, _ROUND_LANES = PRINT_LANE, 2 * PRINT_LANE, 8 * PRINT_LANE
+# Rows below which nothing is said of who is in the table, and a model is not the default.
+MODELLED_ROWS = 1000
+_MOST_TOLD = 0.7
+# Rows from which what is printed for a block is made like the block: of fewer it would tell too much.
+TILTED_ROWS = 10_000
+# Draws of a row that holds a forbidden pair, then it stays.
+_MOST_DRAWS = 20
+_COARSEST = 4
+_RESOLUTIONS = (1 << 16, 48, 24, 12, 6)  # groups of states in which pairs are counted: all, or fewer
+_BATCH = 1 << 16  # rows
+_KEYS = 1 << 12  # pairs of cell and state whose distributions are made together
+
+
+@dataclass(frozen=True, eq=False)
+class ModelNode:
+    """One node: what its states are printed as, and how they are drawn.
+
+    Attributes
+    ----------
+    columns : tuple of PrintedColumn
+    parent : int
+        An earlier node; -1 for the first.
+    chances : ndarray of int, shape (n_parent, n_states)
+        Of each state given that of the parent.
+    evidence : Evidence
+    """
+
+    columns: tuple[PrintedColumn, ...]
+    parent: int
+    chances: NDArray[np.int64]
+    evidence: Evidence
+
+
+@dataclass(frozen=True, eq=False)
+class RowModel:
+    """A tree of nodes [ChowLiu], conditioned on the box of each cell.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Printed columns in their order.
+    nodes : tuple of ModelNode
+        Parents before children.
+    forbidden : tuple of (int, int, ndarray of bool)
+        Pairs of nodes and the pairs of their states that must not meet.
+    n_parameters, n_rows : int
+        Free parameters, and the rows that they were learned from.
+    """
+
+    names: tuple[str, ...]
+    nodes: tuple[ModelNode, ...]
+    forbidden: tuple[tuple[int, int, NDArray[np.bool_]], ...]
+    n_parameters: int
+    n_rows: int
+
+    @classmethod
+    def fit(
+        cls,
+        table: Mapping[str, Any],
+        tree: Tree,
+        cells: NDArray[np.integer[Any]],
+        words: RandomWords,
+        edges: Mapping[str, Sequence[Any]] | None = None,
+        above: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
+    ) -> Self:
+        """Learn a model of the public columns of a table.
+
+        Parameters
+        ----------
+        table : mapping of name to column
+        tree : Tree
+            Whose cells will be printed.
+        cells : ndarray of int, shape (n,)
+            Cell of each row.
+        words : RandomWords
+            For noise on the choice of edges.
+        edges : mapping of name to numbers, optional
+            Of the levels of ordered columns, in place of learned ones.
+        above : mapping of name to ancestors by value, optional
+            Declared for text, where rare values are printed as an ancestor.
+        """
+        values = Values({name: table[name] for name in tree.names}, edges or {}, above or {})
+        roots = determined(values)
+        n = len(cells)
+        for coarser in range(_COARSEST + 1):
+            nodes = nodes_of(values, roots, tree.edges, coarser)
+            told = np.zeros((len(nodes), len(nodes)))
+            banned: dict[tuple[int, int], NDArray[np.bool_]] = {}
+            groups = [node.groups(GROUPS) for node in nodes]
+            for one, another, counts in pair_counts(nodes):
+                told[one, another] = information(counts, (groups[one], groups[another]))
+                if (never := forbidden(counts)).any():
+                    banned[one, another] = never
+            branches = spanning_tree(told, words, n)
+            order = [0, *(child for _, child in branches)]
+            of_node = [shares(node.counts) for node in nodes]
+            tables, n_parameters = [in_whole_numbers(of_node[0][None])], 0
+            for parent, child in branches:
+                never = banned.get((parent, child), banned.get((child, parent), np.zeros((1, 1), bool)).T)
+                counts = joint_counts(nodes[parent], nodes[child])
+                choice = [(nodes[parent].groups(most), nodes[child].groups(most)) for most in _RESOLUTIONS]
+                table, n_used = chances(counts, of_node[parent], of_node[child], never, choice)
+                tables.append(table)
+                n_parameters += n_used
+            n_parameters += sum(int((node.counts > LEAST_ROWS).sum()) for node in nodes)
+            if NormalDist().cdf((n_parameters / (2 * n)) ** 0.5) <= _MOST_TOLD:
+                break
+        place = {node: number for number, node in enumerate(order)}
+        parents = [-1, *(place[parent] for parent, _ in branches)]
+        pairs = tuple(
+            (place[one], place[another], never)
+            for (one, another), never in banned.items()
+            if (one, another) not in branches and (another, one) not in branches
+        )
+        nodes = [nodes[node] for node in order]
+        evidence = [Evidence.of(node, tree) for node in nodes]
+        if n >= TILTED_ROWS:
+            doubles = [table.astype(np.float64) for table in tables]
+            evidence = weighted(evidence, nodes, parents, doubles, cells, tree.blocks)
+        made = (
+            ModelNode(node.columns, parent, table, own)
+            for node, parent, table, own in zip(nodes, parents, tables, evidence, strict=True)
+        )
+        return cls(tree.names, tuple(made), pairs, n_parameters, n)
+
+    @property
+    def n_cells(self) -> int:
+        """Released symbols that it prints."""
+        return len(self.nodes[0].evidence.box)
+
+    @property
+    def columns(self) -> list[PrintedColumn]:
+        """What is printed in each column, in their order."""
+        found = {column.name: column for node in self.nodes for column in node.columns}
+        return [found[name] for name in self.names]
+
+    @property
+    def values(self) -> dict[str, pa.Array]:
+        """Values that each column prints as they are; of numbers and dates any between edges are printed too."""
+        return {column.name: column.values for column in self.columns}
+
+    @property
+    def membership(self) -> float:
+        """AUC, about, of somebody who knows all rows but one and asks whether a person's is among them."""
+        return NormalDist().cdf((self.n_parameters / (2 * max(self.n_rows, 1))) ** 0.5)
+
+    @property
+    def told(self) -> str:
+        """What printing tells of the table, as a sentence of a report."""
+        words = "rows are printed by a model of the columns and are nobody's"
+        if self.n_rows < MODELLED_ROWS or self.membership > _MOST_TOLD:
+            return f"{words}; there are too few to hide who is among them: membership is not protected"
+        return (
+            f"{words}; whoever knows all others tells a member from a stranger about {self.membership:.0%} of the time"
+        )
+
+    @cached_property
+    def _messages(self) -> list[NDArray[np.float32]]:
+        """Weights of the states of each node in each cell, by all that is below it.
+
+        A cell whose box the model holds for impossible is printed from all states, those of its box far more often.
+        """
+        parents, tables = [node.parent for node in self.nodes], [node.chances.astype(np.float64) for node in self.nodes]
+        found: list[list[NDArray[np.float32]]] = [[] for _ in self.nodes]
+        for start in range(0, self.n_cells, 512):
+            part = np.arange(start, min(start + 512, self.n_cells))
+            own = [node.evidence.of_cells(part) for node in self.nodes]
+            made = messages(parents, tables, own)
+            never = (made[0] * tables[0]).sum(axis=1) == 0
+            if never.any():
+                own = [np.maximum(one, never[:, None]) for one in own]
+                made = messages(parents, tables, own)
+            for kept, one in zip(found, made, strict=True):
+                kept.append(one.astype(np.float32))
+        return [np.concatenate(parts) for parts in found]
+
+    def decode(
+        self, cells: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
+        """Printed rows of released cells; row i of a table draws the same in any batch."""
+        order = np.argsort(cells, kind="stable")
+        states = np.empty((len(self.nodes), len(cells)), np.int32)
+
+        def drawn(part: slice) -> None:
+            rows = order[part]
+            states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, 0)
+            for draw in range(1, _MOST_DRAWS):
+                rows = rows[self._is_forbidden(states[:, rows])]
+                if not len(rows):
+                    break
+                states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, draw)
+
+        for _ in in_turn(drawn, (slice(at, at + _BATCH) for at in range(0, len(cells), _BATCH)), workers):
+            pass
+        positions = start + np.arange(len(cells))
+
+        def printed(entry: tuple[int, int, PrintedColumn]) -> pa.Array:
+            node, lane, column = entry
+            first = random_access_words(words, _VALUE_LANE + 2 * lane)(positions)
+            more = first
+            if not column.is_listed:
+                more = random_access_words(words, _VALUE_LANE + 2 * lane + 1)(positions)
+            return column.draw(states[node].astype(np.intp), high_half(first), more)
+
+        entries = [(node, column) for node, own in enumerate(self.nodes) for column in own.columns]
+        asked = [(node, self.names.index(column.name), column) for node, column in entries]
+        made = dict(zip([column.name for _, column in entries], in_turn(printed, asked, workers), strict=True))
+        return {name: made[name] for name in self.names}
+
+    def _drawn(
+        self, cells: NDArray[np.intp], words: RandomWords, positions: NDArray[np.intp], draw: int
+    ) -> NDArray[np.int32]:
+        """States of each node in rows of ascending cells, shape (n_nodes, n)."""
+        states = np.empty((len(self.nodes), len(cells)), np.int32)
+        for number, (node, weights) in enumerate(zip(self.nodes, self._messages, strict=True)):
+            word = high_half(random_access_words(words, _NODE_LANE + number + draw * _ROUND_LANES)(positions))
+            n_given = len(node.chances)
+            given = states[node.parent] if number else np.zeros(len(cells), np.int32)
+            keys = cells * n_given + given
+            by_key = np.argsort(keys, kind="stable")
+            distinct, begins = np.unique(keys[by_key], return_index=True)
+            ends = np.append(begins[1:], len(keys))
+            for first in range(0, len(distinct), _KEYS):
+                part = slice(first, first + _KEYS)
+                cell, state = np.divmod(distinct[part], n_given)
+                weight = node.chances[state] * weights[cell].astype(np.int64)
+                lost = ~weight.any(axis=1)
+                weight[lost] = weights[cell[lost]].astype(np.int64)
+                cumulative = np.append(0, np.cumsum(weight))
+                rows = by_key[begins[part][0] : ends[part][-1]]
+                own = np.repeat(np.arange(len(cell)), ends[part] - begins[part]) * weight.shape[1]
+                places = draw_each(cumulative, own, own + weight.shape[1], word[rows])
+                states[number, rows] = places - own
+        return states
+
+    def _is_forbidden(self, states: NDArray[np.int32]) -> NDArray[np.bool_]:
+        found = np.zeros(states.shape[1], bool)
+        for one, another, never in self.forbidden:
+            found |= never[states[one], states[another]]
+        return found

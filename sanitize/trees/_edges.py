@@ -1,0 +1,220 @@
+"""Edges between the levels of an ordered column: none of them is the value of a few rows.
+
+A value of many rows is a level of its own. All other values lie in bins of about equal rows, and the edge between two
+bins is the roundest number within a stretch of rows around it: that stays the same when a row comes or goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+# Rows that a value has before it is printed as it is, and rows on both sides of an edge.
+LEAST_ROWS = 10
+# Values that are levels of their own where they hold nearly all rows, and bins of all others.
+MOST_VALUES, MOST_BINS = 128, 64
+_NEARLY_ALL = 0.9
+_DIGITS = range(18, -10, -1)  # powers of ten that the values of a column may be multiples of
+_UNTOLD = 0.01  # of a unit: doubles whose multiples are known no better are no multiples
+_LARGEST = Fraction(10) ** 308
+_DATE_UNITS = ("Y", "M", "D", "h", "m", "s", "ms", "us", "ns")
+_NANOSECONDS = (86_400 * 10**9, 3_600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1)  # of the units from days on
+
+Kind = Literal["number", "instant", "span"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Distinct values of an ordered column in ascending order, the rows of each, and what they are multiples of.
+
+    Attributes
+    ----------
+    values : ndarray, shape (m,)
+        Whole or real numbers; of dates and times, nanoseconds.
+    counts : ndarray of int, shape (m,)
+    kind : {"number", "instant", "span"}
+        What makes a number round: powers of ten, or years to nanoseconds.
+    unit : Fraction or None
+        Nearly all rows hold a multiple of it; None where they hold any number.
+    """
+
+    values: NDArray[Any]
+    counts: NDArray[np.int64]
+    kind: Kind
+    unit: Fraction | None
+
+    @classmethod
+    def of(cls, values: NDArray[Any], counts: NDArray[np.int64], kind: Kind, *, single: bool = False) -> Scale:
+        """Scale of distinct values; real numbers may be of single precision."""
+        if kind == "number":
+            tolerance = 1e-7 if single else 1e-12
+            return cls(values, counts, kind, _decimal_unit(values, counts, tolerance))
+        unit = next(span for span in _NANOSECONDS if counts[values % span != 0].sum() < LEAST_ROWS)
+        return cls(values, counts, kind, Fraction(unit))
+
+    def after(self, value: Any) -> Any:
+        """The next value that the column could have."""
+        if self.unit is None or not np.isfinite(value):
+            return np.nextafter(value, np.inf)
+        return self.number(Fraction(value) // self.unit * self.unit + self.unit)
+
+    def number(self, exact: Fraction) -> Any:
+        """A number of the type of the values, kept within its range."""
+        if self.values.dtype.kind == "f":
+            return np.float64(float(min(max(exact, -_LARGEST), _LARGEST)))
+        limits = np.iinfo(self.values.dtype)
+        return self.values.dtype.type(min(max(int(exact), limits.min), limits.max))
+
+    def roundest(self, low: Any, high: Any) -> Any:
+        """The roundest number above ``low`` and at most ``high``."""
+        if self.kind != "number":
+            return self._roundest_date(low, high)
+        if self.values.dtype.kind == "f":
+            low, high = np.clip([low, high], -float(_LARGEST), float(_LARGEST))
+        least, most = Fraction(low.item()), Fraction(high.item())
+        step = Fraction(10) ** len(str(int(max(abs(least), abs(most), Fraction(1)))))
+        for _ in range(400):
+            found = self.number(most // step * step)
+            if low < found <= high:
+                return found
+            step /= 10
+        return high
+
+    def _roundest_date(self, low: Any, high: Any) -> Any:
+        code = "M8" if self.kind == "instant" else "m8"
+        for unit in _DATE_UNITS if self.kind == "instant" else _DATE_UNITS[2:]:
+            found = (
+                np.int64(high).astype(f"{code}[ns]").astype(f"{code}[{unit}]").astype(f"{code}[ns]").astype(np.int64)
+            )
+            if low < found <= high:
+                return found
+        return high
+
+
+def _decimal_unit(values: NDArray[Any], counts: NDArray[np.int64], tolerance: float) -> Fraction | None:
+    """The largest power of ten that the values of all rows but a few are multiples of."""
+    usual = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    largest = float(np.abs(usual.astype(np.float64)).max(initial=0.0))
+    for digits in _DIGITS:
+        unit = Fraction(10) ** digits
+        if unit > max(largest, 1.0):
+            continue
+        if values.dtype.kind in "iu":
+            if digits < 0:
+                break
+            off = values % values.dtype.type(unit) != 0
+        else:
+            multiples = values / float(unit) if digits >= 0 else values * float(1 / unit)
+            if tolerance * largest / float(unit) > _UNTOLD:
+                break
+            known = np.where(np.isfinite(multiples), multiples, 0.0)
+            off = np.abs(known - np.rint(known)) > tolerance * np.maximum(np.abs(known), 1.0)
+        if counts[off].sum() < LEAST_ROWS:
+            return unit
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Where the levels of a column begin, and the last value that is printed.
+
+    Attributes
+    ----------
+    starts : ndarray, shape (n_levels,)
+        Ascending; the first is also the least value that is printed.
+    end : number
+        Not below the last start.
+    """
+
+    starts: NDArray[Any]
+    end: Any
+
+
+def edges_of(
+    scale: Scale, most_values: int = MOST_VALUES, most_bins: int = MOST_BINS, given: Sequence[Any] = ()
+) -> Edges:
+    """Edges learned from rows, and all given ones.
+
+    Parameters
+    ----------
+    scale : Scale
+    most_values, most_bins : int
+    given : sequence of numbers
+        Edges that are kept whatever rows are between them.
+    """
+    values, counts = scale.values, scale.counts
+    n = int(counts.sum())
+    heavy = counts >= LEAST_ROWS
+    if not (heavy.sum() <= most_values and counts[heavy].sum() >= _NEARLY_ALL * n):
+        heavy &= counts >= n / most_bins
+    ends = np.cumsum(counts)
+    first, last = _outermost(scale, ends)
+    found: set[Any] = set()
+    size = max(2 * LEAST_ROWS, -(-int(counts[~heavy].sum()) // most_bins))
+    own = np.flatnonzero(heavy)
+    for before, after in zip([-1, *own], [*own, len(values)], strict=True):
+        light = slice(before + 1, after)
+        rows = int(counts[light].sum())
+        if rows >= LEAST_ROWS:
+            if before >= 0:
+                found.add(scale.after(values[before]))
+            found.update(_between_bins(scale, light, rows, max(1, round(rows / size))))
+        if after < len(values):
+            found.add(values[after])
+    inside = sorted(edge for edge in found if first < edge <= last)
+    starts = np.array([first, *inside], values.dtype)
+    return _with_given(scale, starts, last, ends, given)
+
+
+def _outermost(scale: Scale, ends: NDArray[np.int64]) -> tuple[Any, Any]:
+    """The least and the largest value that is printed: with some rows beyond them, and round."""
+    values, n = scale.values, int(ends[-1])
+
+    def at(row: int) -> Any:
+        return values[np.searchsorted(ends, min(max(row, 0), n - 1), side="right")]
+
+    first = scale.roundest(at(LEAST_ROWS - 1), at(2 * LEAST_ROWS - 1)) if n > 2 * LEAST_ROWS else at(n // 2)
+    last = scale.roundest(at(n - 2 * LEAST_ROWS), at(n - LEAST_ROWS)) if n > 2 * LEAST_ROWS else at(n // 2)
+    heavy = np.flatnonzero(scale.counts >= LEAST_ROWS)
+    if len(heavy):
+        first, last = min(first, values[heavy[0]]), max(last, values[heavy[-1]])
+    return first, max(first, last)
+
+
+def _between_bins(scale: Scale, light: slice, rows: int, n_bins: int) -> list[Any]:
+    """Round numbers that cut a run of values into bins of about equal rows."""
+    values, ends = scale.values[light], np.cumsum(scale.counts[light])
+    found = []
+    for cut in range(1, n_bins):
+        middle, reach = cut * rows // n_bins, max(rows // (4 * n_bins), LEAST_ROWS // 2)
+        low, high = values[np.searchsorted(ends, [middle - reach, middle + reach - 1], side="right")]
+        found.append(scale.roundest(low, high) if low < high else high)
+    return found
+
+
+def _with_given(scale: Scale, starts: NDArray[Any], last: Any, ends: NDArray[np.int64], given: Sequence[Any]) -> Edges:
+    """All given edges, and those others that leave enough rows on both sides."""
+    if len(given):
+        starts = np.unique(np.concatenate([starts, np.array(given, starts.dtype)]))
+        last = max(last, starts[-1])
+    kept = [starts[0]]
+    before = np.append(0, ends)[np.searchsorted(scale.values, starts, side="left")]
+    begun = 0
+    for start, row in zip(starts[1:], before[1:], strict=True):
+        if start in given:
+            while len(kept) > 1 and row - begun < LEAST_ROWS and kept[-1] not in given:
+                kept.pop()
+                begun = int(before[np.searchsorted(starts, kept[-1])])
+        elif row - begun < LEAST_ROWS or ends[-1] - row < LEAST_ROWS:
+            continue
+        kept.append(start)
+        begun = int(row)
+    return Edges(np.array(kept, starts.dtype), last)
