@@ -25,6 +25,12 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def of_100(share: float) -> str:
+    """A share as so many of 100, to one digit."""
+    text = f"{100 * share:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
 def between(interval: tuple[float, float]) -> str:
     """An interval of three significant digits."""
     return f"{figure(interval[0])} to {figure(interval[1])}"

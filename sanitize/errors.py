@@ -297,6 +297,23 @@ class VerificationFailed(SanitizeError):
         return type(self), (self.verification,)
 
 
+class ReleaseRefuted(SanitizeError):
+    """Attacks on a released file find more of the people it is of than of outsiders.
+
+    Attributes
+    ----------
+    judgement : Judgement
+        Every attack with what it found.
+    """
+
+    def __init__(self, judgement: Any) -> None:
+        self.judgement = judgement
+        super().__init__(f"the release is refuted ({', '.join(judgement.refuted)}); do not hand it out")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.judgement,)
+
+
 class UnseenSymbolWarning(UserWarning):
     """Rows held symbols that were absent at fit; they were mapped to the riskiest group."""
 

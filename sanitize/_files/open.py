@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
+import pyarrow as pa
+
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
 from sanitize._files.csv_stream import is_delimiter
 from sanitize._files.names import path_of
@@ -19,7 +21,7 @@ from sanitize.errors import InvalidParameter, SourceError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
     TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO"
@@ -89,6 +91,27 @@ def _is_csv(path: Path) -> bool:
         return path.name.lower().endswith(CSV_SUFFIXES)
     names = [file.name.lower() for file in path.rglob("*")]
     return not any(name.endswith(".parquet") for name in names) and any(name.endswith(CSV_SUFFIXES) for name in names)
+
+
+def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[str] | None = ()) -> pa.Table:
+    """A table in memory, with columns of a CSV file as numbers where every value is written as one.
+
+    Parameters
+    ----------
+    source : path, binary stream or Source
+    columns : sequence of str
+        Columns that must be there.
+    also : sequence of str, optional
+        Others that are read where they are there; None for all.
+    """
+    with open_source(source, Numbers(found=lambda _: True)) as table:
+        there = table.schema.names
+        more = there if also is None else [name for name in also if name in there]
+        wanted = list(dict.fromkeys([*columns, *more]))
+        table.check(wanted)
+        batches = [batch for file in table.files for batch in table.batches(file, wanted)]
+        types = {name: batches[0][name].type if batches else table.schema.field(name).type for name in wanted}
+        return pa.table({n: pa.chunked_array([b[n] for b in batches], dtype) for n, dtype in types.items()})
 
 
 def open_target(target: TargetLike, source: SourceLike, *, force: bool) -> Target | BinaryIO:

@@ -8,8 +8,10 @@ from sanitize.attack._downstream import downstream
 from sanitize.attack._downstream_result import Downstream
 from sanitize.attack._infer import infer
 from sanitize.attack._infer_result import GroupInference, InferenceAttack
+from sanitize.attack._judge import judge
 from sanitize.attack._leave_one_out import LeaveOneOut, leave_one_out
 from sanitize.attack._link import Linkage, LinkAttack, link
+from sanitize.report import Judgement, Pair
 
 __all__ = [
     "BayesAttack",
@@ -17,13 +19,16 @@ __all__ = [
     "Downstream",
     "GroupInference",
     "InferenceAttack",
+    "Judgement",
     "LeaveOneOut",
     "LinkAttack",
     "Linkage",
+    "Pair",
     "bayes",
     "check",
     "downstream",
     "infer",
+    "judge",
     "leave_one_out",
     "link",
 ]

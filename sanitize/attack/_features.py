@@ -85,7 +85,7 @@ def features_of(
         if name in names:  # tuples of symbols and positions would all be different
             cells = np.unique(cells * (int(codes.max(initial=0)) + 2) + codes + 1, return_inverse=True)[1]
         if not as_number:
-            parts.append(_indicators(codes))
+            parts.append(indicators(codes))
     return Features(np.concatenate(parts, axis=1), cells, names)
 
 
@@ -114,7 +114,7 @@ def _standardized(values: Any, codes: NDArray[np.int64]) -> NDArray[np.float32]:
     return np.where(usual, numbers, 0.0)[:, None].astype(np.float32)
 
 
-def _indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
+def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
     """One column for each frequent code; the rest have none."""
     counts = np.bincount(codes + 1)
     levels = np.sort(np.argsort(-counts, kind="stable")[: min(_MOST_LEVELS, int((counts > 0).sum()))])

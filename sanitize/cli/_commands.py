@@ -14,6 +14,7 @@ from sanitize._files.second_name import put_back, second_name
 from sanitize._files.target import Target
 from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
+from sanitize.cli._judge import judge as judge
 from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.policy import designer_of

@@ -17,8 +17,8 @@ from sanitize.cli._settings import MECHANISMS, check_papers_of, check_settings
 from sanitize.policy import is_day
 
 _EPILOG = (
-    "exit codes: 0 done, 1 over budget and nothing written (verify: not verified), 2 usage or policy, 3 input "
-    "unreadable or unfit, 4 output exists or cannot be written, 5 internal error, 130 interrupted"
+    "exit codes: 0 done, 1 over budget and nothing written (verify: not verified; judge: refuted), 2 usage or policy, "
+    "3 input unreadable or unfit, 4 output exists or cannot be written, 5 internal error, 130 interrupted"
 )
 _LONGEST = 500  # characters of a message, which may quote an argument
 _INPUT = "Parquet or CSV file, folder of such files, or - for CSV on standard input"
@@ -177,6 +177,28 @@ def parser_of() -> OneLineParser:
     _delimiter(verify)
     verify.add_argument("--json", action="store_true", help="print the checks as JSON")
     verify.set_defaults(check=check_settings)
+
+    judge = command(
+        "judge",
+        about="attack anybody's released file and say what it gives away of its people, beside people never in it",
+        more="Try what RELEASED gives away of the people of RAW, and of outsiders: copies, singling out, linkability, "
+        "inference, membership. Without outsiders there are figures and no verdict.",
+    )
+    judge.add_argument("input", metavar="RELEASED", help="what is handed out: Parquet or CSV, whoever made it")
+    judge.add_argument("--source", metavar="RAW", required=True, help="the rows it was made from, and no others")
+    judge.add_argument("--outsiders", metavar="FILE", help="rows put aside at random before anything was made")
+    judge.add_argument("-s", "--sensitive", metavar="COL", action="append", required=True, help="sensitive column")
+    judge.add_argument("-x", "--public", metavar="COL", action="append", help="column to compare; default: all shared")
+    judge.add_argument(
+        "--excess", metavar="SHARE", type=float, default=0.02, help="allowed beyond outsiders; default: 0.02"
+    )
+    judge.add_argument("--rows", choices=("shuffle", "keep"), default="shuffle", help="keep: row i is made from row i")
+    judge.add_argument(
+        "--at-most", metavar="T", type=float, help="times as likely a group of rows may make a secret; with --rows keep"
+    )
+    judge.add_argument("--json", action="store_true", help="print the figures as JSON")
+    judge.add_argument("--html", metavar="FILE", type=Path, help="also write them as a page")
+    judge.add_argument("--force", action="store_true", help="replace FILE of --html if it exists")
 
     report = command("report", about="print a saved JSON report again, as text, JSON or a page")
     report.add_argument(

@@ -16,6 +16,7 @@ from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
     InvalidDistribution,
+    ReleaseRefuted,
     RowOrderLeak,
     SanitizeError,
     SourceError,
@@ -97,7 +98,7 @@ def _drop_output() -> None:
 
 
 def _code(error: SanitizeError) -> int:
-    if isinstance(error, (BudgetExceeded, RowOrderLeak, VerificationFailed)):
+    if isinstance(error, (BudgetExceeded, ReleaseRefuted, RowOrderLeak, VerificationFailed)):
         return GATE
     if isinstance(error, TargetError):
         return OUTPUT

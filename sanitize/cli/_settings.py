@@ -158,7 +158,9 @@ def check_output(path: Path, args: argparse.Namespace, *, force: bool, records: 
     ``records`` are files that the run keeps: its policy and its ledger.
     """
     there = _resolved(path_of(path, TargetError))
-    named = [value for name in ("input", "output", "source") if (value := getattr(args, name, None)) is not None]
+    named = [
+        value for name in ("input", "output", "source", "outsiders") if (value := getattr(args, name, None)) is not None
+    ]
     tables = [_resolved(Path(value)) for value in named if value not in (STREAM, path)]
     if any(there == table or table in there.parents for table in tables):
         raise TargetError(f"{path.name} would replace the input or the output; choose another name")

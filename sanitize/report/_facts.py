@@ -78,7 +78,8 @@ class ReleaseFacts:
 class Finding(Protocol):
     """A result that a report can carry, for example one of `sanitize.attack`.
 
-    One with an attribute ``ok`` that is False says that the release is not what the report measured.
+    One with an attribute ``ok`` that is False refutes the release: it is not what the report measured, or gives its
+    people away. One with an attribute ``public`` that is False is left out of the public view.
     """
 
     @property
@@ -88,14 +89,19 @@ class Finding(Protocol):
 
 
 def refuted(findings: Iterable[Finding]) -> bool:
-    """Whether one of them says that the release is not what the report measured."""
+    """Whether one of them refutes the release."""
     return not all(getattr(finding, "ok", True) for finding in findings)
 
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
     """A section of the report for each of them."""
     return tuple(
-        Section(f"finding {number}", "Tried on the release", ". ".join(finding.summary) + ".", public=True)
+        Section(
+            f"finding {number}",
+            "Tried on the release",
+            ". ".join(finding.summary) + ".",
+            public=getattr(finding, "public", True),
+        )
         for number, finding in enumerate(findings, 1)
     )
 

@@ -56,7 +56,7 @@ def headline(document: dict[str, Any]) -> str:
         if set(columns["kept"]) & set(columns["sensitive"]):
             return f"{words}: a sensitive column is kept"
         if verdict["refuted"]:
-            return f"{words}: the released rows are not what this report measured"
+            return f"{words}: an attack on the released rows refutes it"
         return f"{words}: over budget, nothing may be released"
     if verdict["state"] == "rows" and not verdict["counted"]:
         words = _STATED
@@ -141,7 +141,8 @@ def _refused(document: dict[str, Any]) -> str:
     if set(columns["kept"]) & set(columns["sensitive"]):
         return "A sensitive column would be released as it is."
     if verdict["refuted"]:
-        return "An attack found another release than the one measured here: do not hand it out."
+        found = "another release than the one measured, or more of its people than of others"
+        return f"An attack found {found}: do not hand it out."
     whom = "these rows" if verdict["confidence"] is None else "some source that these rows may come from"
     return f"A released value tells more than is allowed for {whom}."
 

@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.target import write_text
-from sanitize._formatting import number, times
+from sanitize._formatting import number, of_100, times
 from sanitize.report import _marks as marks
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
 from sanitize.report._text import (
@@ -150,6 +150,7 @@ def environment() -> Environment:
     made.filters["cell"] = _cell
     made.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
     made.filters["of_source"] = of_source
+    made.filters["of_100"] = of_100
     made.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
     return made
 

@@ -184,7 +184,7 @@ class LeakageReport(Verdict, ReportViews):
         return replace(self, curve=curve)
 
     def with_findings(self, *findings: Finding) -> LeakageReport:
-        """Report that also tells what attacks on the release found; it is not ok if `attack.check` is not.
+        """Report that also tells what attacks on the release found; it is not ok if one of them is not.
 
         Examples
         --------

@@ -412,7 +412,7 @@ def test_a_check_that_fails_refuses_the_report():
     full = report.with_findings(bad)
     assert report.ok
     assert not full.ok
-    assert full.to_text().startswith("REFUSED: the released rows are not what this report measured")
+    assert full.to_text().startswith("REFUSED: an attack on the released rows refutes it")
     with pytest.raises(BudgetExceeded):
         full.require()
     good = attack.check(report, pd.DataFrame({"x": keep_or_draw(N_X, 0.4).sample(df["x"], rng=3)}), df["s"])

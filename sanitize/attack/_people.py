@@ -1,0 +1,233 @@
+"""A release beside the people it is of, and beside outsiders: one column after the other in codes that can be compared.
+
+Whatever an attack learns of a column, such as the ranks of its numbers, it learns from the release alone: given the
+release, people and outsiders are then treated alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from sanitize._tables.columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up
+from sanitize._tables.frame import Table
+from sanitize.attack._generalised import meanings, numbers_of
+from sanitize.binning import is_numeric
+from sanitize.errors import ColumnError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Codes: TypeAlias = NDArray[np.integer[Any]]
+
+# The three tables, in the order in which everything here has them.
+RELEASED, PEOPLE, OUTSIDERS = range(3)
+_NAMES = ("the release", "the source", "the outsiders")
+# Secrets with an order and more values than this are asked whether they are above the median.
+_FEW_VALUES = 10
+# Secrets that are told apart; the rarest are one.
+_MOST_SECRETS = 8
+# How far two categories are apart: ranks lie between 0 and this, so that distances are whole numbers and sum exactly.
+APART = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of release, people and outsiders.
+
+    Attributes
+    ----------
+    name : str
+    codes : list of ndarray of int, shape (n_rows,)
+        Of each table: equal where values are; 0 is missing.
+    n_codes : int
+    ranks : list of ndarray of int32, or None
+        Of numbers and dates: the share of printed values below, half of the equal ones included, of `APART`. Missing
+        stands as far from all of them.
+    labels : ndarray of int, or None
+        Of a column that is printed as intervals or sets: which label each printed row has.
+    fits : ndarray of bool, shape (n_labels + 1, n_values + 1), or None
+        Codes that each label stands for; the last is for rows without one.
+    """
+
+    name: str
+    codes: list[Codes]
+    n_codes: int
+    ranks: list[NDArray[np.int32]] | None = None
+    labels: Codes | None = None
+    fits: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
+        """The column in all three tables; None where nothing that is printed can be compared with the source."""
+        (printed, shown), (people, held), (others, theirs) = _of_one_type(
+            [factorize(as_arrow([] if table is None else table[name], name), name) for table in tables], name
+        )
+        found = look_up(others, people)
+        values = concat_values(people, others.filter(found == UNSEEN), name)
+        place, fits = _understood(printed, values, name)
+        numbers, own = numbers_of(values, name), numbers_of(printed, name)
+        comparable = own is not None and numbers is not None and is_numeric(printed.type) == is_numeric(values.type)
+        if len(place) and (place == UNSEEN).all() and fits is None and not comparable:
+            return None
+        n_codes = 1 + len(values) + len(place)
+        places = [_numbered(place, len(values)), np.arange(len(people)), _numbered(found, len(people))]
+        rows = (shown, held, theirs)
+        codes = [np.append(where, MISSING)[index] + 1 for where, index in zip(places, rows, strict=True)]
+        if fits is not None:
+            return cls(name, codes, n_codes, labels=shown, fits=fits)
+        if numbers is None or (not comparable and (place == UNSEEN).any()):
+            return cls(name, codes, n_codes)
+        of_code = np.full(n_codes, np.nan)
+        of_code[1 : 1 + len(numbers)] = numbers
+        if own is not None and comparable:
+            of_code[1 + places[RELEASED]] = own
+        return cls(name, codes, n_codes, _ranks([of_code[code] for code in codes]))
+
+    @property
+    def is_set(self) -> NDArray[np.bool_]:
+        """Of each printed row, whether it has an interval or a set of several values here, which nobody has."""
+        if self.fits is None:
+            return np.zeros(len(self.codes[RELEASED]), bool)
+        return self.codes[RELEASED] >= self.fits.shape[1]
+
+
+def _of_one_type(columns: list[tuple[Any, Codes]], name: str) -> list[tuple[Any, Codes]]:
+    """Distinct values and their rows: text as values of the type that another table has, where all of it is."""
+    kind = next((values.type for values, _ in columns if values.type not in ("string", "null")), None)
+    found = []
+    for values, rows in columns:
+        made = values, rows
+        if kind is not None and values.type == "string":
+            with contextlib.suppress(ValueError, NotImplementedError):  # intervals and sets, or another kind of value
+                cast, places = factorize(values.cast(kind), name)
+                made = cast, np.append(places, MISSING)[rows]
+        found.append(made)
+    return found
+
+
+def _understood(printed: Any, values: Any, name: str) -> tuple[Codes, NDArray[np.bool_] | None]:
+    """Place of each printed value among those of the source, and what each stands for if some are intervals or sets."""
+    place = look_up(printed, values).astype(np.int64)
+    if printed.type != "string" or not (place == UNSEEN).any():
+        return place, None
+    fits = meanings(printed.to_pylist(), values, name)
+    if fits is None:
+        return place, None
+    alone = (place == UNSEEN) & (fits.sum(axis=1) == 1)  # a label that stands for one value is that value
+    place[alone] = fits[alone].argmax(axis=1) - 1
+    if not fits[place == UNSEEN].any():
+        return place, None
+    return place, np.vstack([fits, np.arange(fits.shape[1]) == 0])
+
+
+def _numbered(place: Codes, n_known: int) -> Codes:
+    """Places, with numbers of their own from ``n_known`` on for what is unseen."""
+    unseen = place == UNSEEN
+    return np.where(unseen, n_known + np.cumsum(unseen) - 1, place)
+
+
+def _ranks(numbers: list[NDArray[np.float64]]) -> list[NDArray[np.int32]] | None:
+    """Ranks among the printed numbers; None where none is printed."""
+    printed = np.sort(numbers[RELEASED][~np.isnan(numbers[RELEASED])])
+    if not len(printed):
+        return None
+    found = []
+    for side in numbers:
+        passed = np.searchsorted(printed, side, "left") + np.searchsorted(printed, side, "right")
+        found.append(np.where(np.isnan(side), 2 * APART, passed * APART // (2 * len(printed))).astype(np.int32))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A release, people and outsiders side by side.
+
+    Attributes
+    ----------
+    columns, secrets : tuple of Column
+        Public ones that can be compared, and sensitive ones of them.
+    secret : list of ndarray of int
+        Number of the sensitive symbol of each row of each table.
+    n_secrets : int
+    is_printed : bool
+        The release has all sensitive columns; if not, ``secret`` says nothing of it.
+    left_out : dict of str to str
+        Columns of the release that were not compared, and why.
+    n : tuple of int
+        Rows of the release, people, outsiders.
+    """
+
+    columns: tuple[Column, ...]
+    secrets: tuple[Column, ...]
+    secret: list[Codes]
+    n_secrets: int
+    is_printed: bool
+    left_out: dict[str, str]
+    n: tuple[int, int, int]
+
+    @classmethod
+    def of(
+        cls, released: Any, source: Any, outsiders: Any, sensitive: Sequence[str], public: Sequence[str] | None
+    ) -> Beside:
+        """Read the tables; ``outsiders`` may be None."""
+        printed, people = Table.of(released), Table.of(source)
+        others = None if outsiders is None else Table.of(outsiders)
+        tables = (printed, people, others)
+        for table, what in zip(tables, _NAMES, strict=True):
+            if table is not None and not table.n_rows:
+                raise ColumnError(f"{what} has no rows, so there is nothing to judge")
+        names = [name for name in printed.names if name not in sensitive] if public is None else list(public)
+        shared = [name for name in names if public is not None or name in people.names]
+        _check_roles(shared, sensitive, tables, asked=public is not None)
+        made = {name: Column.of(name, tables) for name in shared}
+        columns = tuple(column for column in made.values() if column is not None)
+        if not columns:
+            raise ColumnError("no column of the release can be compared with the source; name columns that both have")
+        beside = [Column.of(name, tables) if name in printed.names else None for name in sensitive]
+        secrets = tuple(column for column in beside if column is not None and column.fits is None)
+        is_printed = len(secrets) == len(beside)
+        # Where the release has not all of them, the source stands in for it and is not looked at.
+        alone = secrets if is_printed else [Column.of(name, (people, people, others)) for name in sensitive]
+        secret, n_secrets = _symbols([column for column in alone if column is not None])
+        odd = "printed in other values than the source's, and not as intervals or sets of them"
+        left_out = {name: odd if name in made else "not in the source" for name in names if made.get(name) is None}
+        n = (printed.n_rows, people.n_rows, 0 if others is None else others.n_rows)
+        return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
+
+
+def _check_roles(
+    public: Sequence[str], sensitive: Sequence[str], tables: Sequence[Table | None], *, asked: bool
+) -> None:
+    """Refuse roles that overlap, and columns that are absent from a table that needs them."""
+    if not sensitive:
+        raise InvalidParameter("sensitive must name at least one column")
+    both = next((name for name in public if name in sensitive), None)
+    if both is not None:
+        raise InvalidParameter(f"column {both!r} is both sensitive and public; choose one")
+    for place, table in enumerate(tables):
+        wanted = [*public, *(sensitive if place != RELEASED else ())]
+        absent = [] if table is None else [name for name in wanted if name not in table.names]
+        if table is not None and absent:
+            raise ColumnError(f"{_NAMES[place]}: {ColumnError.absent(absent, table.names)}", absent[0], absent)
+
+
+def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
+    """Sensitive symbol of each row of the three tables, the rare ones pooled, and how many there are."""
+    rows = []
+    for column in columns:
+        code = np.concatenate(column.codes)
+        if column.ranks is not None and len(np.unique(column.codes[PEOPLE])) > _FEW_VALUES:
+            above = np.concatenate([side > np.median(column.ranks[PEOPLE]) for side in column.ranks])
+            code = np.where(code == 0, 0, 1 + above)
+        rows.append(code)
+    numbers = np.unique(np.column_stack(rows), axis=0, return_inverse=True)[1].ravel()
+    sides = np.split(numbers, np.cumsum([len(code) for code in columns[0].codes])[:-1])
+    by_count = np.argsort(-np.bincount(sides[PEOPLE], minlength=int(numbers.max()) + 1), kind="stable")
+    place = np.minimum(np.argsort(by_count), _MOST_SECRETS - 1)
+    return [place[side] for side in sides], min(_MOST_SECRETS, len(place))

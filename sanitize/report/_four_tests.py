@@ -1,0 +1,309 @@
+"""What attacks on a released file find of people and of outsiders: values, sentences, and a page for its owner.
+
+They are made of raw rows of people, so they are for the owner and never part of a public view.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal
+
+from sanitize._files.target import write_text
+from sanitize._formatting import figure, of_100, plain
+from sanitize._version import __version__
+from sanitize.errors import ReleaseRefuted
+from sanitize.report._html import environment
+from sanitize.report._text import WIDTH, clip
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA, VERSION = "sanitize-judgement", 1
+Standing = Literal["more", "a little more", "no more", "open"]
+
+# Title, question, and what is found of people and of outsiders.
+_WORDS = {
+    "copies": (
+        "Copies",
+        "Is a printed row somebody's own?",
+        "Of 100 printed rows {} are rows of {:,} of these people",
+        "{} are rows of as many people who were never in the table",
+    ),
+    "single copies": (
+        "Copies of one person",
+        "Is a printed row one person's alone?",
+        "Of 100 printed rows {} are rows that one alone of {:,} of these people has",
+        "{} are rows that one alone of as many outsiders has",
+    ),
+    "singling out": (
+        "Singling out",
+        "Does a description fit one person only?",
+        "Of 100 descriptions by up to four columns that fit one printed row {} fit exactly one of {:,} of these people",
+        "{} fit exactly one of as many outsiders",
+    ),
+    "linkability": (
+        "Linkability",
+        "Do two halves of a record lead to one row?",
+        "For {} of 100 people one half of the columns and the other lead to the same printed row",
+        "for {} of 100 outsiders",
+    ),
+    "secret": (
+        "Inference: the secret",
+        "Do a few known columns tell the secret?",
+        "Of two people the one with the secret is found {} times of 100, where 50 is guessing",
+        "of two outsiders {} times",
+    ),
+    "read off": (
+        "Inference: the rest",
+        "Do a few known columns give away the others?",
+        "For {} of 100 people the printed row nearest to what is known of them has all their other columns",
+        "for {} of 100 outsiders",
+    ),
+    "membership": (
+        "Membership",
+        "Does a near row tell who is in the table?",
+        "Of a person and an outsider the person is nearer to a printed row {} times of 100",
+        "{} is guessing",
+    ),
+}
+# Figures that begin at guessing, and those of what is guessed right of anybody.
+_RANKED, _INFERRED = ("secret", "membership"), ("secret", "read off")
+_GROUPS = "groups of rows that tell a secret"
+_STANDINGS: dict[Standing, str] = {
+    "more": "More than outsiders.",
+    "a little more": "A little more than outsiders.",
+    "no more": "No more than outsiders.",
+    "open": "Not measurably more than outsiders.",
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What one attack finds of people, beside what it finds of outsiders.
+
+    Attributes
+    ----------
+    name : str
+        copies, single copies, singling out, linkability, secret, read off or membership.
+    people : float
+        A share, or the chance of ranking two right (secret, membership), where 0.5 is guessing.
+    outsiders : float or None
+    interval : tuple of float, or None
+        Of the difference; the intervals of all pairs hold together.
+    excess : float
+        Difference that is allowed.
+    n : int
+        People, and as many outsiders, that were attacked.
+    """
+
+    name: str
+    people: float
+    outsiders: float | None
+    interval: tuple[float, float] | None
+    excess: float
+    n: int
+
+    @property
+    def standing(self) -> Standing | None:
+        """How people fare beside outsiders, surely; None without outsiders.
+
+        ``more``: by more than is allowed. ``a little more``: there is a difference, which may be what is allowed. ``no
+        more``: there may be none, and it is less than is allowed. ``open``: there may be none, and it may be more.
+        """
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        if low > 0:
+            return "more" if low > self.excess else "a little more"
+        return "no more" if high < self.excess else "open"
+
+    @property
+    def verdict(self) -> str:
+        """The standing in words; nothing without outsiders."""
+        return "" if self.standing is None else _STANDINGS[self.standing]
+
+    @property
+    def difference(self) -> str:
+        """People less outsiders, and what that says, in words; nothing without outsiders."""
+        if self.interval is None or self.outsiders is None:
+            return ""
+        low, high = map(of_100, self.interval)
+        told = f"Difference {of_100(self.people - self.outsiders)} ({low} to {high})."
+        if self.standing != "no more":
+            return told
+        like = "This is what is true of people like these; the" if self.name in _INFERRED else "The"
+        return f"{told} {like} table added nothing measurable."
+
+    @property
+    def words(self) -> str:
+        """What the figures are of."""
+        _, _, people, outsiders = _WORDS[self.name]
+        beside = "" if self.outsiders is None else f"; {outsiders.format(of_100(self.outsiders))}"
+        return f"{people.format(of_100(self.people), self.n)}{beside}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        title, question, *_ = _WORDS[self.name]
+        told = {name: getattr(self, name) for name in ("standing", "verdict", "difference", "words")}
+        return {"title": title, "question": question, **vars(self), **told, "ranked": self.name in _RANKED}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What attacks on a released file find: figures of its people, beside people who were never in it.
+
+    Attributes
+    ----------
+    pairs : tuple of Pair
+    excess : float
+        Difference of people and outsiders that is allowed.
+    lift : float or None
+        How many times as likely some group of rows makes a secret, at least; None where rows were not in order.
+    at_most : float or None
+        What was allowed of it.
+    confidence : float
+        Of all intervals and the lift together.
+    known : tuple of str
+        Columns that the adversary knows of her target.
+    columns : tuple of str
+        Columns that were compared.
+    left_out : tuple of pairs of str
+        Columns of the release that were not, each with the reason.
+    n_released, n_people, n_outsiders : int, int, int or None
+        Rows.
+    """
+
+    pairs: tuple[Pair, ...]
+    excess: float
+    lift: float | None
+    at_most: float | None
+    confidence: float
+    known: tuple[str, ...]
+    columns: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+    n_released: int
+    n_people: int
+    n_outsiders: int | None
+
+    @property
+    def refuted(self) -> tuple[str, ...]:
+        """What refutes the release, in words; nothing without outsiders."""
+        if self.n_outsiders is None:
+            return ()
+        found = [_WORDS[pair.name][0].lower() for pair in self.pairs if pair.standing == "more"]
+        over = self.lift is not None and self.at_most is not None and self.lift > self.at_most
+        return (*found, _GROUPS) if over else tuple(found)
+
+    @property
+    def verdict(self) -> Literal["refuted", "not refuted"] | None:
+        """Of these attacks, for none can show that a file gives nothing away; None without outsiders."""
+        if self.n_outsiders is None:
+            return None
+        return "refuted" if self.refuted else "not refuted"
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refutes the release."""
+        return self.verdict != "refuted"
+
+    @property
+    def public(self) -> bool:
+        """Never for others than the owner: the figures are made of raw rows."""
+        return False
+
+    def require(self) -> Judgement:
+        """Return the judgement itself unless the release is refuted.
+
+        Raises
+        ------
+        ReleaseRefuted
+        """
+        if not self.ok:
+            raise ReleaseRefuted(self)
+        return self
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a few words."""
+        if self.n_outsiders is None:
+            return "Figures, no verdict"
+        return "Refuted" if self.refuted else "Not refuted by these attacks"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence or two."""
+        if self.n_outsiders is None:
+            return (
+                "Without outsiders, people of the same kind who were never in the table, nobody can say how much of "
+                "this is the table's doing."
+            )
+        allowed, sure = f"more than {of_100(self.excess)} of 100", f"{100 * self.confidence:.4g} % sure"
+        if self.refuted:
+            beyond = f"by {allowed}" + (
+                ", or more of groups of rows than was allowed" if _GROUPS in self.refuted else ""
+            )
+            return (
+                f"Attacks find out more of people in the table than of people who were never in it, {beyond} ({sure}): "
+                f"{', '.join(self.refuted)}."
+            )
+        told = (
+            "No attack that was tried surely finds out more of people in the table than of people who were never in it"
+        )
+        n_open = sum(pair.interval is not None and pair.interval[1] >= self.excess for pair in self.pairs)
+        if not n_open:
+            return f"{told}: a difference of {allowed} is ruled out ({sure})."
+        return f"{told}, by {allowed}. For {n_open} of {len(self.pairs)} figures there are too few rows to rule it out."
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The result in sentences that name no value."""
+        return (f"{self.headline}: {self.sentence[:1].lower()}{self.sentence[1:].removesuffix('.')}",)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a group of rows tells, what was compared, and what was not."""
+        told = []
+        if self.lift is not None:
+            bound = "" if self.at_most is None else f"; {figure(self.at_most)} times was allowed"
+            group = f"Some group of rows makes a secret at least {figure(self.lift)} times as likely{bound}."
+            told.append(group if self.lift > 1 else "No group of rows was found that surely makes a secret likelier.")
+        told.append(
+            f"{len(self.columns)} columns were compared; the adversary knows {', '.join(self.known)} of a person."
+        )
+        told += [f"Not compared: {name}, {reason}." for name, reason in self.left_out]
+        return (*told, "Attacks that nobody has thought of were not tried.")
+
+    def to_text(self) -> str:
+        """Verdict, pairs and notes, 80 columns wide."""
+        lines = [self.headline.upper(), self.sentence, ""]
+        for pair in self.pairs:
+            told = " ".join(part for part in (pair.verdict, pair.difference, pair.words) if part)
+            lines.append(f"{_WORDS[pair.name][0]}: {told}")
+        lines += ["", *(clip(note, 400) for note in self.notes)]
+        return "\n".join(fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        told = {"headline": self.headline, "sentence": self.sentence, "notes": list(self.notes)}
+        fields = {"verdict": self.verdict, **vars(self), **told, "pairs": [pair.to_dict() for pair in self.pairs]}
+        return plain({"schema": SCHEMA, "version": VERSION, "library_version": __version__, **fields}, "internal")
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The same as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""
+        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The same as one self-contained page: no script, no network; written to ``path`` when one is given."""
+        colour = {"refuted": "bad", "not refuted": "good", None: "plain"}[self.verdict]
+        page = environment().get_template("judge.html.jinja").render(colour=colour, limit=200, **self.to_dict())
+        if path is not None:
+            write_text(path, page)
+        return page
+
+    def __str__(self) -> str:
+        return self.to_text()

@@ -1,0 +1,114 @@
+"""`sanitize judge` on files of anybody: exit codes, what is printed, and what is written."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pyarrow.parquet as pq
+import pytest
+from cli_cases import assert_one_line, left_in
+from judge_cases import apart, bootstrap, split
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The source, outsiders, a table of whole rows of the source, and a synthetic one in CSV."""
+    table, others = split(0, 1200, 6)
+    table.to_parquet(tmp_path / "raw.parquet", index=False)
+    others.to_csv(tmp_path / "others.csv", index=False)
+    bootstrap(table).to_parquet(tmp_path / "rows.parquet", index=False)
+    apart(table).to_csv(tmp_path / "synthetic.csv", index=False)
+    return tmp_path
+
+
+def asked(files, released, *more):
+    return ["judge", files / released, "--source", files / "raw.parquet", "-s", "secret", *more]
+
+
+def test_1_a_file_that_is_refuted_is_not_handed_out(files, run):
+    code, out, err = run(*asked(files, "rows.parquet", "--outsiders", files / "others.csv"))
+    assert code == 1
+    assert out.startswith("REFUTED\n")
+    assert_one_line(err, "the release is refuted (copies,", "do not hand it out")
+    assert "SECRET" not in out
+
+
+def test_0_a_file_that_is_not_refuted_and_one_without_outsiders(files, run):
+    code, out, err = run(*asked(files, "synthetic.csv", "--outsiders", files / "others.csv"))
+    assert (code, err) == (0, "")
+    assert out.startswith("NOT REFUTED BY THESE ATTACKS\n")
+    code, out, err = run(*asked(files, "rows.parquet"))
+    assert (code, err) == (0, "")
+    assert out.startswith("FIGURES, NO VERDICT\n")
+
+
+def test_json_and_a_page_are_for_the_owner(files, run):
+    page = files / "found.html"
+    more = ["--outsiders", files / "others.csv", "-x", "number0", "-x", "town1", "--excess", "0.5"]
+    code, out, err = run(*asked(files, "rows.parquet", *more, "--json", "--html", page))
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert document["columns"] == ["number0", "town1"]
+    assert document["excess"] == 0.5
+    assert document["headline"] in page.read_text()
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    code, _, err = run(*asked(files, "rows.parquet", *more, "--html", page))
+    assert code == 4
+    assert_one_line(err, "found.html exists already", "--force")
+    assert run(*asked(files, "rows.parquet", *more, "--html", page, "--force"))[0] == 0
+
+
+def test_rows_in_order_are_asked_for_groups_that_tell_the_secret(files, run):
+    more = ["--outsiders", files / "others.csv", "-x", "number0", "--rows", "keep", "--at-most", "1.1"]
+    code, out, _ = run(*asked(files, "raw.parquet", *more, "--excess", "0.9"))
+    assert code == 1
+    assert "1.1 times was allowed" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("released", "more", "code", "words"),
+    [
+        ("rows.parquet", ["--at-most", "2"], 2, "rows='keep'"),
+        ("rows.parquet", ["--excess", "2"], 2, "excess must be"),
+        ("rows.parquet", ["-x", "secret"], 2, "both sensitive and public"),
+        ("-", [], 2, "judge reads files"),
+        ("rows.parquet", ["--outsiders", "raw.parquet"], 2, "the outsiders are the source itself"),
+        ("rows.parquet", ["-x", "town"], 3, "no column 'town'"),
+        ("rows.parquet", ["-s", "town"], 3, "no column 'town'"),
+        ("nothing.parquet", [], 3, "no such file"),
+        ("rows.parquet", ["--outsiders", "nothing.csv"], 3, "no such file"),
+        ("damaged.parquet", [], 3, "damaged.parquet"),
+        ("rows.parquet", ["--html", "raw.parquet", "--force"], 4, "would replace the input"),
+        (
+            "rows.parquet",
+            ["--outsiders", "others.csv", "--html", "others.csv", "--force"],
+            4,
+            "would replace the input",
+        ),
+        ("rows.parquet", ["--html", "no folder/page.html"], 4, "in a folder that exists"),
+    ],
+)
+def test_what_cannot_be_judged_is_one_line(files, run, monkeypatch, released, more, code, words):
+    monkeypatch.chdir(files)
+    (files / "damaged.parquet").write_bytes(b"PAR1SECRET")
+    before = left_in(files)
+    name = released if released == "-" else files / released
+    got, out, err = run("judge", name, "--source", "raw.parquet", "-s", "secret", *more)
+    assert (got, out) == (code, "")
+    assert_one_line(err, words)
+    assert left_in(files) == before
+
+
+def test_a_file_without_rows_is_refused(files, run):
+    pq.write_table(pq.read_table(files / "raw.parquet")[:0], files / "empty.parquet")
+    code, _, err = run(*asked(files, "empty.parquet"))
+    assert code == 3
+    assert_one_line(err, "the release has no rows")
+
+
+@pytest.mark.parametrize("argv", [[], ["raw.parquet"], ["raw.parquet", "--source", "raw.parquet"]])
+def test_2_what_must_be_said_is_missing(argv, run):
+    code, out, err = run("judge", *argv)
+    assert (code, out) == (2, "")
+    assert "required" in err
