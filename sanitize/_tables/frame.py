@@ -6,13 +6,17 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._tables.columns import as_arrow
 from sanitize._tables.native import array_like, arrow_like, pandas_like, polars_like, widest
 from sanitize.errors import ColumnError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Names of types of whole numbers in pandas, polars, pyarrow and NumPy.
 _WHOLE = re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?")
@@ -86,6 +90,10 @@ class Table(Mapping[str, Any]):
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.native)
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Table:
+        """Some of the rows, as Arrow holds them."""
+        return Table.of(pa.table({name: as_arrow(self[name], name) for name in self.names}).take(pa.array(rows)))
 
     def rebuild(
         self,

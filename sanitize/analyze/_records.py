@@ -115,6 +115,14 @@ def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidde
         If a column is not there, or holds what the channel does not print.
     """
     printed = channel.outputs.columns
+    lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
+    if lost:
+        raise ColumnError(
+            f"the table holds no column {lost[0]!r}, which this channel prints: it does not tell by what rows err that "
+            "stand for cells of a tree, or that lost released columns; compare models by sanitize.downstream, or "
+            "release the columns by another mechanism",
+            lost[0],
+        )
     hidden = tuple(name for name in columns if name in channel.inputs.columns)
     kept = tuple(name for name in columns if name not in hidden)
     there = [*channel.inputs.columns, *(name for name in table.names if name not in printed)]

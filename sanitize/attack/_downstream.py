@@ -7,13 +7,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sanitize._sampling.noise import NoiseKey
-from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.attack._downstream_result import Downstream
 from sanitize.attack._folds import Score, folds_of
@@ -23,7 +21,7 @@ from sanitize.printing import RowModel
 from sanitize.trees import Levels, grow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -111,7 +109,9 @@ def downstream(
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
     raw = Table.of(df)
     _check_columns(raw, [target], "the raw table")
-    model = HistGradientBoostingClassifier(max_iter=_ITERATIONS, random_state=0) if estimator is None else estimator
+    # To stop early it would put rows aside by class, of which a rare one may have a single row.
+    boosting = HistGradientBoostingClassifier(max_iter=_ITERATIONS, early_stopping=False, random_state=0)
+    model = boosting if estimator is None else estimator
     if hasattr(released, "fit_transform"):
         fold = folds_of(_Answers.of(raw, target)[0].of_rows(raw), np.arange(raw.n_rows), cv, random_state)
         parts = _refitted(raw, released, fold)
@@ -177,10 +177,10 @@ class _Compared:
 
 def _refitted(raw: Table, sanitizer: Any, fold: NDArray[np.int64]) -> Iterator[_Part]:
     """For each fold its rows, and all others with their release."""
-    arrow = pa.table({name: as_arrow(raw[name], name) for name in raw.names})
     for k in np.unique(fold):
-        rest, apart = (arrow.take(pa.array(np.flatnonzero(kept))) for kept in (fold != k, fold == k))
-        yield _Part(Table.of(rest), Table.of(clone(sanitizer).fit(rest).transform(rest)), Table.of(apart), aligned=True)
+        rest, apart = (raw.take(np.flatnonzero(kept)) for kept in (fold != k, fold == k))
+        released = clone(sanitizer).fit(rest.native).transform(rest.native)
+        yield _Part(rest, Table.of(released), apart, aligned=True)
 
 
 def _compared(
@@ -222,12 +222,12 @@ def _compared(
     return _Compared(question, tuple(names), areas, own)
 
 
-def _made_up(raw: Table, names: Sequence[str], seed: int) -> Table:
-    """As many rows, printed by a model of the raw ones without a look at any of them: a release that ignores its rows."""
+def _made_up(raw: Table, names: Sequence[str], seed: int) -> Mapping[str, Any]:
+    """As many rows, printed by a model of the raw ones without a look at any of them: they ignore their rows."""
     table = {name: raw[name] for name in names}
     grown = grow(table, np.zeros(raw.n_rows, np.int64), None, max_cells=1)
     words = NoiseKey.from_seed(seed)
-    return Table.of(pa.table(RowModel.fit(table, grown.tree, grown.cells, words).decode(grown.cells, words)))
+    return RowModel.fit(table, grown.tree, grown.cells, words).decode(grown.cells, words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +256,7 @@ class _Answers:
             )
         return cls(levels, None, levels.n_levels), f"{target!r}"
 
-    def of_rows(self, table: Table, *, printed: bool = False) -> NDArray[np.int32]:
+    def of_rows(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.int32]:
         """Answer of each row of any table that has the column."""
         codes = _levels_of(table, self.levels, printed=printed).astype(np.int32)
         if self.cut is None:
@@ -264,12 +264,12 @@ class _Answers:
         return ((codes > self.cut) & (codes != self.levels.missing)).astype(np.int32)
 
 
-def _encoded(table: Table, encoders: list[Levels], *, printed: bool = False) -> NDArray[np.float64]:
+def _encoded(table: Mapping[str, Any], encoders: list[Levels], *, printed: bool = False) -> NDArray[np.float64]:
     """Numbers that a model can read, shape (n_rows, n_columns)."""
     return np.stack([_levels_of(table, one, printed=printed) for one in encoders], axis=1).astype(np.float64)
 
 
-def _levels_of(table: Table, encoder: Levels, *, printed: bool) -> NDArray[np.uint16]:
+def _levels_of(table: Mapping[str, Any], encoder: Levels, *, printed: bool) -> NDArray[np.uint16]:
     """Level of each row in one column; a release whose values are labels is refused."""
     name = encoder.name
     labels = f"the release prints {name!r} as labels, which no model can compare with raw values; use output='resample'"

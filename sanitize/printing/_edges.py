@@ -64,22 +64,22 @@ def chances(
     n, table, told, used = counts.sum(), np.outer(of_parent, of_child), -1.0, 0
     for parent, child in groups:
         shape = int(parent.max()) + 1, int(child.max()) + 1
-        rows, margins = np.zeros(shape), (np.bincount(parent, of_parent), np.bincount(child, of_child))
+        rows, margins = np.zeros(shape), [_summed(parent, of_parent), _summed(child, of_child)]
         np.add.at(rows, np.ix_(parent, child), counts)
         soft = faded(rows)
-        fitted = _fitted(soft + (n - soft.sum()) * np.outer(*margins), *margins)
+        fitted = _fitted(soft + (n - soft.sum()) * np.outer(*margins), margins[0], margins[1])
         if (tells := _information(fitted)) > told:
             spread = np.divide(fitted, np.outer(*margins), out=np.zeros(shape), where=np.outer(*margins) > 0)
             table, told, used = (
                 np.outer(of_parent, of_child) * spread[np.ix_(parent, child)],
                 tells,
-                np.count_nonzero(soft),
+                int(np.count_nonzero(soft)),
             )
     table = _fitted(np.where(banned, 0.0, table), of_parent, of_child)
     alone = table.sum(axis=1) == 0  # states that are printed only where a cell demands them
     table[alone] = np.where(np.broadcast_to(banned, table.shape)[alone], 0.0, of_child)
     table[table.sum(axis=1) == 0] = of_child
-    return in_whole_numbers(table), int(used)
+    return in_whole_numbers(table), used
 
 
 def _fitted(table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,6 +91,10 @@ def _fitted(table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDAr
         if np.abs(ratio - 1)[columns > 0].max(initial=0.0) < _CLOSE:
             break
     return table
+
+
+def _summed(groups: NDArray[np.intp], of_states: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.bincount(groups, of_states).astype(np.float64)
 
 
 def _information(table: NDArray[np.float64]) -> float:

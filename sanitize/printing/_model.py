@@ -132,8 +132,8 @@ class RowModel:
                 never = banned.get((parent, child), banned.get((child, parent), np.zeros((1, 1), bool)).T)
                 counts = joint_counts(nodes[parent], nodes[child])
                 choice = [(nodes[parent].groups(most), nodes[child].groups(most)) for most in _RESOLUTIONS]
-                table, n_used = chances(counts, of_node[parent], of_node[child], never, choice)
-                tables.append(table)
+                learned, n_used = chances(counts, of_node[parent], of_node[child], never, choice)
+                tables.append(learned)
                 n_parameters += n_used
             n_parameters += sum(int((node.counts > LEAST_ROWS).sum()) for node in nodes)
             if NormalDist().cdf((n_parameters / (2 * n)) ** 0.5) <= _MOST_TOLD:
@@ -148,11 +148,11 @@ class RowModel:
         nodes = [nodes[node] for node in order]
         evidence = [Evidence.of(node, tree) for node in nodes]
         if n >= TILTED_ROWS:
-            doubles = [table.astype(np.float64) for table in tables]
+            doubles = [learned.astype(np.float64) for learned in tables]
             evidence = weighted(evidence, nodes, parents, doubles, cells, tree.blocks)
         made = (
-            ModelNode(node.columns, parent, table, own)
-            for node, parent, table, own in zip(nodes, parents, tables, evidence, strict=True)
+            ModelNode(node.columns, parent, learned, own)
+            for node, parent, learned, own in zip(nodes, parents, tables, evidence, strict=True)
         )
         return cls(tree.names, tuple(made), pairs, n_parameters, n)
 

@@ -27,7 +27,6 @@ from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State
 from sanitize.report._kept import column_laws as column_laws
 from sanitize.report._kept import kept_beyond_chance as kept_beyond_chance
-from sanitize.report._kept import kept_by_column as kept_by_column
 from sanitize.report._measuring import as_estimates as as_estimates
 from sanitize.report._measuring import measure_worst_case as measure_worst_case
 from sanitize.report._plan_page import plan_page as plan_page

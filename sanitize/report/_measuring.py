@@ -25,6 +25,20 @@ if TYPE_CHECKING:
 # Confidence of the worst case that a report adds when none was asked for, and the most work it may be.
 USUAL_CONFIDENCE = 0.95
 _MOST_WORK = 1 << 23
+# What a law tells of S: label, unit, and how it is measured.
+_LEAKAGE: dict[str, tuple[str, str, Callable[[JointDistribution], float]]] = {
+    "max_log_lift": ("largest log-lift of any symbol", "nats", lambda j: max_log_lift(j).max()),
+    "min_log_lift": ("smallest log-lift of any symbol", "nats", lambda j: min_log_lift(j).min()),
+    "ldp_sensitive": ("local DP of the sensitive columns", "nats", measures.ldp_epsilon),
+    "l1_lift": ("largest l1-lift", "1", lambda j: l1_lift(j).max()),
+    "chi2_lift": ("largest chi2-lift", "1", lambda j: chi2_lift(j).max()),
+    "mutual_information": ("mutual information I(S;Y)", "nats", measures.mutual_information),
+    "total_variation": ("total variation T(S;Y)", "1", measures.total_variation),
+    "chi2_divergence": ("chi2 divergence", "1", measures.chi2_divergence),
+    "sibson_2": ("Sibson information, order 2", "nats", lambda j: measures.sibson_information(j, 2)),
+    "arimoto_2": ("Arimoto information, order 2", "nats", lambda j: measures.arimoto_information(j, 2)),
+    "maximal_leakage": ("maximal leakage", "nats", measures.maximal_leakage),
+}
 
 
 def measure_all(
@@ -32,22 +46,9 @@ def measure_all(
 ) -> tuple[Measure, ...]:
     """Every measure of the raw and of the released law."""
     bounds = implied_bounds(budget)
-
-    def line(name: str, label: str, unit: str, of: Callable[[JointDistribution], float]) -> Measure:
-        return Measure(name, label, unit, "exact", float(of(before)), float(of(after)), bounds.get(name))
-
     lines = [
-        line("max_log_lift", "largest log-lift of any symbol", "nats", lambda j: max_log_lift(j).max()),
-        line("min_log_lift", "smallest log-lift of any symbol", "nats", lambda j: min_log_lift(j).min()),
-        line("ldp_sensitive", "local DP of the sensitive columns", "nats", measures.ldp_epsilon),
-        line("l1_lift", "largest l1-lift", "1", lambda j: l1_lift(j).max()),
-        line("chi2_lift", "largest chi2-lift", "1", lambda j: chi2_lift(j).max()),
-        line("mutual_information", "mutual information I(S;Y)", "nats", measures.mutual_information),
-        line("total_variation", "total variation T(S;Y)", "1", measures.total_variation),
-        line("chi2_divergence", "chi2 divergence", "1", measures.chi2_divergence),
-        line("sibson_2", "Sibson information, order 2", "nats", lambda j: measures.sibson_information(j, 2)),
-        line("arimoto_2", "Arimoto information, order 2", "nats", lambda j: measures.arimoto_information(j, 2)),
-        line("maximal_leakage", "maximal leakage", "nats", measures.maximal_leakage),
+        Measure(name, label, unit, "exact", float(of(before)), float(of(after)), bounds.get(name))
+        for name, (label, unit, of) in _LEAKAGE.items()
     ]
     entropy = measures.entropy(before.p_x)
     kept = measures.utility(before, channel)
@@ -57,6 +58,13 @@ def measure_all(
         Measure("ldp_public", "local DP of the public columns", "nats", "exact", math.inf, _ldp_public(channel)),
         Measure("utility", "information kept I(X;Y)", "nats", "exact", entropy, kept),
         Measure("normalized_utility", "share of information kept", "1", "exact", 1.0, share),
+    )
+
+
+def measured_before(found: tuple[Measure, ...], raw: JointDistribution) -> tuple[Measure, ...]:
+    """The same lines with what another law tells of S as what there was before."""
+    return tuple(
+        replace(line, before=float(_LEAKAGE[line.name][2](raw))) if line.name in _LEAKAGE else line for line in found
     )
 
 

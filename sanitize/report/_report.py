@@ -20,7 +20,7 @@ from sanitize.report._curve import check_same_law
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
 from sanitize.report._kept import kept_columns
-from sanitize.report._measuring import measure_all, measure_worst_case, worst_case_of
+from sanitize.report._measuring import measure_all, measure_worst_case, measured_before, worst_case_of
 from sanitize.report._saved import SavedReport
 from sanitize.report._verdict import Verdict
 from sanitize.report._views import ReportViews
@@ -182,6 +182,10 @@ class LeakageReport(Verdict, ReportViews):
         self._no_second_look()
         check_same_law(curve, self.measures)
         return replace(self, curve=curve)
+
+    def beside(self, rows: JointDistribution) -> LeakageReport:
+        """Report whose raw figures are of S and whole rows, where an input of the channel stands for many of them."""
+        return replace(self, measures=measured_before(self.measures, rows), _beside_rows=True)
 
     def with_findings(self, *findings: Finding) -> LeakageReport:
         """Report that also tells what attacks on the release found; it is not ok if one of them is not.

@@ -144,7 +144,7 @@ def plain_words(document: dict[str, Any]) -> str:
 def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     """How much of the public columns is kept, also in nats or as a share alone."""
     found = {measure["name"]: measure for measure in document["measures"]}
-    if document["of_cells"] and "mean_column_utility" in found:
+    if "mean_column_utility" in found:
         share = found["mean_column_utility"]["after"]
         return f"Keeps {100 * float(share):.4g} % of what each column says by itself, in the mean{_price_words(found)}"
     share, kept = found["normalized_utility"]["after"], found["utility"]

@@ -48,6 +48,7 @@ class Verdict:
     kept: tuple[KeptColumn, ...] = ()
     origin: Origin | None = None
     crowds: tuple[Crowds, Crowds] | None = None
+    _beside_rows: bool = field(default=False, repr=False)
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:
@@ -109,8 +110,8 @@ class Verdict:
 
     @property
     def _of_cells(self) -> bool:
-        """Whether the law is one of cells of a tree, which hide rows of the columns among each other already."""
-        return self._before.public.columns != self.public
+        """Whether raw figures are of cells of a tree, which hide rows of the columns among each other already."""
+        return self._before.public.columns != self.public and not self._beside_rows
 
     @property
     def _constant(self) -> tuple[str, ...]:

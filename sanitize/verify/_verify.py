@@ -237,7 +237,8 @@ def verify_parquet(
             read = KeptRows(MOST_BYTES)
             checks = [design_check(again, through), *_contents(table, written, again, kept_order, read)]
             if isinstance(again._release.printer, RowModel):
-                checks.append(_modelled(written, again._release.printer))
+                with open_source(released, again.numbers) as typed:
+                    checks.append(_modelled(typed, again._release.printer))
             elif all(check.ok for check in checks if check.name in ("columns", "rows")):
                 others = [(other, delimited(raw, given)) for other, raw in against]
                 with threadpool_limits(1, "blas"):  # its threads wait for longer than so small products take

@@ -154,6 +154,15 @@ def test_two_samples_of_one_source_seldom_look_different():
     assert false_alarms <= 15
 
 
+def test_a_class_of_one_row_among_very_many_is_learned_from():
+    """From 10,000 rows on the model would put rows of each class aside, which one row cannot be split into."""
+    df = people(10_500)
+    df["town"] = df["town"].astype(object)
+    df.loc[0, "town"] = "lonely"
+    found = sz.downstream(df, df.sample(frac=1, random_state=0), "town", fresh=people(500, seed=9))
+    assert found.released == pytest.approx(found.raw, abs=0.02)
+
+
 def test_the_default_model_and_the_words():
     found = sz.downstream(DF[:1200], noise(DF), "job", fresh=FRESH)
     assert found.model == "HistGradientBoostingClassifier"

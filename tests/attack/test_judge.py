@@ -204,6 +204,60 @@ def test_raw_rows_and_whole_rows_of_a_bootstrap_are_refuted(made, refuted):
     assert caught.value.judgement is judgement
 
 
+def partition(table):
+    """A k-anonymous release: halves of halves at medians, of 12 rows at least, as intervals of the numbers."""
+    numbers = [name for name in table if name[:6] in ("number", "count2")]
+    released = table.drop(columns="secret").assign(**dict.fromkeys(table.columns.difference([*numbers, "secret"]), "*"))
+    released = released.astype(dict.fromkeys(numbers, object))
+
+    def halve(rows, depth):
+        name = numbers[depth % len(numbers)]
+        left = table[name].iloc[rows] <= table[name].iloc[rows].median()
+        if min(left.sum(), (~left).sum()) >= 12 and depth < 8:
+            halve(rows[left], depth + 1)
+            halve(rows[~left], depth + 1)
+            return
+        for column in numbers:
+            own = table[column].iloc[rows]
+            released.loc[rows, column] = f"[{own.min()}, {own.max()}]"
+
+    halve(np.arange(len(table)), 0)
+    return released
+
+
+def test_six_releases_are_told_apart():
+    """Raw rows give away most, resampled ones less but much, and what prints nobody's row no more than of outsiders."""
+    table, others = split(0, 3600, 7)
+    budget = sz.LiftBudget(lower=1.5, upper=1)
+
+    def tree(output, **more):
+        return sz.TreeRandomResponse(budget, sensitive="secret", output=output, random_state=0, **more).fit_transform(
+            table
+        )
+
+    releases = {
+        "raw": table.drop(columns="secret").sample(frac=1, random_state=1, ignore_index=True),
+        "resample": tree("resample"),
+        "model": tree("model"),
+        "label": tree("label"),
+        "partition": partition(table),
+        "synthetic": tree("model", max_cells=1),
+    }
+    judged = {name: judge(made, table, outsiders=others, sensitive="secret") for name, made in releases.items()}
+    refuted = [name for name, judgement in judged.items() if judgement.verdict == "refuted"]
+    assert refuted == ["raw", "resample"]
+
+    def more(name):
+        pairs = found(judged[name])
+        return np.array(
+            [pairs[of].people - pairs[of].outsiders for of in ("copies", "linkability", "read off", "membership")]
+        )
+
+    assert (more("raw") > more("resample") + 0.02)[2:].all()  # both print real rows, and raw ones are everybody's own
+    for name in ("model", "label", "partition", "synthetic"):
+        assert (more("resample") > more(name) + 0.02).all()
+
+
 def test_synthetic_rows_of_independent_columns_are_not_refuted():
     table, others = split(0, 1800, 7)
     judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
@@ -324,7 +378,7 @@ def test_a_label_of_one_value_is_that_value():
 
 def test_labels_of_a_tree_are_understood():
     table, others = split(0, 1500, 4)
-    sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", release="label", random_state=0)
+    sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", output="label", random_state=0)
     judgement = judge(sz.frame.release(table, sanitizer), table, outsiders=others, sensitive="secret")
     assert judgement.left_out == ()
     assert judgement.verdict == "not refuted"

@@ -29,7 +29,7 @@ def people(n: int = 3000, seed: int = 3) -> pd.DataFrame:
     ill = rng.random(n) < 0.3
     age = np.where(ill, rng.normal(60, 12, n), rng.normal(45, 15, n)).round().astype(int)
     town = rng.choice(["=A", "B", None], n, p=[0.5, 0.4, 0.1])
-    return pd.DataFrame({"ill": ill, "age": age, "town": town, "secret_number": rng.integers(10**6, 10**7, n)})
+    return pd.DataFrame({"ill": ill, "age": age, "town": town, "secret_number": rng.integers(0, 10**7, n)})
 
 
 DF = people()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept import kept_by_column
 from strategies import joints
 
 import sanitize as sz
-from sanitize.report import column_laws, kept_by_column
+from sanitize.report import column_laws
 
 
 @given(joints())
@@ -43,3 +45,19 @@ def test_both_ways_to_the_shares_agree(joint, n_groups):
     report = sz.LeakageReport.measure(joint, channel)
     kept = kept_by_column(column_laws(joint), channel)
     assert {one.column: one.share for one in report.kept} == pytest.approx(kept, abs=1e-12)
+
+
+def test_a_tree_tells_of_the_raw_table_and_of_cells_only_where_no_look_at_it_is_allowed():
+    rng = np.random.default_rng(3)
+    age = rng.integers(0, 60, 400)
+    df = pd.DataFrame({"age": age, "pay": rng.integers(0, 99, 400), "ill": rng.random(400) < 0.2 + age / 120})
+    tree = sz.TreeMerging(0.7, sensitive="ill", public=["age", "pay"])
+    report = tree.fit(df).report_
+    assert [column.column for column in report.kept] == ["age", "pay"]
+    mean = report.summary["mean_column_utility"]
+    page = report.to_html(audience="public")
+    assert f"Keeps {100 * mean:.4g} % of what each column says by itself, in the mean" in page
+    assert "cells of the table" not in page
+    promise = sz.transformers.SecretDP(eps=1.0, delta=1e-6, values={"ill": [False, True]})
+    blind = sz.TreeRandomResponse(2.0, sensitive="ill", confidence=0.5, secret_dp=promise, random_state=0)
+    assert "cells of the table" in blind.fit(pd.concat([df] * 20)).report_.to_html()

@@ -127,24 +127,6 @@ def test_public_figures_are_two_digits_to_the_safe_side():
     assert sz.LeakageReport.from_json(report.to_json()).to_dict(audience="public")["crowds"]["before"] == public
 
 
-def test_a_tree_claims_nothing_of_the_raw_table_but_of_its_cells():
-    rng = np.random.default_rng(3)
-    import pandas as pd
-
-    age = rng.integers(0, 60, 400)
-    df = pd.DataFrame({"age": age, "pay": rng.integers(0, 99, 400), "ill": rng.random(400) < 0.2 + age / 120})
-    report = sz.transformers.TreeMerging(0.7, sensitive="ill", public=["age", "pay"]).fit(df).report_
-    document = report.to_dict()
-    assert document["of_cells"]
-    assert [column["column"] for column in document["kept"]] == ["age", "pay"]
-    assert all(not row["before"] for test in three_tests(document) for row in test["figures"])
-    mean = report.summary["mean_column_utility"]
-    assert f"Keeps {100 * mean:.4g} % of what each column says by itself, in the mean" in report.to_html()
-    words = " ".join(" ".join(Page(report.to_html(audience="public")).words).split())
-    assert "cells of the table" in words
-    assert words.count("raw table") == words.count("raw table was not measured") + words.count("raw table:")
-
-
 def test_columns_alone_tell_what_their_own_law_tells():
     df = sz.datasets.load_titanic()
     report = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"]).fit(df).report_

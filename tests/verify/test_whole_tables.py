@@ -134,7 +134,8 @@ def test_another_budget_is_caught(folder, kind):
     released(folder, kind, budget=sz.LiftBudget(lower=1.5, upper=1.0))
     found = verified(folder, kind)
     assert not found.ok
-    assert {"possible", "frequencies", "printing"} & set(failed(found))
+    # Rows of a model cannot be told from one another: what a release says of itself gives another budget away.
+    assert {"possible", "frequencies", "printing", "metadata"} & set(failed(found))
 
 
 @pytest.mark.parametrize("kind", ["response", "merging", "response label"])

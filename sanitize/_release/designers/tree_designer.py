@@ -192,6 +192,8 @@ class TreeSanitizer(Designer):
         if self.confidence is not None:
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
+        if layout.raw is not None:
+            report = report.beside(layout.raw)
         report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), self.channel_)
         report = report.with_section(cells_section(layout.tree, rows, self.confidence))
         return report if self.secret_dp is None else with_promise(report, self.secret_dp, len(layout.secrets))

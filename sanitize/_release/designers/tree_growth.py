@@ -13,6 +13,7 @@ from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.joint import JointDistribution
 from sanitize.printing import MODELLED_ROWS, Printer, PrintTable, RowModel
 from sanitize.report import Section
 from sanitize.trees import as_ordered, cell_counts, design_rows, grow, read_hierarchy
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 Output = Literal["model", "label", "resample"]
 
 _OUTPUTS = ("model", "label", "resample")
+_MOST_RAW = 1 << 24  # rows times secrets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,7 @@ class GrownLayout(TreeLayout):
     noise: CountNoise | None = None
     edges: Mapping[str, list[Any]] = field(default_factory=dict)  # of public columns, where they were declared
     above: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)  # ancestors of their values
+    raw: JointDistribution | None = None  # of S and whole rows, where a look at them is allowed and no great work
 
     @classmethod
     def grow(
@@ -78,7 +81,12 @@ class GrownLayout(TreeLayout):
         design = None
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
-        bare = TreeLayout.of(layout, grown.tree)
+        bare, raw = TreeLayout.of(layout, grown.tree), None
+        if not blind and len(secrets) * len(alphabet) <= _MOST_RAW:
+            alike = grown.alike()
+            raw = JointDistribution.from_matrix(
+                cell_counts(alike, secrets, int(alike.max()) + 1, len(alphabet)) / len(secrets)
+            )
         return cls(
             *_roles(bare),
             tree=grown.tree,
@@ -87,6 +95,7 @@ class GrownLayout(TreeLayout):
             secrets=alphabet,
             design=design,
             edges=edges,
+            raw=raw,
             above={name: read_hierarchy(given, name) for name, given in (settings["hierarchies"] or {}).items()},
         )
 
