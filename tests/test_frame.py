@@ -388,7 +388,7 @@ def test_a_frame_without_columns_is_refused():
 
 def test_one_row_is_released_as_the_only_symbol_there_is():
     df = pd.DataFrame({"x": ["a"], "s": ["p"]})
-    assert sz.frame.release(df, sz.SubsetMerging(0.0, sensitive="s", public="x"))["x"].tolist() == ["a"]
+    assert sz.frame.release(df, sz.SubsetMerging(0.0, sensitive="s", public="x", min_count=0))["x"].tolist() == ["a"]
 
 
 def test_fitting_on_one_kind_and_transforming_another_gives_the_kind_that_is_transformed():

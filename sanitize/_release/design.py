@@ -129,7 +129,14 @@ def design(
     made, printing = channels_of(table, joint, recipe, laws=laws)
     channel = _composed(made, printing).with_standing(made.standing)
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, recipe, channel))
-    facts = replace(facts, mechanism=recipe.name, output=recipe.output, warnings=warnings, binned=layout.binned_public)
+    facts = replace(
+        facts,
+        mechanism=recipe.name,
+        output=recipe.output,
+        warnings=warnings,
+        binned=layout.binned_public,
+        people=_of_people(layout, table, recipe),
+    )
     report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
     risk = recipe.budget.risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
@@ -198,7 +205,8 @@ def channels_of(
     """
     if recipe.output not in ("resample", "label"):
         raise InvalidParameter(f"output must be 'resample' or 'label', got {recipe.output!r}")
-    pooled = _pool_rare(table, joint, recipe.min_count)
+    rows = table.counts.sum(axis=0)[table.public.union(joint.public)[2]]
+    pooled = _pool_rare(joint, rows, whole_number("min_count", recipe.min_count, 0))
     if recipe.given is not None:
         return given_channel(recipe.given, joint, pooled, labels=recipe.output == "label"), None
     law = joint if given is None else given
@@ -218,7 +226,15 @@ def channels_of(
         printing = channel if recipe.prints else None
     if recipe.output == "label" or printing is None:
         return channel, None
-    return channel, printing.reversed(joint.p_x)
+    # Rows of the pool are printed as those of others: its own values are somebody's.
+    shown = np.where(rows < recipe.min_count, 0.0, joint.p_x)
+    if not shown.any():
+        raise InvalidParameter(
+            f"no combination of values of the public columns is there in min_count={recipe.min_count} rows, so that "
+            "none can be printed: cut numbers and dates into bins, release fewer columns, release the table through a "
+            "tree, or say output='label'"
+        )
+    return channel, printing.reversed(shown)
 
 
 def _law_of_target(joint: JointDistribution, target: str, pooled: Channel | None) -> NDArray[np.float64]:
@@ -230,14 +246,11 @@ def _law_of_target(joint: JointDistribution, target: str, pooled: Channel | None
     return np.asarray(law / law.sum(axis=0))
 
 
-def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int) -> Channel | None:
+def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -> Channel | None:
     """Channel that makes one symbol of all that occur in fewer than ``min_count`` rows; None if there are none.
 
     Where all rare symbols together are still too few, the next rarest join them.
     """
-    min_count = whole_number("min_count", min_count, 0)
-    counts = table.counts.sum(axis=0)
-    counts = counts[table.public.union(joint.public)[2]]
     n_rare = int((counts < min_count).sum())
     if n_rare == 0:
         return None
@@ -247,6 +260,17 @@ def _pool_rare(table: ContingencyTable, joint: JointDistribution, min_count: int
     leader[order[:n_pooled]] = order[:n_pooled].min()
     leaders, labels = np.unique(leader, return_inverse=True)
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
+
+
+def _of_people(layout: Layout, table: ContingencyTable, recipe: Recipe) -> str:
+    """What is promised of people, where symbols are printed as values of the table."""
+    if not layout.prints_symbols or recipe.given is not None:
+        return ""
+    rows = table.counts.sum(axis=0)
+    if (rows < max(recipe.min_count, MIN_COUNT)).any() and recipe.min_count < MIN_COUNT:
+        return "Of people nothing is promised: combinations of values that few rows have are printed as they are."
+    least = max(recipe.min_count, MIN_COUNT)
+    return f"Combinations of values that are printed are those of at least {least} rows."
 
 
 def _warnings(layout: Layout, table: ContingencyTable, recipe: Recipe, channel: Channel) -> list[str]:
@@ -261,9 +285,12 @@ def _warnings(layout: Layout, table: ContingencyTable, recipe: Recipe, channel: 
     rows = table.counts.sum(axis=0)
     alone = int(rows[rows < MIN_COUNT].sum())
     if alone and recipe.min_count < MIN_COUNT and layout.prints_symbols:
+        way_out = f"min_count={MIN_COUNT} pools them"
+        if recipe.facts.parts or recipe.facts.kept:
+            way_out = "one tuple of all columns, or a tree, does not"
         found.append(
             f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} rows have and that are printed as "
-            f"they are: those are somebody's (min_count={MIN_COUNT} pools them)"
+            f"they are: those are somebody's ({way_out})"
         )
     if recipe.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0), recipe.budget)

@@ -37,6 +37,11 @@ _MOST_LEAVES = 64
 _LEAF_PRIOR = 4.0
 
 
+def released_anew(sanitizer: Any, table: Any) -> Any:
+    """Release of a table by a sanitizer that was fitted to it alone, whatever it was fitted to before."""
+    return clone(sanitizer).fit(table).transform(table)
+
+
 class Secrets:
     """Codes and weights of S for all rows, and what an adversary makes of a part of them."""
 

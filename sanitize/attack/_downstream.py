@@ -13,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.frame import Table
+from sanitize.attack._adversaries import released_anew
 from sanitize.attack._downstream_result import Downstream
 from sanitize.attack._folds import Score, folds_of
 from sanitize.confidence import check_confidence
@@ -179,8 +180,7 @@ def _refitted(raw: Table, sanitizer: Any, fold: NDArray[np.int64]) -> Iterator[_
     """For each fold its rows, and all others with their release."""
     for k in np.unique(fold):
         rest, apart = (raw.take(np.flatnonzero(kept)) for kept in (fold != k, fold == k))
-        released = clone(sanitizer).fit(rest.native).transform(rest.native)
-        yield _Part(rest, Table.of(released), apart, aligned=True)
+        yield _Part(rest, Table.of(released_anew(sanitizer, rest.native)), apart, aligned=True)
 
 
 def _compared(

@@ -10,7 +10,7 @@ import numpy as np
 
 from sanitize._checks import required, whole_number
 from sanitize._tables.frame import Table
-from sanitize.attack._adversaries import Secrets, predict, threads_for
+from sanitize.attack._adversaries import Secrets, predict, released_anew, threads_for
 from sanitize.attack._copies import find_copies, refuse_insiders, single_out
 from sanitize.attack._features import features_of
 from sanitize.attack._nearest import search
@@ -33,7 +33,7 @@ def judge(
     source: Any,
     *,
     outsiders: Any = None,
-    sensitive: str | Sequence[str],
+    sensitive: str | Sequence[str] | None = None,
     public: Sequence[str] | None = None,
     rows: Literal["shuffle", "keep"] = "shuffle",
     excess: float = 0.02,
@@ -49,15 +49,17 @@ def judge(
 
     Parameters
     ----------
-    released : pandas or polars DataFrame, pyarrow Table or two-dimensional array
-        What is handed out. Intervals and sets of values (``[20, 30)``, ``20-29``, ``{A, B}``, ``130**``, ``*``) are
-        understood; what cannot be compared is left out, and named.
+    released : pandas or polars DataFrame, pyarrow Table or two-dimensional array, or a sanitizer
+        What is handed out. A sanitizer is fitted anew without the outsiders, and its release of all others is judged: a
+        twin of the one that uses all rows. Intervals and sets of values (``[20, 30)``, ``20-29``, ``{A, B}``,
+        ``130**``, ``*``) are understood; what cannot be compared is left out, and named.
     source : same kinds
         The rows that the release was made from, and no others.
     outsiders : same kinds, optional
         Rows of the same kind of people that were put aside at random before anything was made. Without them there are
-        figures and no verdict.
+        figures and no verdict, but of a sanitizer: then a tenth of the source's rows is put aside.
     sensitive : str or list of str
+        By default the sanitizer's.
     public : list of str, optional
         Columns that are compared; all that the release and the source have by default.
     rows : {"shuffle", "keep"}
@@ -106,6 +108,12 @@ def judge(
     >>> judge(people, people, outsiders=outsiders, sensitive="heart_disease").verdict  # the raw rows: many have each
     'not refuted'
     """
+    is_twin = hasattr(released, "fit")
+    if is_twin:
+        sensitive = released.sensitive if sensitive is None else sensitive
+        released, source, outsiders = _twin(released, source, outsiders, random_state)
+    if sensitive is None:
+        raise InvalidParameter("sensitive is missing: name the columns that are secret")
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     confidence = check_confidence(confidence)
     excess = required("excess", excess, "be a share of at least 0 and less than 1", lambda share: 0 <= share < 1)
@@ -142,7 +150,18 @@ def judge(
         n_released=n_released,
         n_people=n_people,
         n_outsiders=n_outsiders or None,
+        is_twin=is_twin,
     )
+
+
+def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, Any, Any]:
+    """Release of a sanitizer that has never seen the outsiders, the rows it was made from, and the outsiders."""
+    if outsiders is None:
+        table = Table.of(source)
+        dealt = np.random.default_rng(whole_number("random_state", seed, 0)).permutation(table.n_rows)
+        n_apart = max(1, table.n_rows // 10)
+        source, outsiders = (table.take(np.sort(rows)).native for rows in (dealt[n_apart:], dealt[:n_apart]))
+    return released_anew(sanitizer, source), source, outsiders
 
 
 def _pairs(measured: Sequence[Measured], level: float, excess: float) -> tuple[Pair, ...]:

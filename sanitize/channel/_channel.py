@@ -177,16 +177,15 @@ class Channel:
         """Channel P_{X|Y} by Bayes' rule, from released to public symbols.
 
         Drawing from it after the channel prints a released symbol as a public one. S - X - Y - X' is a Markov
-        chain, so by data processing this never leaks more, and the margin of X' is P_X.
+        chain, so by data processing this never leaks more, and the margin of X' is P_X. Symbols of probability 0 are
+        not printed; a released symbol that nothing else leads to is printed as any other public one.
         """
         joint = sparse.csr_array((self.sparse_matrix() * p_x[:, None]).T)
         joint.eliminate_zeros()
+        is_left = (np.diff(joint.indptr) == 0)[:, None]
+        joint = sparse.csr_array(joint + sparse.csr_array(is_left.astype(float)) @ sparse.csr_array(p_x[None]))
+        joint.eliminate_zeros()
         joint.sort_indices()
-        impossible = int((np.diff(joint.indptr) == 0).sum())
-        if impossible:
-            raise InvalidChannel(
-                f"{impossible} released symbol(s) cannot occur, so nothing can be said of what led to them"
-            )
         sums = np.add.reduceat(joint.data, joint.indptr[:-1])
         stage = Stage.from_probabilities(
             joint.indptr, joint.indices, joint.data / np.repeat(sums, np.diff(joint.indptr)), self.n_inputs

@@ -15,6 +15,7 @@ from sanitize._files.target import Target
 from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
 from sanitize.cli._judge import judge as judge
+from sanitize.cli._judge import judged
 from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.policy import designer_of
@@ -83,6 +84,7 @@ def release(args: argparse.Namespace) -> None:
     sanitizer = designer_of(policy)
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
+    judgement = judged(args, policy)
     with _old_one(written, args) as old:
         with table_of(args, policy, sanitizer.numbers) as table, shown():
             report: Any
@@ -95,6 +97,8 @@ def release(args: argparse.Namespace) -> None:
                     settings["ledger"] = policy.ledger
                 target = sys.stdout.buffer if written is None else written
                 report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
+            if judgement is not None:
+                report = report.with_findings(judgement)
         # The table itself is the data when it goes to standard output.
         with _taken_back(written, old):
             if args.channel is not None and not args.dry_run:

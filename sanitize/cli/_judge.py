@@ -1,4 +1,4 @@
-"""``sanitize judge``: attacks on anybody's released file, beside people who were never in it."""
+"""``sanitize judge``, attacks on anybody's released file, and ``release --judge``, on a twin of the one asked for."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sanitize._files.names import path_of
-from sanitize._files.open import whole_table
+from sanitize._files.open import delimited, whole_table
 from sanitize._progress import shown
 from sanitize.cli._settings import STREAM, check_output
 from sanitize.errors import InvalidParameter, SourceError
 
 if TYPE_CHECKING:
     import argparse
+
+    from sanitize.policy import Policy
+    from sanitize.report import Judgement
 
 
 def judge(args: argparse.Namespace) -> None:
@@ -46,3 +49,29 @@ def judge(args: argparse.Namespace) -> None:
         found.to_html(args.html)
     print(found.to_json() if args.json else found.to_text(), end="" if args.json else "\n")
     found.require()
+
+
+def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
+    """What attacks find of a twin of the release that is asked for; where that refutes it nothing is written.
+
+    Raises
+    ------
+    ReleaseRefuted
+    """
+    if args.judge is None:
+        return None
+    if (args.audience or policy.audience) == "public":
+        raise InvalidParameter(
+            "--judge is for the owner: its figures are made of raw rows; leave it or the audience out"
+        )
+    if policy.unit is not None or any("secret_dp" in channel.settings for channel in policy.channels):
+        raise InvalidParameter("--judge knows neither units nor secret_dp: it fits the table once more; leave it out")
+    if args.input == STREAM:
+        raise InvalidParameter("--judge reads the table twice, and standard input only once; write it to a file first")
+    from sanitize.attack import judge as judge_table
+
+    names = [*policy.sensitive, *policy.public, *policy.keep]
+    with shown():
+        people = whole_table(delimited(args.input, policy.delimiter), names)
+        outsiders = whole_table(Path(args.judge), names) if args.judge else None
+        return judge_table(policy.sanitizer(), people, outsiders=outsiders, sensitive=list(policy.sensitive)).require()

@@ -138,6 +138,14 @@ def parser_of() -> OneLineParser:
     )
     release.add_argument("--dry-run", action="store_true", help="design and report, write nothing")
     release.add_argument(
+        "--judge",
+        metavar="OUTSIDERS",
+        nargs="?",
+        const="",
+        help="attack a twin of the release first, and write nothing if it gives people away; beside people who were "
+        "never in the table, in a file, or a tenth of it that the twin is made without",
+    )
+    release.add_argument(
         "--ledger",
         metavar="FILE",
         type=Path,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 WHOLE = 1 << 26
 _ROUNDS = 30
 _CLOSE = 1e-9
+# Of an entry, in 1/(2n): what independent states show by chance, and what it gives away of who is in the table.
+_PRICE = 4.0
 
 
 def faded(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -41,8 +43,8 @@ def chances(
 ) -> tuple[NDArray[np.int64], int]:
     """Distribution of the child given each state of the parent, and how many counts it takes from the table.
 
-    Few rows fill few pairs of fine states: they are counted in those groups of states whose faded table tells most,
-    and states of a group differ in their one-way frequencies alone.
+    Few rows fill few pairs of fine states: they are counted in those groups of states whose faded table tells most for
+    the number of its entries, and states of a group differ in their one-way frequencies alone.
 
     Parameters
     ----------
@@ -68,7 +70,7 @@ def chances(
         np.add.at(rows, np.ix_(parent, child), counts)
         soft = faded(rows)
         fitted = _fitted(soft + (n - soft.sum()) * np.outer(*margins), margins[0], margins[1])
-        if (tells := _information(fitted)) > told:
+        if (tells := _information(fitted) - _PRICE * np.count_nonzero(soft) / (2 * n)) > told:
             spread = np.divide(fitted, np.outer(*margins), out=np.zeros(shape), where=np.outer(*margins) > 0)
             table, told, used = (
                 np.outer(of_parent, of_child) * spread[np.ix_(parent, child)],

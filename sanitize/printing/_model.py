@@ -179,13 +179,11 @@ class RowModel:
 
     @property
     def told(self) -> str:
-        """What printing tells of the table, as a sentence of a report."""
-        words = "rows are printed by a model of the columns and are nobody's"
+        """What printing tells of people, as sentences of a report."""
+        words = "Rows are printed by a model and are nobody's; membership is not protected:"
         if self.n_rows < MODELLED_ROWS or self.membership > _MOST_TOLD:
-            return f"{words}; there are too few to hide who is among them: membership is not protected"
-        return (
-            f"{words}; whoever knows all others tells a member from a stranger about {self.membership:.0%} of the time"
-        )
+            return f"{words} there are too few rows to hide who is among them."
+        return f"{words} who knows all others tells a member about {self.membership:.0%} of the time (50% is guessing)."
 
     @cached_property
     def _messages(self) -> list[NDArray[np.float32]]:

@@ -5,7 +5,6 @@ One function decides what anybody may see, whether a report was just measured or
 
 from __future__ import annotations
 
-from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._formatting import rounded
@@ -42,7 +41,6 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
             column | {name: rounded(column[name]) for name in ("share", "before", "after")}
             for column in document["kept"]
         ],
-        "crowds": _public_crowds(document["crowds"]),
         "of_cells": document["of_cells"],
         "measures": [
             measure | {name: rounded(measure[name]) for name in ("before", "after", "bound", "low", "high")}
@@ -56,21 +54,6 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         ],
     }
     return with_headline(shown)
-
-
-def _public_crowds(crowds: dict[str, dict[str, float]] | None) -> dict[str, dict[str, float]] | None:
-    """Two significant digits, to the safe side: more would be counts."""
-    if crowds is None:
-        return None
-    return {side: {name: _safe(name, value) for name, value in found.items()} for side, found in crowds.items()}
-
-
-def _safe(name: str, value: float) -> float:
-    """A share of rows alone rounded up, the size of a crowd rounded down; the last digits of a double are neither."""
-    exact = Decimal(f"{value:.12g}")
-    if not exact:
-        return 0.0
-    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_UP if name == "alone" else ROUND_DOWN))
 
 
 def _public_cell(cell: Number) -> Number:

@@ -47,7 +47,9 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
     if audience == "public":
         return publish(document)
     before, after, curve = report._before, report._after, report.curve
+    judged = [finding.in_a_report() for finding in report.findings if hasattr(finding, "in_a_report")]
     return document | {
+        "judgement": judged[-1] if judged else None,
         "lift": lift_map(before, after, exact),
         "margins": margins(before, after, exact),
         "curve": None if curve is None else curve.to_dict(),
@@ -79,6 +81,8 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "refuted": refuted(report.findings),
             # What the verdict claims: the frequencies of these rows (null), or every law they allow.
             "confidence": report.confidence,
+            # Beside the verdict on symbols, what holds of people.
+            "people": facts.people,
         },
         "origin": None if report.origin is None else dataclasses.asdict(report.origin),
         "columns": {
@@ -111,10 +115,6 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             }
             for column in report.kept
         ],
-        # Whose row a released row may be; null where no whole rows were counted, or it would be much work.
-        "crowds": None
-        if report.crowds is None
-        else {side: vars(crowds) for side, crowds in zip(("before", "after"), report.crowds, strict=True)},
         # The law is one of cells of a tree: "before" is then of cells as well, which hide rows already.
         "of_cells": report._of_cells,
         "sections": [

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, percent
 from sanitize.report._text import allowed, is_words, margin_words, plain_words, utility_words
-from sanitize.report._three_tests import three_tests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,15 +152,18 @@ def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
         Words(f"Threshold: {document['verdict']['allowed']}{margin_words(document)}."),
         Blank("Why this threshold"),
         Words(f"{plain_words(document).capitalize()}."),
-        Rows(("Test", "Measured", "Raw", "Released"), tuple(_tests(document))),
+        Words(f"People: {document['verdict']['people'] or 'nothing is claimed of them.'}"),
     ]
+    judged = document.get("judgement")
+    if judged is not None:
+        parts.append(Words(f"{judged['headline']}. {judged['sentence']}"))
+        parts.append(Rows(("Test", "Found"), tuple((pair["title"], pair["words"]) for pair in judged["pairs"])))
     if document["columns"]["binned"]:
         names = ", ".join(document["columns"]["binned"])
         parts.append(Words(f"Raw figures are of the table in bins ({names}); the values as they were tell more."))
-    parts += [Words(f"{test['name']}, not said: {test['unsaid']}") for test in three_tests(document)]
     attacks = [part for part in document["sections"] if part["name"].startswith("finding ")]
     parts += [Words(f"{part['title']}: {part['words']}") for part in attacks]
-    if not attacks:
+    if not attacks and judged is None:
         parts.append(Words("Adversarial tests: the report holds no attack on the released rows."))
     if material.checks is None:
         parts.append(Words("Verification: none was given. `sanitize verify --json` makes one."))
@@ -170,15 +172,6 @@ def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
         parts.append(Rows(("Check", "Result", "Detail"), material.checks))
     parts.append(Blank("Other adversarial tests, by whom and with which result"))
     return Chapter("3 Identifiability", tuple(parts))
-
-
-def _tests(document: dict[str, Any]) -> list[Cells]:
-    rows: list[Cells] = []
-    for test in three_tests(document):
-        rows += [(test["name"], row["label"], row["before"] or "not measured", row["after"]) for row in test["figures"]]
-        if test["gap"]:
-            rows.append((test["name"], test["gap"], "", ""))
-    return rows
 
 
 def _mitigation(document: dict[str, Any], material: Material) -> Chapter:

@@ -61,6 +61,9 @@ class ReleaseFacts:
         (eps, delta) of each row's secret, where the counts of secrets hold noise.
     standing : Standing or None
         What is proved of the utility of the design; by default what the channel brings along.
+    people : str
+        What holds of the people whose rows these are, beside what holds of released symbols: a sentence, with no figure
+        that others may not see.
     """
 
     mechanism: str = "none"
@@ -73,13 +76,15 @@ class ReleaseFacts:
     binned: tuple[str, ...] = ()
     secret_dp: tuple[float, float] | None = None
     standing: Standing | None = None
+    people: str = ""
 
 
 class Finding(Protocol):
     """A result that a report can carry, for example one of `sanitize.attack`.
 
     One with an attribute ``ok`` that is False refutes the release: it is not what the report measured, or gives its
-    people away. One with an attribute ``public`` that is False is left out of the public view.
+    people away. One with an attribute ``public`` that is False is left out of the public view,
+    and one with a method ``in_a_report`` has a place of its own in its owner's report.
     """
 
     @property
@@ -94,7 +99,7 @@ def refuted(findings: Iterable[Finding]) -> bool:
 
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
-    """A section of the report for each of them."""
+    """A section of the report for each of them, but for a judgement, which has a place of its own."""
     return tuple(
         Section(
             f"finding {number}",
@@ -103,6 +108,7 @@ def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
             public=getattr(finding, "public", True),
         )
         for number, finding in enumerate(findings, 1)
+        if not hasattr(finding, "in_a_report")
     )
 
 

@@ -173,6 +173,8 @@ class Judgement:
         Columns of the release that were not, each with the reason.
     n_released, n_people, n_outsiders : int, int, int or None
         Rows.
+    is_twin : bool
+        The release that was judged was made for it, of the people alone, by the sanitizer whose release uses all rows.
     """
 
     pairs: tuple[Pair, ...]
@@ -186,6 +188,7 @@ class Judgement:
     n_released: int
     n_people: int
     n_outsiders: int | None
+    is_twin: bool = False
 
     @property
     def refuted(self) -> tuple[str, ...]:
@@ -264,7 +267,7 @@ class Judgement:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a group of rows tells, what was compared, and what was not."""
-        told = []
+        told = ["The figures are of a twin of the release, made without the outsiders' rows."] if self.is_twin else []
         if self.lift is not None:
             bound = "" if self.at_most is None else f"; {figure(self.at_most)} times was allowed"
             group = f"Some group of rows makes a secret at least {figure(self.lift)} times as likely{bound}."
@@ -289,6 +292,26 @@ class Judgement:
         told = {"headline": self.headline, "sentence": self.sentence, "notes": list(self.notes)}
         fields = {"verdict": self.verdict, **vars(self), **told, "pairs": [pair.to_dict() for pair in self.pairs]}
         return plain({"schema": SCHEMA, "version": VERSION, "library_version": __version__, **fields}, "internal")
+
+    def in_a_report(self) -> dict[str, Any]:
+        """What a report for the owner holds of it."""
+        told = self.to_dict()
+        shown = (
+            "name",
+            "title",
+            "question",
+            "verdict",
+            "difference",
+            "words",
+            "people",
+            "outsiders",
+            "standing",
+            "ranked",
+        )
+        found = {
+            name: told[name] for name in ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
+        }
+        return {**found, "pairs": [{name: pair[name] for name in shown} for pair in told["pairs"]]}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The same as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""

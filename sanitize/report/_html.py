@@ -18,7 +18,6 @@ from sanitize.report._text import (
     plain_words,
     utility_words,
 )
-from sanitize.report._three_tests import three_tests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +58,7 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
         plain_words=plain_words(document),
         utility_words=utility_words(document, in_nats=False),
         facts=_facts(document),
-        tests=three_tests(document),
+        judged=document.get("judgement"),
         roles=_roles(document["columns"]),
         alone=_alone(document["kept"]),
         by_role=_by_role(document),

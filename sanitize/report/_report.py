@@ -15,7 +15,6 @@ from sanitize.budgets import ChannelBudget
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_law
 from sanitize.lifts import lift
-from sanitize.report._crowds import crowds_of
 from sanitize.report._curve import check_same_law
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
@@ -106,7 +105,6 @@ class LeakageReport(Verdict, ReportViews):
             confidence=None if worst is None or confidence is None else worst.laws.confidence,
             _worst=worst,
             kept=kept_columns(joint, channel, after),
-            crowds=crowds_of(joint, channel),
         )
 
     def require(self) -> LeakageReport:

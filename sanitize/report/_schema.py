@@ -110,8 +110,14 @@ STANDING = {
     "words": text,
 }
 
-_size = _must("a number of rows, 1 or more", lambda value: _is_number(value) and 1 <= float(value) < math.inf)
-_CROWDS = {"alone": share, "smallest": _size, "mean": _size}
+_PAIR = dict.fromkeys(("name", "title", "question", "verdict", "difference", "words"), text) | {
+    "people": share,
+    "outsiders": _or_none(share),
+    "standing": _or_none(_one_of(("more", "a little more", "no more", "open"))),
+    "ranked": flag,
+}
+_JUDGEMENT = {"headline": text, "sentence": text, "notes": [text], "n_people": count, "n_outsiders": _or_none(count)}
+_JUDGEMENT |= {"confidence": share, "pairs": [_PAIR]}
 
 PUBLIC: dict[str, Any] = {
     "schema": text,
@@ -135,11 +141,11 @@ PUBLIC: dict[str, Any] = {
         "seeded": flag,
         "refuted": flag,
         "confidence": _or_none(share),
+        "people": text,
     },
     "origin": _or_none(dict.fromkeys(("title", "date", "table", "policy", "digest"), _or_none(text))),
     "columns": {"sensitive": [text], "released": [text], "kept": [text], "constant": [text], "binned": [text]},
     "kept": [{"column": text, "share": share, "before": figure, "after": figure}],
-    "crowds": _or_none({"before": _CROWDS, "after": _CROWDS}),
     "of_cells": flag,
     "measures": [_MEASURE],
     "warnings": [text],
@@ -169,6 +175,7 @@ INTERNAL: dict[str, Any] = PUBLIC | {
     "symbols": [
         {"symbol": text, "probability": share, "max_log_lift": number, "min_log_lift": number, "excess": figure}
     ],
+    "judgement": _or_none(_JUDGEMENT),
     "lift": _or_none(_map),
     "margins": _or_none(
         {"n_symbols": count, "rows": [{"symbol": text, "before": _or_none(share), "after": _or_none(share)}]}

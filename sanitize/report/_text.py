@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import number, times
+from sanitize._formatting import number, of_100, times
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, of_source
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def to_text(document: dict[str, Any]) -> str:
     symbols = _symbols(document["symbols"], document["n_symbols"]) if "symbols" in document else []
     words = _paragraph(f"In plain words: {plain_words(document)}.", most=2)
     words += _paragraph(f"{utility_words(document)}.", most=2)
+    words += _judged(document.get("judgement"))
     sections = [line for section in document["sections"] for line in _section(section)]
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
@@ -61,6 +62,19 @@ def to_text(document: dict[str, Any]) -> str:
         lines = [line for line in lines if not line.startswith(_LEAST_TOLD)]
     lines += _cut(sections, most - len(lines) - len(warnings), "more sections")
     return "\n".join(lines + _cut(warnings, most - len(lines), "! more warnings"))
+
+
+def _judged(judgement: dict[str, Any] | None) -> list[str]:
+    """Figures of people beside those of outsiders."""
+    if judgement is None:
+        return []
+    sides = ("people", "outsiders") if judgement["n_outsiders"] is not None else ("people",)
+    told = [
+        f"{pair['title'].lower()} {' / '.join(of_100(pair[side] or 0) for side in sides)}"
+        for pair in judgement["pairs"]
+    ]
+    whom = "people in the table / never in it" if len(sides) > 1 else "people in the table"
+    return _paragraph(f"{judgement['headline']} ({whom}, of 100): {', '.join(told)}.", most=5)
 
 
 def _cut(lines: list[str], room: int, more: str) -> list[str]:
@@ -183,6 +197,7 @@ def _head(document: dict[str, Any]) -> list[str]:
     released = f"released: {names(columns['released'], most=4)}"
     lines = _paragraph(clip(f"{verdict['headline']}{seeded} | {rule}", 200), most=1)
     lines += _paragraph(clip(verdict["sentence"], 400), most=3)
+    lines += _paragraph(clip(verdict["people"], 300), most=3) if verdict["people"] else []
     if cells(sensitive) + cells(released) + 4 <= WIDTH:
         lines.append(f"{sensitive}    {released}")
     else:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sanitize.confidence import WorstCase
     from sanitize.joint import JointDistribution
     from sanitize.measures import Measure
-    from sanitize.report._crowds import Crowds
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._facts import Finding, Origin, ReleaseFacts, Section
     from sanitize.report._headline import State
@@ -47,7 +46,6 @@ class Verdict:
     _worst: WorstCase | None = field(default=None, repr=False)
     kept: tuple[KeptColumn, ...] = ()
     origin: Origin | None = None
-    crowds: tuple[Crowds, Crowds] | None = None
     _beside_rows: bool = field(default=False, repr=False)
 
     @cached_property

@@ -102,7 +102,7 @@ def test_joint_release_matches_channels_by_symbol():
 def test_joint_release_of_fitted_sanitizers():
     """Estimators fitted one a column: what they release together, measured on the table they were fitted on."""
     columns = ["town", "age"]
-    fitted = [RandomizedResponse(1.0, public=[name], random_state=1).fit(FRAME) for name in columns]
+    fitted = [RandomizedResponse(1.0, public=[name], min_count=0, random_state=1).fit(FRAME) for name in columns]
     counted = JointDistribution.from_frame(FRAME, sensitive="ill", public=columns)
     released = joint_release(counted, fitted)
     matrices = joint_release(counted, [sanitizer.channel_.matrix for sanitizer in fitted])

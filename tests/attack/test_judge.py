@@ -600,3 +600,45 @@ def test_a_difference_that_is_sure_and_allowed_is_a_little_more():
     assert pair.standing == "a little more"
     assert pair.difference.startswith("Difference 1.6 (")
     assert SimpleNamespace(**pair.to_dict()).title == "Linkability"
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_sanitizer_is_judged_by_a_twin_that_never_saw_the_outsiders(given, monkeypatch):
+    table, others = split(0, 1500, 5)
+    sanitizer = sz.TreeRandomResponse(
+        sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", output="model", random_state=0
+    )
+    seen = []
+    fit = type(sanitizer).fit
+    monkeypatch.setattr(type(sanitizer), "fit", lambda self, rows: seen.append(rows) or fit(self, rows))
+    judgement = judge(sanitizer, table, outsiders=others if given else None)
+    assert judgement.is_twin
+    assert judgement.verdict == "not refuted"
+    assert (judgement.n_people, judgement.n_outsiders) == ((1000, 500) if given else (900, 100))
+    assert [len(rows) if isinstance(rows, pd.DataFrame) else rows.num_rows for rows in seen] == [judgement.n_people]
+    assert "made without the outsiders' rows" in judgement.to_text()
+    assert not hasattr(sanitizer, "channel_")
+    with pytest.raises(InvalidParameter, match="sensitive is missing"):
+        judge(table, table)
+
+
+def test_the_four_tests_are_in_every_view_of_the_owner_and_in_no_other(tmp_path):
+    table, others = split(0, 1500, 5)
+    budget = sz.LiftBudget(lower=1.5, upper=1)
+    sanitizer = sz.TreeRandomResponse(budget, sensitive="secret", output="model", random_state=0)
+    plain = sanitizer.fit(table).report_
+    report = plain.with_findings(judge(sanitizer, table, outsiders=others))
+    again = sz.LeakageReport.from_json(report.to_json())
+    for one in (report, again):
+        assert "linkability" in one.to_text()
+        assert "Linkability" in one.to_html()
+        assert one.to_dict()["judgement"]["n_outsiders"] == 500
+        for view in (one.to_text(audience="public"), one.to_html(audience="public"), one.to_json(audience="public")):
+            assert "inkability" not in view
+            assert "never in it" not in view
+    assert plain.to_dict()["judgement"] is None
+    assert "was not measured" in plain.to_html()
+    forged = json.loads(report.to_json())
+    forged["judgement"]["pairs"][0]["people"] = "all"
+    with pytest.raises(sz.errors.SourceError, match="'people' of entry 0 of 'pairs'"):
+        sz.LeakageReport.from_dict(forged)

@@ -112,3 +112,54 @@ def test_2_what_must_be_said_is_missing(argv, run):
     code, out, err = run("judge", *argv)
     assert (code, out) == (2, "")
     assert "required" in err
+
+
+# --------------------------------------------------------------------------------- a twin of the release to be written
+
+
+def releasing(files, output, *more):
+    """Arguments that release a tree over all columns, and what they write."""
+    names = [name for name in pq.read_schema(files / "raw.parquet").names if name != "secret"]
+    (files / "policy.toml").write_text(
+        f'version = 1\n[columns]\nsensitive = ["secret"]\npublic = {json.dumps(names)}\n'
+        "[budget]\nlower = 1.5\nupper = 1.0\n"
+        f'[channel]\nmechanism = "tree-random-response"\noutput = "{output}"\n'
+    )
+    return ["release", files / "raw.parquet", "-p", files / "policy.toml", "-o", files / "out.parquet", *more]
+
+
+@pytest.mark.parametrize("outsiders", [[], ["others.csv"]])
+def test_a_release_is_judged_before_it_is_written_and_its_report_says_so(files, run, outsiders):
+    others = [files / name for name in outsiders]
+    code, out, _ = run(*releasing(files, "model", "--report", files / "r.html", "--judge", *others))
+    assert code == 0
+    assert "Not refuted by these attacks (people in the table / never in it, of 100): copies " in " ".join(out.split())
+    page = (files / "r.html").read_text()
+    assert all(
+        title in page for title in ("Copies", "Singling out", "Linkability", "Inference: the rest", "Membership")
+    )
+    assert f"{400 if outsiders else 80} who were never in it" in page
+    assert "SECRET" not in page
+    code, out, _ = run(*releasing(files, "model", "--dry-run", "--json", "--judge", *others))
+    assert code == 0
+    assert json.loads(out)["judgement"]["n_outsiders"] == (400 if outsiders else 80)
+
+
+def test_a_release_that_gives_its_people_away_is_not_written(files, run):
+    before = left_in(files)
+    code, out, err = run(*releasing(files, "resample", "--report", files / "r.html", "--judge", files / "others.csv"))
+    assert (code, out) == (1, "")
+    assert_one_line(err, "the release is refuted (copies,", "do not hand it out")
+    assert set(left_in(files)) == {*before, "policy.toml"}
+
+
+def test_what_cannot_be_judged_is_not_released(files, run):
+    command, source, *more = releasing(files, "model", "--judge")
+    for argv, words in [
+        ([command, source, *more, "--audience", "public"], "--judge is for the owner"),
+        ([command, "-", *more], "--judge reads the table twice"),
+    ]:
+        code, out, err = run(*argv)
+        assert (code, out) == (2, "")
+        assert_one_line(err, words)
+    assert not (files / "out.parquet").exists()

@@ -66,7 +66,22 @@ def varint(value: int) -> bytes:
 def release_limited(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
     return limited(
         LIMITED,
-        ["release", source, "-o", "out.parquet", "-s", "s", "-x", "x", "--lower", "inf", "--upper", "2"],
+        [
+            "release",
+            source,
+            "-o",
+            "out.parquet",
+            "-s",
+            "s",
+            "-x",
+            "x",
+            "--lower",
+            "inf",
+            "--upper",
+            "2",
+            "--min-count",
+            "0",
+        ],
         folder,
     )
 
@@ -93,7 +108,9 @@ def test_a_bomb_in_a_column_with_a_dot_in_its_name_is_refused(asked, tmp_path):
     size = pq.read_metadata(source).row_group(0).column(2).total_uncompressed_size
     source.write_bytes(patched(content, varint(size), varint(8 << 30), len(content) - 2000))
     with pytest.raises(SourceError, match="decompression bomb"):
-        privatize_parquet(source, tmp_path / "out.parquet", SubsetMerging(BUDGET, sensitive="s", public=asked))
+        privatize_parquet(
+            source, tmp_path / "out.parquet", SubsetMerging(BUDGET, sensitive="s", public=asked, min_count=0)
+        )
     assert os.listdir(tmp_path) == ["bomb.parquet"]
 
 
@@ -147,12 +164,12 @@ def test_a_hostile_frame_that_pandas_reads_is_released_or_refused_in_one_line(na
             wanted = "no column"
         if wanted:
             with pytest.raises(ColumnError if wanted != NO_ROWS[1] else SanitizeError) as caught:
-                sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x]))
+                sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0))
             if outcome == NESTED and "holds objects" in str(caught.value):
                 wanted = "holds objects"
             check_error(str(caught.value), wanted, HOSTILE / name)
             continue
-        released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x]))
+        released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0))
         assert list(released.columns) == [x]
         assert released.index.equals(df.index)
         assert symbols(released[x].tolist()) <= symbols(df[x].tolist())
@@ -181,7 +198,7 @@ def test_a_hostile_table_that_pandas_reads_from_text_keeps_its_values(name):
     df = pd.read_csv(HOSTILE / "csv" / f"{name}.csv")
     if CSV_OUTCOMES[name] is None:
         with pytest.raises(ColumnError, match="no columns 's', 'x' in the table"):
-            sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x"))
+            sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x", min_count=0))
         return
     s, x = CSV_OUTCOMES[name]
     released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=s, public=x, min_count=0))
@@ -194,7 +211,7 @@ def test_a_hostile_table_that_pandas_reads_from_text_keeps_its_values(name):
 def test_a_table_with_a_header_and_no_rows_is_refused():
     df = pd.read_csv(HOSTILE / "csv" / "header_only.csv")
     with pytest.raises(ColumnError, match="no rows"):
-        sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x"))
+        sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x", min_count=0))
 
 
 @needs_data
@@ -203,7 +220,7 @@ def test_a_dictionary_with_a_null_among_its_values_is_released_from_memory():
         table = reader.read_all()
     x = table.column_names[0]
     with_s = table.append_column("s", pa.array(["p", "n"] * (table.num_rows // 2)))
-    released = sz.frame.release(with_s, sz.SubsetMerging(BUDGET, sensitive="s", public=x))
+    released = sz.frame.release(with_s, sz.SubsetMerging(BUDGET, sensitive="s", public=x, min_count=0))
     assert released.num_rows == table.num_rows
     assert symbols(released.column(x).to_pylist()) <= symbols(table.column(x).to_pylist())
     assert released.schema.field(x).type == table.schema.field(x).type

@@ -82,7 +82,7 @@ LIMITED_ONE_COLUMN = (
     "from sanitize.transformers import RandomizedResponse\n"
     "source, target, column = sys.argv[1:]\n"
     "try:\n"
-    "    privatize_parquet(source, target, RandomizedResponse(1.0, public=[column]))\n"
+    "    privatize_parquet(source, target, RandomizedResponse(1.0, public=[column], min_count=0))\n"
     "except SanitizeError as error:\n"
     "    sys.exit(f'sanitize: {error}')\n"
 )
@@ -142,7 +142,7 @@ def test_every_hostile_file_has_an_expected_outcome():
 @pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_function(name, s, x, outcome, tmp_path):
     source, target = HOSTILE / name, tmp_path / "out.parquet"
-    sanitizer = SubsetMerging(BUDGET, sensitive=[s], public=[x])
+    sanitizer = SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0)
     if outcome == RELEASED:
         assert privatize_parquet(source, target, sanitizer).ok
         check_release(target, source, s, x)
@@ -159,7 +159,23 @@ def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_function(name,
 def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_command(name, s, x, outcome, tmp_path, capsys):
     source, target = HOSTILE / name, tmp_path / "out.parquet"
     code, out, err = run_main(
-        ["release", str(source), "-o", str(target), "-s", s, "-x", x, "--lower", "inf", "--upper", "2"], capsys
+        [
+            "release",
+            str(source),
+            "-o",
+            str(target),
+            "-s",
+            s,
+            "-x",
+            x,
+            "--lower",
+            "inf",
+            "--upper",
+            "2",
+            "--min-count",
+            "0",
+        ],
+        capsys,
     )
     assert code == outcome[0], err
     assert_hides(err.encode(), [b"SECRET"], "stderr")
@@ -194,7 +210,7 @@ NO_TEXT_FORM = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_
 def test_a_hostile_file_is_released_or_refused_to_csv_as_to_parquet(name, s, x, outcome, tmp_path):
     """Same outcomes; what has no text form and NUL characters are refused with the column's name."""
     source, target = HOSTILE / name, tmp_path / "out.csv"
-    sanitizer = SubsetMerging(BUDGET, sensitive=[s], public=[x])
+    sanitizer = SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0)
     if outcome == RELEASED and not name.endswith(".csv"):
         dtype = pq.read_schema(source).field(x).type
         if any(test(dtype) for test in NO_TEXT_FORM):
@@ -224,7 +240,7 @@ def test_a_hostile_file_is_released_or_refused_by_workers(name, tmp_path):
     source, target = HOSTILE / name, tmp_path / "out"
     if name.endswith(".csv"):
         outcome = NOT_PARQUET
-    sanitizer = SubsetMerging(BUDGET, sensitive=[s], public=[x])
+    sanitizer = SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0)
     if outcome == RELEASED:
         assert workers.privatize_parquet(source, target, sanitizer).ok
         (part,) = target.iterdir()
@@ -242,7 +258,7 @@ def test_a_hostile_file_is_released_or_refused_by_workers(name, tmp_path):
 def test_a_hostile_file_of_one_column_is_released_or_refused_in_one_line(name, tmp_path):
     x, outcome = ONE_COLUMN[name]
     source, target = HOSTILE / name, tmp_path / "out.parquet"
-    sanitizer = RandomizedResponse(1.0, public=[x])
+    sanitizer = RandomizedResponse(1.0, public=[x], min_count=0)
     if outcome == RELEASED:
         assert privatize_parquet(source, target, sanitizer).ok
         check_release(target, source, x, x)
@@ -261,7 +277,22 @@ def test_an_input_that_crashes_other_readers_leaves_the_command_standing(name, t
     s, x, outcome = EXPECTED[name][-1]
     done = limited(
         LIMITED,
-        ["release", str(HOSTILE / name), "-o", "out.parquet", "-s", s, "-x", x, "--lower", "inf", "--upper", "2"],
+        [
+            "release",
+            str(HOSTILE / name),
+            "-o",
+            "out.parquet",
+            "-s",
+            s,
+            "-x",
+            x,
+            "--lower",
+            "inf",
+            "--upper",
+            "2",
+            "--min-count",
+            "0",
+        ],
         tmp_path,
     )
     assert done.returncode == outcome[0], done.stderr

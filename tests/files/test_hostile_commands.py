@@ -22,7 +22,7 @@ from hostile_cases import (
 
 from sanitize.cli import main
 
-BUDGET = ["--lower", "inf", "--upper", "2"]
+BUDGET = ["--lower", "inf", "--upper", "2", "--min-count", "0"]
 pytestmark = needs_data
 
 

@@ -100,7 +100,7 @@ def test_dictionaries_hold_values_that_were_drawn_only(tmp_path):
     pq.write_table(rare, tmp_path / "raw.parquet")
     outcomes = set()
     for i in range(20):
-        sanitizer = SubsetMerging(0.0, sensitive="s", public="x")
+        sanitizer = SubsetMerging(0.0, sensitive="s", public="x", min_count=0)
         privatize_parquet(
             tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, key=bytes([i]) * 32, force=True
         )

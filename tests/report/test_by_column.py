@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kept import kept_by_column
+from report_cases import Page
 from strategies import joints
 
 import sanitize as sz
@@ -61,3 +62,27 @@ def test_a_tree_tells_of_the_raw_table_and_of_cells_only_where_no_look_at_it_is_
     promise = sz.transformers.SecretDP(eps=1.0, delta=1e-6, values={"ill": [False, True]})
     blind = sz.TreeRandomResponse(2.0, sensitive="ill", confidence=0.5, secret_dp=promise, random_state=0)
     assert "cells of the table" in blind.fit(pd.concat([df] * 20)).report_.to_html()
+
+
+def test_columns_alone_tell_what_their_own_law_tells():
+    df = sz.datasets.load_titanic()
+    report = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"]).fit(df).report_
+    for column in report.kept:
+        law = sz.JointDistribution.from_frame(df, "survived", column.column)
+        assert column.before == pytest.approx(sz.lifts.max_log_lift(law).max())
+        assert column.after <= min(column.before, 0.5) + 1e-9
+    labels = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], output="label").fit(df)
+    assert all(column.after is None for column in labels.report_.kept)
+
+
+@pytest.mark.parametrize("output", ["label", "resample"])
+def test_raw_figures_of_bins_are_called_so(output):
+    df = sz.datasets.load_titanic().assign(fare=np.arange(2201))
+    settings = {"sensitive": "survived", "public": ["class", "fare"], "bins": {"fare": [0, 1000, 2201]}}
+    report = sz.SubsetMerging(0.5, **settings, output=output).fit(df).report_
+    assert report.to_dict(audience="public")["columns"]["binned"] == ["fare"]
+    words = " ".join(" ".join(Page(report.to_html(audience="public")).words).split())
+    assert "raw table, in bins" in words
+    assert "Raw figures are of the table with fare in bins" in words
+    plain = sz.SubsetMerging(0.5, sensitive="survived", public="class").fit(df).report_
+    assert "in bins" not in plain.to_html()

@@ -163,14 +163,15 @@ def test_document_has_a_versioned_schema() -> None:
     assert internal["library_version"] == sz.__version__
     assert set(internal) - set(public) == {
         "symbols", "n_rows", "n_unseen", "n_symbols", "n_single", "n_combinations", "lift", "margins", "curve",
+        "judgement",
     }  # fmt: skip
     assert set(public) == {
-        "schema", "version", "library_version", "audience", "verdict", "origin", "columns", "kept", "crowds",
+        "schema", "version", "library_version", "audience", "verdict", "origin", "columns", "kept",
         "of_cells", "measures", "warnings", "sections",
     }  # fmt: skip
     assert set(public["verdict"]) == {
         "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "output", "seeded", "refuted",
-        "confidence", "state", "useless", "counted", "headline", "sentence", "standing",
+        "confidence", "state", "useless", "counted", "headline", "sentence", "people", "standing",
     }  # fmt: skip
     assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "low", "high"}
     assert set(internal["symbols"][0]) == {"symbol", "probability", "max_log_lift", "min_log_lift", "excess"}

@@ -56,7 +56,7 @@ TAGS = {
     ),
     *("dl", "dt", "dd", "br", "b", "strong", "span", "footer", "figure"),
     *("svg", "rect", "line", "circle", "polyline", "text"),
-    *("div", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "small"),
+    *("code", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "small"),
 }
 
 DRAWING = {

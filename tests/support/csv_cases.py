@@ -13,7 +13,7 @@ KEY = bytes(range(32))
 
 
 def merging(**settings) -> SubsetMerging:
-    return SubsetMerging(LOOSE, **{"sensitive": "s", "public": ["x"], **settings})
+    return SubsetMerging(LOOSE, **{"sensitive": "s", "public": ["x"], "min_count": 0, **settings})
 
 
 def write(path: Path, content: str | bytes) -> Path:

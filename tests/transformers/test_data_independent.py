@@ -24,7 +24,7 @@ from sanitize.report import LeakageReport
 from sanitize.transformers import ExponentialChannel, GaussianChannel
 
 SHIPPED = [
-    ExponentialChannel(0.5, bins=2),
+    ExponentialChannel(0.5, bins=2, min_count=0),
     GaussianChannel(1.0, bounds=(-3, 3), public=[0]),
 ]
 
@@ -47,7 +47,7 @@ class SeededGaussianChannel(_WithoutTag, GaussianChannel):
 
 
 SEEDED = [
-    SeededExponentialChannel(0.5, bins=2, random_state=0),
+    SeededExponentialChannel(0.5, bins=2, min_count=0, random_state=0),
     SeededGaussianChannel(1.0, bounds=(-3, 3), public=[0], random_state=0),
 ]
 

@@ -30,7 +30,7 @@ class SeededSubset(_WithoutTag, SubsetRandomResponse):
     pass
 
 
-SETTINGS = {"sensitive": [0], "bins": 2, "effort": 10_000_000}  # a fortieth of the usual effort
+SETTINGS = {"sensitive": [0], "bins": 2, "min_count": 0, "effort": 10_000_000}  # a fortieth of the usual effort
 
 
 @parametrize_with_checks([kind(1.0, **SETTINGS) for kind in (OptimalRandomResponse, SubsetRandomResponse)])

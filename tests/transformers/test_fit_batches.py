@@ -61,7 +61,7 @@ def test_batches_of_every_kind_and_types_that_widen(tmp_path):
         pd.DataFrame({"s": list("ab") * 4, "x": [1, 2] * 4}),
         pd.DataFrame({"s": list("ab") * 4, "x": [0.5, 2] * 4}),
     ]
-    fitted = sz.SubsetMerging(2.0, sensitive="s", public="x").fit(iter(later))
+    fitted = sz.SubsetMerging(2.0, sensitive="s", public="x", min_count=0).fit(iter(later))
     assert fitted.channel_.inputs.symbols == (0.5, 1, 2)
 
 

@@ -38,7 +38,7 @@ def test_settings_of_another_type_are_refused_at_fit(name, value):
 
 
 def test_settings_changed_after_fit_cannot_make_a_report_untrue():
-    df = pd.DataFrame({"x": ["a", "b", "c"] * 9, "s": ["p", "q", "q"] * 9})
+    df = pd.DataFrame({"x": ["a", "b", "c"] * 12, "s": ["p", "q", "q"] * 12})
     sanitizer = SubsetMerging(1.0, sensitive="s", public="x").fit(df)
     sanitizer.set_params(keep_sensitive=True, random_state=0)
     released = sanitizer.transform(df)

@@ -59,7 +59,7 @@ def test_a_number_is_symmetric_local_information_privacy(estimator):
 
 
 def test_a_number_is_local_dp_for_randomized_response():
-    fitted = RandomizedResponse(0.7, sensitive=S, public=X).fit(DF)
+    fitted = RandomizedResponse(0.7, sensitive=S, public=X, min_count=0).fit(DF)
     assert fitted.report_.budget == sz.LDPBudget(0.7)
     matrix = fitted.channel_.matrix
     assert np.log(matrix.max(axis=0) / matrix.min(axis=0)).max() == pytest.approx(0.7, abs=1e-9)
@@ -130,7 +130,7 @@ def test_the_budget_holds_for_any_table_and_any_budget(estimator, df, drawn, out
 
 @given(df=small_frames(), eps=st.floats(0.01, 6), sensitive=st.sampled_from([None, S]))
 def test_randomized_response_keeps_its_local_dp_for_any_table(df, eps, sensitive):
-    fitted = RandomizedResponse(eps, sensitive=sensitive, public=["town", "floor"]).fit(df)
+    fitted = RandomizedResponse(eps, sensitive=sensitive, public=["town", "floor"], min_count=0).fit(df)
     matrix = fitted.channel_.matrix
     assert np.log(matrix.max(axis=0) / matrix.min(axis=0)).max() <= eps + 1e-9
     assert fitted.report_.ok

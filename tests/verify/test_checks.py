@@ -63,7 +63,7 @@ HONEST = [
     merging(min_count=300),
     RandomizedResponse(3.0, sensitive="illness", public=["age"]),
     SubsetMerging(
-        sz.LiftBudget(lower=math.inf, upper=0.5), sensitive=["illness", "floor"], public=["town", "age"], min_count=40
+        sz.LiftBudget(lower=math.inf, upper=0.5), sensitive=["illness", "floor"], public=["town", "age"], min_count=20
     ),
 ]
 

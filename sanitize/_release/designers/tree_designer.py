@@ -12,7 +12,7 @@ from sanitize._release.design import Recipe
 from sanitize._release.designers.designer import Designer
 from sanitize._release.designers.secret_counts import with_noise
 from sanitize._release.designers.secret_dp import check_settings, noise_key, with_level, with_promise
-from sanitize._release.designers.tree_growth import GrownLayout, cells_section, output_of, told
+from sanitize._release.designers.tree_growth import GrownLayout, cells_section, output_of, with_people
 from sanitize._release.identifiers import refuse_identifiers
 from sanitize._sampling.noise import random_words
 from sanitize.budgets import as_budget
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable, JointDistribution
-    from sanitize.report import LeakageReport
+    from sanitize.report import LeakageReport, ReleaseFacts
     from sanitize.trees import Hierarchy
 
 
@@ -178,16 +178,15 @@ class TreeSanitizer(Designer):
         words = random_words(self.random_state) if self._words is None else self._words
         printer = layout.printer(output, self.channel_, words)
         self.tree_ = layout.tree
-        self.report_ = self._reported(self.report_, layout, rows, output, told(printer, output))
+        self.report_ = self._reported(self.report_, layout, rows, with_people(self.report_.facts, printer, output))
         design = replace(self._release.design, report=self.report_)
         self._release = replace(self._release, design=design, printer=printer)
         return self
 
     def _reported(
-        self, report: LeakageReport, layout: GrownLayout, rows: NDArray[np.int64], output: Output, note: str
+        self, report: LeakageReport, layout: GrownLayout, rows: NDArray[np.int64], facts: ReleaseFacts
     ) -> LeakageReport:
         """Report of the columns, and of what the tree's own certificate claims in place of a set of laws."""
-        facts = replace(report.facts, output=output, warnings=(*report.facts.warnings, note))
         report = replace(report, public=layout.tree.names, facts=facts)
         if self.confidence is not None:
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))

@@ -15,7 +15,7 @@ from sanitize.binning import DateBins
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.printing import MODELLED_ROWS, Printer, PrintTable, RowModel
-from sanitize.report import Section
+from sanitize.report import ReleaseFacts, Section
 from sanitize.trees import as_ordered, cell_counts, design_rows, grow, read_hierarchy
 
 if TYPE_CHECKING:
@@ -166,16 +166,21 @@ def output_of(asked: Output | None, n_rows: int) -> Output:
     return asked
 
 
-def told(printer: Printer, output: Output) -> str:
-    """What printing tells of the table, as a note of the report."""
+def with_people(facts: ReleaseFacts, printer: Printer, output: Output) -> ReleaseFacts:
+    """Facts that say what printing tells of people; where it prints their rows that is a warning too."""
     if isinstance(printer, RowModel):
-        return printer.told
+        return replace(facts, output=output, people=printer.told)
     if output == "label":
-        return "the intervals and sets that are printed were learned from the table and tell something of it"
+        words = "The intervals and sets that are printed were learned from the table and tell something of it."
+        return replace(facts, output=output, people=words)
     alone = printer.counts[printer.counts == 1].sum() / printer.counts.sum()
-    return (
-        "real rows are printed: the limit holds for row numbers, not for the people whose rows are printed; one "
-        f"person alone has {percent(alone)} of them (output='model' prints nobody's row)"
+    words = "real rows are printed: the limit holds for row numbers, not for the people whose rows are printed"
+    warning = f"{words}; one person alone has {percent(alone)} of them (output='model' prints nobody's row)"
+    return replace(
+        facts,
+        output=output,
+        people=f"Of people nothing is promised: {words}.",
+        warnings=(*facts.warnings, warning),
     )
 
 
