@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from sanitize._tables.columns import (
     MISSING,
     UNSEEN,
     as_arrow,
+    check_type,
     column_of,
     concat_values,
     factorize,
@@ -22,6 +22,7 @@ from sanitize._tables.columns import (
 )
 from sanitize._tables.combined import Combined, answer_of_each, combined_of, distinct_table, occurring
 from sanitize._tables.keys import distinct_rows, position_of
+from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -269,24 +270,36 @@ class Alphabet:
 
     def to_dict(self) -> dict[str, Any]:
         """Serializable form; levels travel as Arrow IPC, so no type loses precision."""
-        packed = []
-        for level in self.levels:
-            sink = pa.BufferOutputStream()
-            batch = pa.record_batch([level], names=["v"])
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch)
-            packed.append(base64.b64encode(sink.getvalue()).decode())
-        return {"columns": list(self.columns), "levels": packed, "codes": self.codes.tolist()}
+        levels = [packed(level) for level in self.levels]
+        return {"columns": list(self.columns), "levels": levels, "codes": self.codes.tolist()}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Alphabet:
-        """Inverse of `to_dict`."""
-        levels = tuple(
-            pa.ipc.open_stream(base64.b64decode(packed)).read_all().column(0).combine_chunks()
-            for packed in state["levels"]
-        )
-        codes = np.array(state["codes"], np.int32).reshape(-1, len(levels))
-        return cls._of(tuple(state["columns"]), levels, codes)
+        """Inverse of `to_dict`, of what anybody may have written.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, or its symbols are such as no table could have given: repeated, or out of order.
+        """
+        levels = tuple(unpacked(text) for text in state["levels"])
+        made = cls._of(tuple(state["columns"]), levels, np.array(state["codes"], np.int32).reshape(-1, len(levels)))
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        names = self.columns
+        if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+            raise InvalidParameter("an alphabet needs columns, each once")
+        for name, level, codes in zip(names, self.levels, self.codes.T, strict=True):
+            check_type(level.type, name)
+            if level.null_count or len(level.unique()) < len(level):
+                raise InvalidParameter("the values of an alphabet must be distinct")
+            if codes.min(initial=0) < 0 or codes.max(initial=0) > len(level):
+                raise InvalidParameter("an alphabet names values that it does not hold")
+        in_order = np.array_equal(np.lexsort(self.codes.T[::-1]), np.arange(len(self)))
+        if not in_order or not np.diff(self.codes, axis=0).any(axis=1).all():
+            raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
 
     def __getstate__(self) -> dict[str, Any]:
         return self.to_dict()

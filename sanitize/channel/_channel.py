@@ -18,7 +18,7 @@ from sanitize._sampling.sampler import draw_all, receiving
 from sanitize.alphabet import Alphabet
 from sanitize.channel._json import stages_from, stages_to, text_of
 from sanitize.channel._stage import SCALE_BITS, Stage
-from sanitize.errors import InvalidChannel, InvalidParameter
+from sanitize.errors import InvalidChannel, InvalidParameter, SanitizeError
 
 if TYPE_CHECKING:
     import os
@@ -282,7 +282,9 @@ class Channel:
         except (KeyError, TypeError, IndexError, ValueError, ArithmeticError) as error:
             if isinstance(error, InvalidChannel):
                 raise
-            raise InvalidChannel("this channel is damaged: parts are missing or of the wrong kind") from None
+            known = isinstance(error, SanitizeError)
+            what = str(error) if known else "parts are missing or of the wrong kind"
+            raise InvalidChannel(f"this channel is damaged: {what}") from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Channel):

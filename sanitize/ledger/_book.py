@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hmac
 import json
@@ -16,6 +15,7 @@ import pyarrow as pa
 from sanitize._files.target import write_text
 from sanitize._release.layout import Layout
 from sanitize._release.tree_layout import plain_tree, through_tree
+from sanitize._tables.packed import packed, unpacked
 from sanitize.binning import Bins, DateBins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel
@@ -50,17 +50,13 @@ class _RecordedBins(Bins):
         return self.symbols
 
     def to_dict(self) -> dict[str, Any]:
-        """Edges, and the symbols as a stream of Arrow, since they may be of any type."""
-        sink = pa.BufferOutputStream()
-        batch = pa.record_batch([self.symbols], names=["v"])
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        return {"edges": list(self.edges), "symbols": base64.b64encode(sink.getvalue()).decode()}
+        """Edges and symbols."""
+        return {"edges": list(self.edges), "symbols": packed(self.symbols)}
 
     @classmethod
     def named(cls, column: str, state: dict[str, Any]) -> _RecordedBins:
         """Inverse of `to_dict` for a column, whose name stands beside it."""
-        symbols = pa.ipc.open_stream(base64.b64decode(state["symbols"])).read_all().column(0).combine_chunks()
+        symbols = unpacked(state["symbols"])
         edges = tuple(float(edge) for edge in state["edges"])
         if len(symbols) != len(edges) - 1:
             raise ValueError

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import InvalidParameter
 from sanitize.trees._levels import Levels
 
@@ -138,11 +138,7 @@ def values_to_plain(values: pa.Array) -> dict[str, Any]:
         return {"type": name, "values": values.to_pylist()}
     if name in _FLOATS:
         return {"type": name, "values": [float(value).hex() for value in values.to_pylist()]}
-    sink = pa.BufferOutputStream()
-    batch = pa.record_batch([values], names=["v"])
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return {"type": "arrow", "values": base64.b64encode(sink.getvalue()).decode()}
+    return {"type": "arrow", "values": packed(values)}
 
 
 def values_from_plain(entry: Any) -> pa.Array:
@@ -154,11 +150,9 @@ def values_from_plain(entry: Any) -> pa.Array:
             return pa.array(values, _PLAIN[name])
         if is_list and name in _FLOATS:
             return pa.array([float.fromhex(value) for value in values], _FLOATS[name])
-        read = pa.ipc.open_stream(base64.b64decode(values, validate=True)).read_all().column(0).combine_chunks()
-        read.validate(full=True)
-    except (pa.ArrowException, TypeError, ValueError, KeyError, IndexError, OverflowError, OSError, AttributeError):
+        return unpacked(values)
+    except (pa.ArrowException, TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError):
         raise bad("the values of a column cannot be read") from None
-    return read
 
 
 def listed(state: Mapping[str, Any], key: str, most: int) -> list[Any]:
