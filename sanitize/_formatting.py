@@ -81,7 +81,7 @@ def rounded(value: Number) -> Number:
 
     All digits of a ratio of counts would give the counts away. Every public artefact rounds here.
     """
-    return value if value is None or isinstance(value, str) else float(f"{value:.4g}") + 0.0
+    return value if value is None or isinstance(value, str) else exact(float(f"{value:.4g}"))
 
 
 def number(value: Number) -> str:

@@ -16,7 +16,7 @@ class NotStrict(ValueError):
 
 
 def strict_json(text: str | bytes) -> Any:
-    """What a JSON text says, where no name occurs twice in an object and every number is finite.
+    """What a JSON text says, where no name occurs twice in an object and no number is beyond all doubles.
 
     Readers differ in which of two equal names they take, so that such a text could show one thing and hide another.
 
@@ -27,7 +27,7 @@ def strict_json(text: str | bytes) -> Any:
     """
     try:
         words = text.decode("utf-8") if isinstance(text, bytes) else text
-        return json.loads(words, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+        return json.loads(words, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     except NotStrict:
         raise
     except (TypeError, ValueError, RecursionError):  # the error's own words would quote the text
@@ -45,6 +45,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         raise NotStrict("a name occurs twice")
     return made
+
+
+def _whole(digits: str) -> int:
+    _finite(digits)
+    return int(digits)
 
 
 def _finite(digits: str) -> float:

@@ -54,7 +54,7 @@ def unseal(text: bytes) -> dict[str, Any]:
     _require(_is_hex(state["salt"], _DIGEST_DIGITS), "salt")
     entries, n_rows = state["releases"], state["n_rows"]
     _require(isinstance(entries, list) and isinstance(state["budget"], dict), "releases or budget")
-    _require(n_rows is None if not entries else _is_count(n_rows, 1), "rows")
+    _require(n_rows is None if not entries else is_count(n_rows, 1), "rows")
     _require(state["together"] is None or (bool(entries) and _is_hex(state["together"], _DIGEST_DIGITS)), "together")
     for entry in entries:
         _check_entry(entry)
@@ -69,7 +69,7 @@ def _check_entry(entry: Any) -> None:
     columns = [name for kind in ("sensitive", "public") for name in _names(entry[kind])]
     _require(_is_hex(entry["digest"], _DIGEST_DIGITS), "digest")
     _require(entry["key"] is None or _is_hex(entry["key"], _DIGEST_DIGITS), "key")
-    _require(_is_count(entry["fallback"], 0), "fallback")
+    _require(is_count(entry["fallback"], 0), "fallback")
     _require(entry["tree"] is None or isinstance(entry["tree"], dict), "tree")
     _require(isinstance(entry["bins"], dict) and set(entry["bins"]) <= set(columns), "bins")
     for bins in entry["bins"].values():
@@ -89,7 +89,8 @@ def _is_hex(value: Any, digits: int) -> bool:
     return isinstance(value, str) and len(value) == digits and _HEX.fullmatch(value) is not None
 
 
-def _is_count(value: Any, least: int) -> bool:
+def is_count(value: Any, least: int) -> bool:
+    """Whether the value is a whole number that 64 bits hold."""
     return type(value) is int and least <= value < 1 << 63
 
 

@@ -16,6 +16,7 @@ from sanitize._sampling.kept_draws import DIGEST_BYTES
 from sanitize._sampling.noise import KEY_BYTES, NoiseKey
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, TargetError
+from sanitize.ledger._sealed import is_count
 from sanitize.ledger._unit_report import UnitEntry, UnitReport
 from sanitize.measures import entropy
 
@@ -153,7 +154,7 @@ class UnitBook:
         _require(set(state) == _FIELDS and type(state["version"]) is int and state["version"] == VERSION)
         _require(state["sha256"] == seal_of(state))
         _require(isinstance(state["unit"], str) and 0 < len(state["unit"]) <= _NAME_CHARACTERS)
-        _require(type(state["least"]) is int and state["least"] >= 1)
+        _require(is_count(state["least"], 1))
         names = state["sensitive"]
         _require(isinstance(names, list) and all(isinstance(name, str) for name in names))
         secrets, units = (_digests(_bytes(state[name])) for name in ("secrets", "units"))
@@ -216,7 +217,7 @@ class UnitBook:
 
 def _entry(state: Any) -> UnitEntry:
     _require(isinstance(state, dict) and set(state) == _ENTRY and isinstance(state["kept"], dict))
-    _require(all(type(state[name]) is int and state[name] >= 0 for name in ("n_rows", "n_units", "n_new")))
+    _require(all(is_count(state[name], 0) for name in ("n_rows", "n_units", "n_new")))
     figures = {name: float(state[name]) for name in _FIGURES}
     return UnitEntry(**{**state, **figures, "kept": {k: float(v) for k, v in state["kept"].items()}})
 

@@ -21,6 +21,8 @@ USELESS_BELOW = 0.05
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
 # rounding in double precision and nothing else.
 VERDICT_TOLERANCE = 1e-9
+# Powers of ten below this are not normal doubles.
+_LEAST_DIGIT = -300
 WORDS: dict[State, str] = {
     "source": "HOLDS FOR THE SOURCE",
     "rows": "HOLDS FOR THESE ROWS ONLY",
@@ -187,7 +189,7 @@ def to_side(value: float, side: Any) -> str:
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else "infinitely many"
     # A hair of room, so that 2.0 written as 1.9999999999999998 stays 2.
-    digit = math.floor(math.log10(value)) - 2
+    digit = max(math.floor(math.log10(value)) - 2, _LEAST_DIGIT)
     scaled = value / 10.0**digit
     near = round(scaled)
     return f"{(near if abs(scaled - near) < 1e-9 * near else side(scaled)) * 10.0**digit:.3g}"

@@ -99,7 +99,7 @@ def _shade(value: Number, most: float) -> str:
     v = float(value or 0.0)
     if math.isinf(v):
         return "none" if v < 0 else f"more{_SHADES}"
-    level = min(_SHADES, math.ceil(_SHADES * abs(v) / most - 0.5)) if most > 1e-9 else 0
+    level = min(_SHADES, math.ceil(_SHADES * (abs(v) / most) - 0.5)) if most > 1e-9 else 0
     return "zero" if level <= 0 else f"{'more' if v > 0 else 'less'}{level}"
 
 

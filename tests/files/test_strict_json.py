@@ -29,7 +29,8 @@ DOUBTFUL = {
     "too large": ('{"a": 1e999}', "a number is not finite"),
     "cut": ('{"a": ', "not JSON"),
     "deep": ("[" * 200_000, "not JSON"),
-    "long number": ("1" * 10_000, "not JSON"),
+    "long number": ("1" * 10_000, "a number is not finite"),
+    "beyond doubles": ('{"a": -1' + "0" * 309 + "}", "a number is not finite"),
 }
 READERS = {
     "channel": sz.Channel.from_json,

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+from sanitize._files.strict_json import seal_of
 from sanitize._sampling.kept_draws import PairWords, keyed_digests
 from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget
@@ -369,6 +370,20 @@ def test_a_unit_ledger_refuses_what_it_cannot_hold(tmp_path):
     with pytest.raises(InvalidParameter, match="release_units"):
         sz.privatize_parquet("a.parquet", "b.parquet", sanitizer, ledger=ledger)
     assert len(ledger) == 1
+
+
+@pytest.mark.parametrize("count", [10**400, 10**300, 1 << 63], ids=["400 digits", "a double", "64 bits"])
+def test_a_sealed_count_beyond_64_bits_is_refused(count, tmp_path):
+    table = months(9, n_months=1)[0]
+    ledger = ledger_in(tmp_path)
+    ledger.release(table, sanitizer_of(table))
+    state = json.loads(ledger.path.read_text())
+    for place, name in ((state, "least"), *((state["releases"][0], name) for name in ("n_rows", "n_units", "n_new"))):
+        before, place[name] = place[name], count
+        ledger.path.write_text(json.dumps(state | {"sha256": seal_of(state)}))
+        with pytest.raises(LedgerError, match=r"damaged|is not a unit ledger"):
+            UnitLedger(ledger.path)
+        place[name] = before
 
 
 def test_a_file_that_is_no_unit_ledger_is_refused(tmp_path):

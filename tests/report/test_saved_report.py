@@ -275,3 +275,34 @@ def test_sections_replace_those_of_the_same_name_and_show_in_every_view() -> Non
         assert "Again" in shown
         assert "inf" in shown
         assert "What an attacker learns" not in shown
+
+
+@pytest.mark.parametrize("extreme", [1.7976931348623157e308, -1e308, 5e-324, 10**308])
+def test_figures_at_the_end_of_all_doubles_are_shown_or_refused(extreme: float) -> None:
+    """Each figure of a report in its turn."""
+    document, shown = report().to_dict(), 0
+    for place in figures(document):
+        bad = copy.deepcopy(document)
+        *way, last = place
+        inner: Any = bad
+        for key in way:
+            inner = inner[key]
+        inner[last] = extreme
+        try:
+            saved = LeakageReport.from_json(json.dumps(bad))
+        except SourceError:
+            continue
+        for audience in AUDIENCES:
+            for view in (saved.to_text, saved.to_html, saved.to_json):
+                view(audience=audience)
+        shown += 1
+    assert shown > 20
+
+
+def figures(value: Any, place: tuple[Any, ...] = ()) -> Any:
+    """Places of all numbers in a document."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in inside:
+        yield from figures(inner, (*place, key))
+    if type(value) in (int, float):
+        yield place
