@@ -13,6 +13,7 @@ from sanitize._files.csv import CSV_SUFFIXES, CsvSource
 from sanitize._files.csv_stream import is_delimiter
 from sanitize._files.names import path_of
 from sanitize._files.numbers import AS_STORED, Numbers
+from sanitize._files.outputs import Outputs, outputs
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import Source
 from sanitize._files.spool import Spool
@@ -24,7 +25,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
-    TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO"
+    TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
+
+
+@dataclass(frozen=True)
+class Among:
+    """A target that appears together with other outputs of a run.
+
+    Attributes
+    ----------
+    target : path or binary stream
+    outputs : Outputs
+    """
+
+    target: str | os.PathLike[str] | BinaryIO
+    outputs: Outputs
 
 
 @dataclass(frozen=True)
@@ -114,11 +129,14 @@ def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[
         return pa.table({n: pa.chunked_array([b[n] for b in batches], dtype) for n, dtype in types.items()})
 
 
-def open_target(target: TargetLike, source: SourceLike, *, force: bool) -> Target | BinaryIO:
-    """A target that may be written to, or a stream."""
-    if hasattr(target, "write"):
-        return cast(BinaryIO, target)
-    return Target.check(target, _root(source), force=force)
+def open_target(
+    target: TargetLike, source: SourceLike, *, force: bool
+) -> tuple[Target | BinaryIO, contextlib.AbstractContextManager[Outputs]]:
+    """A target that may be written to, or a stream, and the outputs that it appears with: its own where it has none."""
+    if isinstance(target, Among):
+        return open_target(target.target, source, force=force)[0], contextlib.nullcontext(target.outputs)
+    place = target if hasattr(target, "write") else Target.check(target, _root(source), force=force)
+    return cast("Target | BinaryIO", place), outputs()
 
 
 def _root(source: SourceLike) -> Path | None:

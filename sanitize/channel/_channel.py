@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._checks import whole_number
+from sanitize._files.outputs import write_text
 from sanitize._files.strict_json import NotStrict, strict_json
-from sanitize._files.target import write_text
 from sanitize._sampling.noise import Randomness, random_words
 from sanitize._sampling.sampler import draw_all, receiving
 from sanitize.alphabet import Alphabet

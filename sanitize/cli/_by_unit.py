@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._files.target import write_text
+from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, PolicyError
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from sanitize._files.open import Among
     from sanitize._release.designers.designer import Designer
     from sanitize.ledger import UnitLedger, UnitReport
     from sanitize.policy import Policy
@@ -30,17 +30,16 @@ def check_by_unit(args: argparse.Namespace) -> None:
 
 
 def release_by_unit(
-    args: argparse.Namespace, policy: Policy, sanitizer: Designer, table: Any, written: Path | None
+    args: argparse.Namespace, policy: Policy, sanitizer: Designer, table: Any, target: Among | None
 ) -> UnitReport:
-    """Release, or plan, and return the report of all that the units were told."""
+    """Release, or plan where there is no target, and return the report of all that the units were told."""
     from sanitize.parquet import plan_units, release_units
 
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
-    with _ledger_of(policy, keep=not args.dry_run) as ledger:
-        if args.dry_run:
-            return plan_units(table, sanitizer, ledger, **settings)
-        target = sys.stdout.buffer if written is None else written
-        return release_units(table, target, sanitizer, ledger, **settings, force=args.force)
+    ledger = args.outputs.during.enter_context(_ledger_of(policy, keep=target is not None))
+    if target is None:
+        return plan_units(table, sanitizer, ledger, **settings)
+    return release_units(table, target, sanitizer, ledger, **settings, force=args.force)
 
 
 @contextlib.contextmanager
@@ -66,8 +65,9 @@ def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> N
     """Print the report, and write it where asked."""
     text = report.to_json() if args.json else report.to_text()
     if args.report is not None:
-        write_text(args.report, (report.to_json() if args.report.suffix == ".json" else report.to_text()) + "\n")
-    print(text, file=stream)
+        as_json = args.report.suffix == ".json"
+        args.outputs.text(args.report, (report.to_json() if as_json else report.to_text()) + "\n")
+    say(text + "\n", stream)
 
 
 def refuse_by_unit(policy: Policy) -> None:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
-from sanitize._files.open import delimited
-from sanitize._files.second_name import put_back, second_name
-from sanitize._files.target import Target
+from sanitize._files.open import Among, delimited
 from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
 from sanitize.cli._judge import judge as judge
 from sanitize.cli._judge import judged
-from sanitize.cli._settings import STREAM, check_output, check_records, check_stdout, policy_of, table_of
+from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
+from sanitize.cli._standard import check_stdout, say
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.policy import designer_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from sanitize.errors import SanitizeError
     from sanitize.policy import Policy
     from sanitize.report import ReportViews
 
@@ -39,7 +38,7 @@ def audit(args: argparse.Namespace) -> None:
     _give(report, args, policy)
 
 
-def plan(args: argparse.Namespace) -> None:
+def plan(args: argparse.Namespace) -> SanitizeError | None:
     """Design a release, and print its verdict, what else could be released, and lines that the policy could gain."""
     from sanitize.policy import make_plan
 
@@ -56,14 +55,13 @@ def plan(args: argparse.Namespace) -> None:
     made = made.with_origin(**_origin(args, policy))
     report = made.full_report
     if report is None:
-        print(made.to_json() if args.json else made.to_text())
+        say((made.to_json() if args.json else made.to_text()) + "\n")
     else:
         if args.html is not None:
-            made.to_html(args.html)
+            args.outputs.text(args.html, made.to_html(), replaces=args.force)
         printed = None if not is_internal else made.to_json if args.json else made.to_text
         _give(report, args, policy, printed=printed)
-    if made.refusal is not None:
-        raise made.refusal
+    return made.refusal
 
 
 def release(args: argparse.Namespace) -> None:
@@ -85,29 +83,27 @@ def release(args: argparse.Namespace) -> None:
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
     judgement = judged(args, policy)
-    with _old_one(written, args) as old:
-        with table_of(args, policy, sanitizer.numbers) as table, shown():
-            report: Any
-            if policy.unit is not None:
-                report = release_by_unit(args, policy, sanitizer, table, written)
-            elif args.dry_run:
-                report = plan_parquet(table, sanitizer, **settings)
-            else:
-                if policy.ledger is not None:
-                    settings["ledger"] = policy.ledger
-                target = sys.stdout.buffer if written is None else written
-                report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
-            if judgement is not None:
-                report = report.with_findings(judgement)
-        # The table itself is the data when it goes to standard output.
-        with _taken_back(written, old):
-            if args.channel is not None and not args.dry_run:
-                sanitizer.channel_.to_json(args.channel)
-            stream = sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout
-            if policy.unit is not None:
-                give_by_unit(report, args, stream)
-            else:
-                _give(report, args, policy, stream, written=written)
+    target = None if args.dry_run else Among(sys.stdout.buffer if written is None else written, args.outputs)
+    with table_of(args, policy, sanitizer.numbers) as table, shown():
+        report: Any
+        if policy.unit is not None:
+            report = release_by_unit(args, policy, sanitizer, table, target)
+        elif target is None:
+            report = plan_parquet(table, sanitizer, **settings)
+        else:
+            if policy.ledger is not None:
+                settings["ledger"] = policy.ledger
+            report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
+        if judgement is not None:
+            report = report.with_findings(judgement)
+    if args.channel is not None and not args.dry_run:
+        args.outputs.text(args.channel, sanitizer.channel_.to_json() + "\n", replaces=args.force)
+    # The table itself is the data when it goes to standard output.
+    stream = sys.stderr if args.output == STREAM and not args.dry_run else sys.stdout
+    if policy.unit is not None:
+        give_by_unit(report, args, stream)
+    else:
+        _give(report, args, policy, stream, written=written)
 
 
 def verify(args: argparse.Namespace) -> None:
@@ -123,7 +119,7 @@ def verify(args: argparse.Namespace) -> None:
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
         settings |= {"delimiter": policy.delimiter, "channel": args.channel}
         found = verify_parquet(args.input, args.source, sanitizer, **settings)
-    print(found.to_json() if args.json else found.to_text(), end="" if args.json else "\n")
+    say(found.to_json() if args.json else found.to_text() + "\n")
     found.require()
 
 
@@ -146,9 +142,9 @@ def report(args: argparse.Namespace) -> None:
         raise SourceError(f"the report {Path(args.input).name} cannot be read ({error.strerror})") from None
     saved = LeakageReport.from_json(content)
     if args.output is not None:
-        _write(saved, args.output, args.audience)
+        _write(saved, args, args.output, args.audience)
     else:
-        print(_rendered(saved, args.audience, as_json=args.json))
+        say(_rendered(saved, args.audience, as_json=args.json) + "\n")
 
 
 def init(args: argparse.Namespace) -> None:
@@ -162,12 +158,9 @@ def init(args: argparse.Namespace) -> None:
     with shown():
         content = skeleton(source)
     if args.output is None:
-        print(content, end="")
-        return
-    try:
-        args.output.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise TargetError(f"{args.output.name} cannot be written ({error.strerror})") from None
+        say(content, is_file=True)
+    else:
+        args.outputs.text(args.output, content, private=False, replaces=args.force)
 
 
 def _check_report(args: argparse.Namespace, policy: Policy) -> None:
@@ -178,50 +171,6 @@ def _check_report(args: argparse.Namespace, policy: Policy) -> None:
 def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
     """Files of the run that no output may replace."""
     return [Path(record) for record in (args.policy, policy.ledger) if record is not None]
-
-
-def _stamp(path: Path | None) -> tuple[int, int] | None:
-    """What tells one file or folder from another that takes its name."""
-    if path is None or not path.exists():
-        return None
-    state = path.stat()
-    return state.st_ino, state.st_mtime_ns
-
-
-@contextlib.contextmanager
-def _old_one(target: Path | None, args: argparse.Namespace) -> Iterator[Path | None]:
-    """Another name of what the release replaces, while it may have to come back; None where it replaces nothing."""
-    known = [_stamp(target)]
-    try:
-        if target is None or not args.force or not target.exists():
-            yield None
-            return
-        place = Target.check(target, None if args.input == STREAM else path_of(args.input, SourceError), force=True)
-        place.clear_stale()  # before another name of the same file is locked
-        with second_name(target) as old:
-            known.append(_stamp(old))
-            yield old
-    except KeyboardInterrupt:
-        # It may come when the release has its name already.
-        if target is None or _stamp(target) in known:
-            raise
-        raise KeyboardInterrupt(f"{target.name} had been written by then and is whole") from None
-
-
-@contextlib.contextmanager
-def _taken_back(target: Path | None, old: Path | None) -> Iterator[None]:
-    """A release whose report fails is taken back: a run that ends with an error leaves what was there before.
-
-    A reader of standard output that goes away is no error, as in ``sanitize release ... | head -1``.
-    """
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except BaseException:
-        if target is not None:
-            put_back(target, old)
-        raise
 
 
 def _give(
@@ -240,8 +189,8 @@ def _give(
         report = report.with_origin(**_origin(args, policy, written))
     rendered = _rendered(report, audience, as_json=args.json) if printed is None else printed()
     if args.report is not None:
-        _write(report, args.report, audience)
-    print(rendered, file=stream or sys.stdout)
+        _write(report, args, args.report, audience)
+    say(rendered + "\n", stream)
 
 
 def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = None) -> dict[str, str | None]:
@@ -252,7 +201,7 @@ def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = Non
         "table": None if args.input == STREAM else Path(args.input).name,
         "policy": None if args.policy is None else Path(args.policy).name,
         # The text has no room for it, and a large file takes a while to read again.
-        "digest": None if written is None or not (args.json or args.report) else digest_of(written),
+        "digest": digest_of(args.outputs.readable(written)) if written and (args.json or args.report) else None,
     }
 
 
@@ -260,12 +209,11 @@ def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:
     return report.to_json(audience=audience) if as_json else report.to_text(audience=audience)
 
 
-def _write(report: ReportViews, path: Path, audience: Any) -> None:
-    from sanitize._files.target import write_text
-
+def _write(report: ReportViews, args: argparse.Namespace, path: Path, audience: Any) -> None:
     if path.suffix == ".html":
-        report.to_html(path, audience=audience)
+        text = report.to_html(audience=audience)
     elif path.suffix == ".json":
-        report.to_json(path, audience=audience)
+        text = report.to_json(audience=audience)
     else:
-        write_text(path, report.to_text(audience=audience) + "\n")
+        text = report.to_text(audience=audience) + "\n"
+    args.outputs.text(path, text)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
-from sanitize._files.target import new_file, writing
 from sanitize.budgets import budget_words
 from sanitize.cli._settings import check_output
 from sanitize.errors import InvalidParameter, SourceError, TargetError
@@ -40,21 +40,17 @@ def write_dossier(args: argparse.Namespace) -> None:
     _check_same(saved.to_dict()["origin"], digest, "the report")
     document = saved.to_dict(audience=args.audience)
     metadata = _metadata(saved.to_dict(audience="public"), released)
-    made: list[Path] = []
-    try:
-        _write(targets[1], _text(metadata), args, made, private=False)
-        there = {kind: path for kind, path in papers.items() if path is not None}
-        statement = statement_of(released, there | {"croissant": targets[1]})
-        _write(targets[2], _text(statement), args, made, private=False)
-        files = (("released file", released.name, digest.removeprefix("sha256:")),)
-        files += tuple((kind, path.name, digest_of(path).removeprefix("sha256:")) for kind, path in there.items())
-        chapters = dossier(document, _material(args, policy, digest, files))
-        page = to_page(chapters) if args.dossier.suffix == ".html" else to_markdown(chapters)
-        _write(targets[0], page, args, made, private=True)
-    except BaseException:
-        for target in made:
-            target.unlink(missing_ok=True)
-        raise
+    there = {kind: path for kind, path in papers.items() if path is not None}
+    files = (("released file", released.name, digest.removeprefix("sha256:")),)
+    files += tuple((kind, path.name, digest_of(path).removeprefix("sha256:")) for kind, path in there.items())
+    chapters = dossier(document, _material(args, policy, digest, files))
+    page = to_page(chapters) if args.dossier.suffix == ".html" else to_markdown(chapters)
+    write = partial(args.outputs.text, replaces=args.force)
+    write(targets[0], page)
+    write(targets[1], _text(metadata), private=False)
+    names = {kind: path.name for kind, path in there.items()} | {"croissant": targets[1].name}
+    statement = statement_of(released, names, there | {"croissant": args.outputs.readable(targets[1])})
+    write(targets[2], _text(statement), private=False)
 
 
 def _check_place(kind: str, path: Path, target: Path) -> None:
@@ -115,10 +111,3 @@ def _settings(policy: Policy) -> tuple[tuple[str, ...], ...]:
 
 def _text(values: dict[str, Any]) -> str:
     return json.dumps(values, indent=2, allow_nan=False) + "\n"
-
-
-def _write(path: Path, text: str, args: argparse.Namespace, made: list[Path], *, private: bool) -> None:
-    """A whole file under a free name; only with --force in the place of another."""
-    with new_file(path, private=private, replaces=args.force) as stream, writing(path):
-        stream.write(text.encode("utf-8"))
-    made.append(path)

@@ -14,13 +14,13 @@ from sanitize._version import __version__
 from sanitize.binning import STEPS
 from sanitize.cli import _commands as commands
 from sanitize.cli._settings import MECHANISMS, check_papers_of, check_settings
+from sanitize.cli._standard import one_line
 from sanitize.policy import is_day
 
 _EPILOG = (
     "exit codes: 0 done, 1 over budget and nothing written (verify: not verified; judge: refuted), 2 usage or policy, "
     "3 input unreadable or unfit, 4 output exists or cannot be written, 5 internal error, 130 interrupted"
 )
-_LONGEST = 500  # characters of a message, which may quote an argument
 _INPUT = "Parquet or CSV file, folder of such files, or - for CSV on standard input"
 
 
@@ -29,13 +29,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where help is, and leave with the code of usage errors."""
-        told = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
-        self.exit(2, one_line(f"{self.prog}: error: {told}; see {self.prog} --help") + "\n")
-
-
-def one_line(message: str) -> str:
-    """The message with line breaks and terminal codes written out: names of files and columns may hold them."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+        self.exit(2, one_line(f"{self.prog}: error: {message}; see {self.prog} --help") + "\n")
 
 
 def bins(text: str) -> tuple[str, list[float] | list[str] | str]:

@@ -1,17 +1,19 @@
-"""The program around the commands: exit codes, one-line errors, signals and warnings."""
+"""The program around the commands: their outputs, exit codes, one-line errors, signals and warnings."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import signal
 import sys
 import traceback
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sanitize.cli._parser import one_line, parser_of
+from sanitize._files.outputs import outputs
+from sanitize.cli._parser import parser_of
+from sanitize.cli._standard import drop, one_line, standard_streams
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-# A device or a quota without room.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DONE, GATE, USAGE, INPUT, OUTPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+# A process or the system without room for one more open file.
+_TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,53 +50,54 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["audit", "no-such-file.parquet", "-s", "income", "-x", "education"])
     3
     """
-    _open_streams()
-    try:
-        args = parser_of().parse_args(argv)
-        args.check(args)
-    except SystemExit as stop:  # argparse has printed usage or help
-        return int(stop.code or 0)
-    with _warnings_as_lines(), _stop_on_terminate():
-        return _run(args)
+    with standard_streams():
+        try:
+            args = parser_of().parse_args(argv)
+            args.check(args)
+        except SystemExit as stop:  # argparse has printed usage or help
+            return int(stop.code or 0)
+        with _warnings_as_lines(), _stop_on_terminate():
+            return _run(args)
 
 
 def _run(args: argparse.Namespace) -> int:
+    """All outputs of a command appear together, when it has ended well."""
+    args.outputs = None
     try:
-        args.run(args)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output went away; keep Python from complaining at exit
-        _drop_output()
+        with outputs() as args.outputs:
+            refusal = args.run(args)
+    except BrokenPipeError:  # the reader of the table went away; keep Python from complaining at exit
+        drop(sys.stdout)
         return DONE
-    except KeyboardInterrupt as stop:
-        return _fail(f"interrupted; {str(stop) or 'nothing was written'}", INTERRUPTED, args)
-    except SanitizeError as error:
-        return _fail(str(error), _code(error), args)
-    except OSError as error:
-        if error.errno not in _FULL:
-            return _internal(error, args)
-        _drop_output()
-        return _fail(f"standard output cannot be written ({error.strerror})", OUTPUT, args)
-    except MemoryError:
-        return _fail("not enough memory for this input", INPUT, args)
+    except KeyboardInterrupt:
+        return _fail(f"interrupted; {_left(args)}", INTERRUPTED, args)
     except Exception as error:
-        return _internal(error, args)
-    return DONE
+        return _failed(error, args)
+    return DONE if refusal is None else _failed(refusal, args)
 
 
-def _internal(error: Exception, args: argparse.Namespace) -> int:
-    return _fail(f"internal error ({type(error).__name__}); run again with -v and report it", INTERNAL, args)
+def _failed(error: Exception, args: argparse.Namespace) -> int:
+    code, message = _answer(error)
+    return _fail(message, code, args)
 
 
-def _open_streams() -> None:
-    """Standard streams that the caller closed lead nowhere, or a file that is opened next would take their place."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-
-
-def _drop_output() -> None:
-    """Let go of what cannot be written any more, or Python would complain about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _answer(error: Exception) -> tuple[int, str]:
+    """Exit code and words for any error; what the library does not raise on purpose may quote a value."""
+    kind = type(error).__name__
+    if isinstance(error, SanitizeError):
+        return _code(error), str(error)
+    if isinstance(error, MemoryError):
+        return INPUT, "not enough memory for this input"
+    if isinstance(error, OSError) and error.errno in _TOO_MANY:
+        return INPUT, "too many files are open; allow this process more of them (ulimit -n)"
+    if isinstance(error, OSError):
+        name = "" if error.filename is None else f"{Path(str(error.filename)).name} cannot be used: "
+        return INPUT, f"{name}{error.strerror or kind}"
+    if isinstance(error, UnicodeError):
+        return USAGE, f"a name or text that was given is not valid UTF-8 ({kind}); write it in UTF-8"
+    if type(error).__module__.startswith("pyarrow"):
+        return INPUT, f"the input holds what Arrow cannot handle ({kind}); -v says where"
+    return INTERNAL, f"internal error ({kind}); run again with -v and report it"
 
 
 def _code(error: SanitizeError) -> int:
@@ -105,6 +108,13 @@ def _code(error: SanitizeError) -> int:
     if isinstance(error, (SourceError, ColumnError, InvalidDistribution)):
         return INPUT
     return USAGE
+
+
+def _left(args: argparse.Namespace) -> str:
+    """What an interruption left."""
+    if args.outputs is None or not args.outputs.are_there:
+        return "nothing was written"
+    return f"{', '.join(args.outputs.names) or 'the output'} had been written by then"
 
 
 def _fail(message: str, code: int, args: argparse.Namespace) -> int:
@@ -120,7 +130,7 @@ def _warnings_as_lines() -> Iterator[None]:
     """Print warnings as one line each."""
 
     def show(message: Warning | str, *_: Any) -> None:
-        print(f"sanitize: warning: {message}", file=sys.stderr)
+        print(f"sanitize: warning: {one_line(str(message))}", file=sys.stderr)
 
     before = warnings.showwarning
     warnings.showwarning = show  # type: ignore[assignment]

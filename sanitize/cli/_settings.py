@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -171,12 +170,6 @@ def check_output(path: Path, args: argparse.Namespace, *, force: bool, records: 
         raise TargetError(f"{path} is a link or no regular file, so it is left as it is; name a regular file")
     if path.exists() and not force:
         raise TargetError(f"{path} exists already; choose another name or overwrite it with --force")
-
-
-def check_stdout(*, is_written: bool) -> None:
-    """Refuse to write a result to a standard output that the caller closed."""
-    if is_written and sys.__stdout__ is None and getattr(sys.stdout, "name", None) == os.devnull:
-        raise TargetError("standard output is closed, so nothing can be written to it; name a file with -o")
 
 
 def check_records(path: Path, records: Sequence[Path]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._files.target import write_text
+from sanitize._files.outputs import write_text
 from sanitize._release.layout import Layout
 from sanitize._release.tree_layout import plain_tree, through_tree
 from sanitize._tables.packed import packed, unpacked

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._files.outputs import write_text
 from sanitize._files.strict_json import NotStrict, seal_of, strict_json
-from sanitize._files.target import write_text
 from sanitize._sampling.kept_draws import DIGEST_BYTES
 from sanitize._sampling.noise import KEY_BYTES, NoiseKey
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict

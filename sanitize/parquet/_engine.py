@@ -7,11 +7,11 @@ and to merge what comes back.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from sanitize._files.outputs import outputs
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
@@ -21,7 +21,7 @@ from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.errors import InvalidParameter, TargetError, TargetExists
 from sanitize.ledger import CountedElsewhere, as_ledger, recorded
-from sanitize.parquet._second_pass import check_same_rows
+from sanitize.parquet._second_pass import check_same_rows, part_of
 from sanitize.parquet._shuffle import drawn_counts
 from sanitize.parquet._tasks import (
     CountReleases,
@@ -187,18 +187,10 @@ def _folder(target: Path, source: Path, *, force: bool) -> Target:
 @contextlib.contextmanager
 def _parts(place: Target, n_parts: int) -> Iterator[Path]:
     """Folder that workers write parts to; it takes its name when all are there, and goes away otherwise."""
-    with place.parts(n_parts) as paths:
-        folder = paths[0].parent
-        try:
-            yield folder
-            _tidy(folder, paths)
-        except BaseException:
-            # A worker may still be writing; under another name the folder is out of its reach.
-            gone = folder.with_name(f"{folder.name}.gone")
-            with contextlib.suppress(OSError):
-                folder.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
-            raise
+    place.clear_stale()
+    with outputs() as made, made.folder(place.path, replaces=place.replaces) as folder:
+        yield folder
+        _tidy(folder, [part_of(folder, number) for number in range(n_parts)])
 
 
 def _tidy(folder: Path, paths: Sequence[Path]) -> None:

@@ -150,17 +150,16 @@ def privatize_parquet(
             "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave the "
             "ledger out"
         )
-    place = open_target(target, source, force=force)
+    place, opened = open_target(target, source, force=force)
     spending = _spending(ledger)
-    with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
+    with opened as outputs, open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         # Shuffled rows are drawn from counts, so nobody reads them again.
         kept = KeptRows() if rows == "keep" else KeptRows.none()
         prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
         written = place.path if isinstance(place, Target) else None
-        with spending(table, sanitizer, key=key, target=written):
-            SecondPass(table, prepared.release, prepared.words, batch_rows, threads, kept).write(
-                place, rows, prepared.expected, prepared.footer
-            )
+        outputs.during.enter_context(spending(table, sanitizer, key=key, target=written))
+        passed = SecondPass(table, prepared.release, prepared.words, batch_rows, threads, kept)
+        passed.write(outputs, place, rows, prepared.expected, prepared.footer)
     if isinstance(place, Target) and not place.is_csv:
         return prepared.report
     return prepared.report.with_notes(formula_note(prepared.release.printed_levels))

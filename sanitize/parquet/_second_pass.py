@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from sanitize._files.kept import KeptRows
+from sanitize._files.outputs import STREAM, Outputs, new_file, writing
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.target import Target, held_back, new_file, writing
+from sanitize._files.target import Target
 from sanitize._files.workers import in_turn
 from sanitize._progress import advance
 from sanitize._sampling.noise import NoiseKey, RandomWords
@@ -161,11 +162,20 @@ class SecondPass:
         counts = np.bincount(own, weights=combined.counts[present], minlength=n).astype(np.int64)
         return combined.spread(table), counts, n_unseen
 
-    def write(self, place: Target | BinaryIO, rows: RowOrder, expected: NDArray[np.int64], footer: bytes) -> None:
+    def write(
+        self,
+        outputs: Outputs,
+        place: Target | BinaryIO,
+        rows: RowOrder,
+        expected: NDArray[np.int64],
+        footer: bytes,
+    ) -> None:
         """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
 
         Parameters
         ----------
+        outputs : Outputs
+            With which it appears.
         place : Target or binary stream
         rows : {"shuffle", "keep"}
         expected : ndarray of int, shape (n_x,)
@@ -173,22 +183,23 @@ class SecondPass:
         footer : bytes
             What a Parquet file says about itself.
         """
-        if isinstance(place, Target) and place.as_folder:
-            with place.parts(len(self._source.files)) as paths:
-                for path, codes in zip(paths, self.parts(rows, expected), strict=True):
+        parts = self.parts(rows, expected)
+        if not isinstance(place, Target):
+            with outputs.stream(place) as stream:
+                write_blocks(stream, STREAM, chain.from_iterable(parts), self, footer, as_csv=True)
+                self._check(rows, expected)
+            return
+        place.clear_stale()
+        if place.as_folder:
+            with outputs.folder(place.path, replaces=place.replaces) as folder:
+                for number, codes in enumerate(parts):
+                    path = part_of(folder, number)
                     with new_file(path) as stream:
                         write_blocks(stream, path, codes, self, footer)
                 self._check(rows, expected)
-            return
-        blocks = chain.from_iterable(self.parts(rows, expected))
-        if isinstance(place, Target):
-            place.clear_stale()
-            with new_file(place.path, replaces=place.replaces) as stream:
-                write_blocks(stream, place.path, blocks, self, footer, as_csv=place.is_csv)
-                self._check(rows, expected)
         else:
-            with held_back(place) as stream:
-                write_blocks(stream, Path("the output stream"), blocks, self, footer, as_csv=True)
+            with outputs.file(place.path, replaces=place.replaces) as stream:
+                write_blocks(stream, place.path, chain.from_iterable(parts), self, footer, as_csv=place.is_csv)
                 self._check(rows, expected)
 
     def _check(self, rows: RowOrder, expected: NDArray[np.int64]) -> None:
@@ -203,6 +214,11 @@ def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[n
     source.unchanged()
     if not np.array_equal(seen, expected):
         raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
+
+
+def part_of(folder: Path, number: int) -> Path:
+    """File of a part; names sort like the numbers."""
+    return folder / f"part-{number:05d}.parquet"
 
 
 def derived(words: RandomWords, label: str) -> RandomWords:

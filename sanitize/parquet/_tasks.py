@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._files.outputs import new_file
 from sanitize._files.parquet import ParquetSource, consecutive
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.target import new_file
 from sanitize._release.first_pass import Counted, count_rows
 from sanitize._release.row_order import OrderAudit
 from sanitize._sampling.noise import NoiseKey
 from sanitize.errors import SourceChanged
 from sanitize.ledger import Tally
 from sanitize.parquet._parquet_writer import ROW_GROUP_ROWS
-from sanitize.parquet._second_pass import Block, SecondPass, block_sizes, write_blocks
+from sanitize.parquet._second_pass import Block, SecondPass, block_sizes, part_of, write_blocks
 from sanitize.parquet._shuffle import arranged, block_generator, compositions, generator_of
 
 if TYPE_CHECKING:
@@ -241,8 +241,3 @@ class WriteShuffled:
             codes = arranged(counts, block_generator(self.words, number))
             yield Block(codes, printing, start)
             start += len(codes)
-
-
-def part_of(folder: Path, number: int) -> Path:
-    """File of a part; names sort like the numbers."""
-    return folder / f"part-{number:05d}.parquet"

@@ -92,15 +92,14 @@ def release_units(
     """
     check_row_order(rows)
     threads = n_workers(workers)
-    place = open_target(target, source, force=force)
-    with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
+    place, opened = open_target(target, source, force=force)
+    with opened as outputs, open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         columns = _columns(table, sanitizer, ledger, rows, threads)
         written = place.path if isinstance(place, Target) else None
-        with ledger.spending(columns, sanitizer, target=written) as (release, words, codes):
-            _DrawnPass(table, release, words, codes, threads).write(
-                place, rows, np.zeros(0, np.int64), _footer(sanitizer)
-            )
-    return ledger.report()
+        spent = outputs.during.enter_context(ledger.spending(columns, sanitizer, target=written))
+        drawn = _DrawnPass(table, *spent, threads)
+        drawn.write(outputs, place, rows, np.zeros(0, np.int64), _footer(sanitizer))
+        return ledger.report()
 
 
 def plan_units(

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.target import write_text
+from sanitize._files.outputs import write_text
 from sanitize._formatting import exact
 from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize._files.target import write_text
+from sanitize._files.outputs import write_text
 from sanitize._formatting import figure, of_100, plain
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.target import write_text
+from sanitize._files.outputs import write_text
 from sanitize.report._headline import colour
 from sanitize.report._html import environment
 from sanitize.report._text import plain_words, utility_words

@@ -123,7 +123,7 @@ class AppendedReport:
 
     def to_json(self, path: str | os.PathLike[str] | None = None, *, audience: Audience = "internal") -> str:
         """The report as JSON; written to ``path``, readable by its owner only, when one is given."""
-        from sanitize._files.target import write_text
+        from sanitize._files.outputs import write_text
 
         text = json.dumps(self.to_dict(audience=audience), indent=2, allow_nan=False) + "\n"
         if path is not None:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.numbers import Numbers
+from sanitize._files.outputs import write_text
 from sanitize._files.source import bytes_of
 from sanitize._files.strict_json import seal_of
-from sanitize._files.target import write_text
 from sanitize._release.design import Recipe
 from sanitize._release.layout import Layout
 from sanitize._release.prepared import Prepared

@@ -154,9 +154,9 @@ def digests(released: Path) -> dict[str, str]:
     return {name: _hexadecimal(file) for name, file in files.items()}
 
 
-def statement_of(released: Path, papers: Mapping[str, Path]) -> dict[str, Any]:
-    """In-toto statement of a release and of the papers that belong to it, which lie in one folder."""
-    found: dict[str, Any] = {kind: {"name": path.name} for kind, path in papers.items()}
+def statement_of(released: Path, names: Mapping[str, str], papers: Mapping[str, Path]) -> dict[str, Any]:
+    """In-toto statement of a release and of the papers that belong to it, by their names in one folder."""
+    found: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
     for kind, path in papers.items():
         if kind != GROWING:
             found[kind]["digest"] = {"sha256": _hexadecimal(path)}

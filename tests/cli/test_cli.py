@@ -159,7 +159,7 @@ def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch)
     argv += ["--force"]
     assert run("release", source, "-o", tmp_path / "out.parquet", *argv)[0] == 0
     ((start, target, sanitizer), settings) = seen[0]
-    assert (start, target) == (source, tmp_path / "out.parquet")
+    assert (start, target.target) == (source, tmp_path / "out.parquet")
     assert settings == {"rows": "keep", "workers": 3, "force": True}
     assert issubclass(Watchdog, type(sanitizer))
     given = sanitizer._parameters()

@@ -153,7 +153,7 @@ def test_4_a_full_disk_is_one_line(source, tmp_path):
     command = [sys.executable, "-c", program, "release", "raw.parquet", "-o", "out.parquet", *USUAL]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (4, "")
-    assert_one_line(done.stderr, "No space left on device", "nothing was released")
+    assert_one_line(done.stderr, "No space left on device", "nothing was written")
     assert left_in(tmp_path) == ["raw.parquet"]
 
 

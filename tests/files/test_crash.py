@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sanitize._files.outputs import outputs
 from sanitize._files.target import Target
 from sanitize.errors import TargetError, TargetExists
 
@@ -159,11 +160,10 @@ def test_what_killed_releases_left_is_taken_away_and_what_runs_is_not(name, tmp_
 
 
 def test_a_release_holds_the_lock_of_its_folder_of_parts(tmp_path):
-    target = Target(tmp_path / "out", as_folder=True)
-    with target.parts(1) as (part,):
+    with outputs() as made, made.folder(tmp_path / "out") as folder:
         Target(tmp_path / "out", as_folder=True).clear_stale()
-        part.write_bytes(b"x")
-    assert os.listdir(tmp_path / "out") == ["part-00000.parquet"]
+        (folder / "part").write_bytes(b"x")
+    assert os.listdir(tmp_path / "out") == ["part"]
 
 
 @pytest.mark.parametrize(
@@ -175,12 +175,12 @@ def test_a_release_without_room_is_one_error_and_leaves_nothing(source, target, 
     said = heard(here)
     process.join()
     assert said.startswith("TargetError: ")
-    assert said.endswith("cannot be written (File too large); nothing was released")
+    assert said.endswith("cannot be written (File too large); nothing was written")
     assert os.listdir(tmp_path) == []
 
 
 def test_a_place_that_cannot_hold_files_is_one_error(sources):
-    with pytest.raises(TargetError, match="nothing was released"):
+    with pytest.raises(TargetError, match="nothing was written"):
         crash_cases.release(str(sources / "raw.parquet"), "/proc/self/out.parquet")
 
 
@@ -218,9 +218,7 @@ def test_of_eight_releases_to_one_name_one_is_written_and_a_ledger_counts_them_a
 def test_a_name_that_is_taken_after_the_look_stays_with_whom_it_belongs_to_or_is_replaced(
     taken_by, force, tmp_path, monkeypatch
 ):
-    place, hidden = tmp_path / "out", tmp_path / ".out.tmp"
-    hidden.mkdir()
-    (hidden / "mine").write_text("mine")
+    place = tmp_path / "out"
 
     def quicker(path):
         if not os.path.lexists(path):
@@ -231,16 +229,21 @@ def test_a_name_that_is_taken_after_the_look_stays_with_whom_it_belongs_to_or_is
                 path.write_text("theirs")
         return False
 
-    target = Target(place, as_folder=True, replaces=force)
-    monkeypatch.setattr(Path, "exists", quicker)
+    def write():
+        with outputs() as made, made.folder(place, replaces=force) as folder:
+            (folder / "mine").write_text("mine")
+            monkeypatch.setattr(Path, "exists", quicker)
+
     if not force:
-        with pytest.raises(TargetExists, match="made by somebody else meanwhile"):
-            target._take_name(hidden)
+        with pytest.raises(TargetExists, match="exists already"):
+            write()
         assert (place / "theirs" if taken_by == "folder" else place).read_text() == "theirs"
     elif taken_by == "folder":
-        target._take_name(hidden)
+        write()
         assert [path.name for path in place.iterdir()] == ["mine"]
     else:
-        with pytest.raises(NotADirectoryError):
-            target._take_name(hidden)
+        with pytest.raises(TargetError, match="Not a directory"):
+            write()
         assert place.read_text() == "theirs"
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from sanitize._files import second_name, signals, target
+from sanitize._files import outputs, signals
+from sanitize._files.outputs import new_file
 from sanitize._files.signals import uninterrupted
-from sanitize._files.target import Target, new_file
 
 # What is interrupted may leave a listing of a folder to be closed by itself.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-WATCHED = {module.__file__ for module in (contextlib, shutil, second_name, signals, target)}
+WATCHED = {module.__file__ for module in (contextlib, shutil, outputs, signals)}
 
 
 @pytest.fixture(autouse=True)
@@ -53,14 +53,17 @@ def interrupted_at(line, work):
 
 def folder(path, content):
     path.mkdir()
+    folder_of(path, content)
+
+
+def folder_of(path, content):
     for i in range(3):
         (path / f"part-{i:05d}.parquet").write_text(content)
 
 
 def replace_folder(path):
-    with Target(path, as_folder=True).parts(3) as parts:
-        for part in parts:
-            part.write_text("new")
+    with outputs.outputs() as made, made.folder(path) as parts:
+        folder_of(parts, "new")
 
 
 def replace_file(path):
@@ -68,17 +71,31 @@ def replace_file(path):
         stream.write(b"new")
 
 
-def keep_and_replace(path):
-    with second_name.second_name(path):
-        replace_folder(path)
+def replace_both(path):
+    """A folder, and a report of it beside it."""
+    with outputs.outputs() as made:
+        with made.folder(path / "parts") as parts:
+            folder_of(parts, "new")
+        made.text(path / "report", "new")
 
 
 def content_of(path):
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     return [file.read_text() for file in files]
 
 
-WAYS = {"folder": replace_folder, "file": replace_file, "folder with a second name": keep_and_replace}
+def lay_out(way, path):
+    if way == "file":
+        path.write_text("old")
+    elif way == "folder":
+        folder(path, "old")
+    else:
+        path.mkdir()
+        folder(path / "parts", "old")
+        (path / "report").write_text("old")
+
+
+WAYS = {"folder": replace_folder, "file": replace_file, "folder and file": replace_both}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -90,13 +107,14 @@ def test_what_is_replaced_is_old_or_new_whatever_line_is_interrupted(way, tmp_pa
         place = tmp_path / str(line)
         place.mkdir()
         path = place / "out"
-        path.write_text("old") if way == "file" else folder(path, "old")
+        lay_out(way, path)
         took = interrupted_at(line, lambda path=path: work(path))
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         found = content_of(path)
         assert found in (["old"] * len(found), ["new"] * len(found)), line
-        assert len(found) == (1 if way == "file" else 3), line
+        assert len(found) == {"file": 1, "folder": 3}.get(way, 4), line
         assert [entry.name for entry in place.iterdir()] == ["out"], line
+        assert not list(path.rglob(".*")), line
         ends.append(found[0])
         shutil.rmtree(place)
         if took is not None:

@@ -12,6 +12,7 @@ import pytest
 
 import sanitize as sz
 from sanitize._files.open import open_source
+from sanitize._files.outputs import outputs
 from sanitize._files.target import Target
 from sanitize._release.first_pass import FirstPass
 from sanitize.errors import InvalidParameter, SourceChanged
@@ -50,7 +51,9 @@ def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
     with open_source(source, made.numbers) as table:
         prepared = made.prepare(FirstPass(table, 7), order, key=KEY)
         place = Target.check(tmp_path / "steps.parquet", source, force=False)
-        SecondPass(table, prepared.release, prepared.words).write(place, order, prepared.expected, prepared.footer)
+        with outputs() as made_of:
+            passing = SecondPass(table, prepared.release, prepared.words)
+            passing.write(made_of, place, order, prepared.expected, prepared.footer)
     assert (tmp_path / "steps.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert type(prepared.report) is type(report)
     assert prepared.report.summary == report.summary

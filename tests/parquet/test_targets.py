@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from parquet_cases import left_in, merging
 
-from sanitize._files import target as _target
 from sanitize.channel import Channel
 from sanitize.errors import (
     BudgetExceeded,
@@ -120,11 +119,11 @@ def test_a_folder_that_may_not_be_written_to_is_named(source, folder, tmp_path, 
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_target, "_anonymous", refuse)
-        with pytest.raises(TargetError, match="may not be written to; nothing was released"):
+        patch.setattr("sanitize._files.outputs._Unnamed.open", refuse)
+        with pytest.raises(TargetError, match="may not be written to; nothing was written"):
             privatize_parquet(source, tmp_path / "out.parquet", merging())
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(TargetError, match="may not be written to; nothing was released"):
+    with pytest.raises(TargetError, match="may not be written to; nothing was written"):
         privatize_parquet(folder, tmp_path / "out", merging())
     assert left_in(tmp_path) == ["SECRET_study", "raw.parquet"]
 
@@ -142,7 +141,7 @@ def test_a_full_disk_leaves_nothing(source, folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(_parquet_target.ReleaseWriter, "write", full)
     for start, target in ((source, "out.parquet"), (folder, "out")):
-        with pytest.raises(TargetError, match=r"cannot be written \(No space left on device\); nothing was released"):
+        with pytest.raises(TargetError, match=r"cannot be written \(No space left on device\); nothing was written"):
             privatize_parquet(start, tmp_path / target, merging())
     assert left_in(tmp_path) == ["SECRET_study", "raw.parquet"]
 
@@ -161,9 +160,14 @@ class FullDisk(io.FileIO):
 @pytest.mark.parametrize("free", [0, 4, 30, 200])
 def test_a_disk_that_fills_up_is_one_error(free, source, tmp_path, monkeypatch):
     """The abandoned writer must not try again when it is collected: that would be a second message."""
-    name = tmp_path / ".out.parquet.tmp"
+
+    def opened(made):
+        made.hidden = tmp_path / ".out.parquet.tmp"
+        made._stream = FullDisk(made.hidden, "w")
+        return made._stream
+
     monkeypatch.setattr(FullDisk, "room", free)
-    monkeypatch.setattr(_target, "_anonymous", lambda _: (FullDisk(name, "w"), name))
+    monkeypatch.setattr("sanitize._files.outputs._Unnamed.open", opened)
     with pytest.raises(TargetError, match=r"No space left on device"):
         privatize_parquet(source, tmp_path / "out.parquet", merging())
     gc.collect()
