@@ -18,7 +18,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FILE_SUFFIXES = (".parquet", ".csv")
-_OTHER_SUFFIXES = (".csv.gz", ".tsv", ".tsv.gz", ".feather", ".arrow", ".ipc")
+_OTHER_SUFFIXES = (
+    ".gz",
+    ".zip",
+    ".tsv",
+    ".feather",
+    ".arrow",
+    ".ipc",
+    ".xls",
+    ".xlsx",
+    ".ods",
+    ".json",
+    ".orc",
+    ".avro",
+    ".db",
+)
 
 
 @dataclass(frozen=True)
@@ -41,10 +55,7 @@ class Target:
         path = path_of(target, TargetError)
         there = path.resolve()
         if path.name.lower().endswith(_OTHER_SUFFIXES):
-            raise TargetError(
-                f"{path.name} would be compressed, have tabs or be an Arrow file, which is not written; name a .csv or "
-                "a .parquet"
-            )
+            raise TargetError(f"{path.name} is of a kind that is not written; name a .csv or a .parquet")
         as_folder = source is not None and source.is_dir() and path.suffix.lower() not in _FILE_SUFFIXES
         if source is not None:
             here = source.resolve()

@@ -17,7 +17,7 @@ from sanitize._release.order_blocks import BlockCounts
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.combined import combinations_of, n_rows_of
-from sanitize.errors import ColumnError
+from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,6 +94,8 @@ class FirstPass:
         """Columns of all rows, or of a uniform choice of ``most`` rows by position, in their order."""
         self.source.check(names)
         n = self.source.n_rows
+        if n == 0:
+            raise InvalidDistribution("the table has no rows, so there is no law to learn")
         chosen = np.ones(n, bool)
         if n > most:
             chosen[:] = False

@@ -187,6 +187,5 @@ def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Name as a TOML string."""
-    escaped = json.dumps(name, ensure_ascii=False)
-    return "".join(f"\\u{ord(c):04x}" if 0x7F <= ord(c) < 0xA0 or c in "\u2028\u2029" else c for c in escaped)
+    """Name as a TOML string, in which every character shows: people review it."""
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(name, ensure_ascii=False))

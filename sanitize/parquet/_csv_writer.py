@@ -109,17 +109,19 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
-    """What the report says when released texts look like formulas to a spreadsheet."""
+    """What the report says when released texts, or names of columns, look like formulas to a spreadsheet."""
     found = [
         name
         for name, level in levels.items()
-        if pa.types.is_string(level.type)
-        and any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in level.to_pylist())
+        if any(
+            _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+            for text in (name, *(level.to_pylist() if pa.types.is_string(level.type) else ()))
+        )
     ]
     if not found:
         return ()
     names = ", ".join(repr(name) for name in found)
     return (
-        f"texts of {names} start with a sign that spreadsheets take for a formula; they are written as they are, so "
-        "import the file as text",
+        f"texts or names of {names} start with a sign that spreadsheets take for a formula; they are written as they "
+        "are, so import the file as text",
     )
