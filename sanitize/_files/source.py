@@ -126,8 +126,7 @@ class Source(ABC):
 def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
     """The file named, or all files under a folder whose names end like this; hidden ones are left out."""
     if path.is_dir():
-        found = (file for file in path.rglob("*") if file.name.lower().endswith(tuple(suffixes)) and not file.is_dir())
-        files = tuple(sorted(file for file in found if not _hidden(file.relative_to(path))))
+        files = tuple(sorted(file for file in _entries(path) if file.name.lower().endswith(tuple(suffixes))))
         if not files:
             raise SourceError(f"the folder {path.name!r} holds no {' or '.join(f'*{end}' for end in suffixes)} files")
         return files
@@ -136,8 +135,24 @@ def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
     return (path,)
 
 
-def _hidden(relative: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in relative.parts)
+def _entries(folder: Path) -> Iterator[Path]:
+    """All files under a folder but hidden ones; what cannot be looked into is an error: its rows would be missing."""
+    try:
+        entries = [
+            (entry, entry.is_dir()) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))
+        ]
+    except OSError as error:
+        raise SourceError(f"the folder {folder.name!r} cannot be entered ({error.strerror}); no row was read") from None
+    for entry, is_folder in entries:
+        if not is_folder:
+            yield entry
+        elif entry.is_symlink():
+            raise SourceError(
+                f"{entry.name!r} in the folder {folder.name!r} is a link to a folder: its rows would be left out, or "
+                "read twice; put the folder itself in its place"
+            )
+        else:
+            yield from _entries(entry)
 
 
 def check_regular(file: Path) -> None:

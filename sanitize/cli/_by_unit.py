@@ -57,8 +57,7 @@ def _ledger_of(policy: Policy, *, keep: bool) -> Iterator[UnitLedger]:
         try:
             yield made
         finally:
-            if keep and not len(made):
-                path.unlink()
+            made.remove_if_empty()
 
 
 def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.names import path_of
 from sanitize._files.outputs import write_text
 from sanitize._release.layout import Layout
 from sanitize._release.tree_layout import plain_tree, through_tree
@@ -232,6 +233,11 @@ def _told(name: str, error: Exception | None) -> str:
     return f"the ledger {name!r} is damaged; restore it from a copy"
 
 
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """Where a ledger is: what a link leads to, so that whatever names it locks, reads and replaces one file."""
+    return path_of(path, LedgerError).resolve()
+
+
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes from changing a ledger; the lock goes away with the process."""
@@ -245,6 +251,11 @@ def locked(path: Path) -> Iterator[None]:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX)
+        if path.exists() and path.stat().st_nlink > 1:
+            raise LedgerError(
+                f"the ledger {path.name!r} has another name (a hard link), under which it would be another ledger; "
+                "remove one of them, or make one a symbolic link"
+            )
         yield
     finally:
         os.close(handle)

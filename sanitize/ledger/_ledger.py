@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.names import path_of
 from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
-from sanitize.ledger._book import Book, Entry, keyed_digest, locked, stamp
+from sanitize.ledger._book import Book, Entry, keyed_digest, locked, place_of, stamp
 from sanitize.ledger._joint_law import together
 from sanitize.ledger._unit_ledger import UnitLedger
 
@@ -82,7 +81,7 @@ class Ledger:
     budget: Budget
 
     def __init__(self, path: str | os.PathLike[str], budget: Budget | float | None = None) -> None:
-        object.__setattr__(self, "path", path_of(path, LedgerError))
+        object.__setattr__(self, "path", place_of(path))
         wanted = None if budget is None else as_budget(budget)
         with locked(self.path):
             if not self.path.exists():

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sanitize._checks import whole_number
-from sanitize._files.names import path_of
 from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
-from sanitize.ledger._book import locked, stamp
+from sanitize.ledger._book import locked, place_of, stamp
 from sanitize.ledger._unit_book import UnitBook
 from sanitize.ledger._unit_rows import keyed_units, numbers_of, released_rows, texts_of
 
@@ -98,7 +97,7 @@ class UnitLedger:
         unit: str | None = None,
         min_units: int = 20,
     ) -> None:
-        object.__setattr__(self, "path", path_of(path, LedgerError))
+        object.__setattr__(self, "path", place_of(path))
         wanted = None if budget is None else as_budget(budget)
         least = whole_number("min_units", min_units, 1)
         with locked(self.path):
@@ -119,6 +118,12 @@ class UnitLedger:
     def __len__(self) -> int:
         """Releases recorded."""
         return len(UnitBook.read(self.path).releases)
+
+    def remove_if_empty(self) -> None:
+        """Take the file away where nothing is recorded in it: a first release that failed leaves no ledger behind."""
+        with locked(self.path):
+            if self.path.exists() and not len(self):
+                self.path.unlink()
 
     def report(self) -> UnitReport:
         """What all releases so far told of each unit, and what is left."""
