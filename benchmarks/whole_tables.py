@@ -148,17 +148,18 @@ def auc(first: pd.DataFrame, y_first: np.ndarray, fresh: pd.DataFrame, y_fresh: 
 
 
 def kept(df: pd.DataFrame, symbols: np.ndarray) -> list[float]:
-    """I(X_j;Y)/H(X_j) of each column for released symbols of its rows, a deterministic release."""
+    """What a deterministic release keeps of each column in 16 groups, beyond chance, from the symbols of its rows."""
     n = int(symbols.max()) + 1
     found = []
     for name in df:
         column = df[name].map(str)
-        if df[name].nunique() > 1000:
-            column = pd.qcut(df[name].rank(method="min"), 1000, labels=False, duplicates="drop")
+        if pd.api.types.is_numeric_dtype(df[name]) and df[name].nunique() > 16:
+            column = pd.qcut(df[name].rank(method="min"), 16, labels=False, duplicates="drop")
+        elif column.nunique() > 16:
+            column = column.where(column.isin(column.value_counts().index[:15]), "others")
         codes = pd.factorize(column)[0]
-        law = np.bincount(codes * n + symbols, minlength=(codes.max() + 1) * n).reshape(-1, n) / len(df)
-        laws = {name: law}
-        found.append(sz.report.kept_by_column(laws, sz.Channel.identity(n))[name])
+        counts = np.bincount(codes * n + symbols, minlength=(codes.max() + 1) * n).reshape(-1, n)
+        found.append(sz.report.kept_beyond_chance(counts, sz.Channel.identity(n)))
     return found
 
 
@@ -235,7 +236,10 @@ def rows_of(name: str, budget: sz.LiftBudget, rows: int | None) -> list[tuple[An
             info = [share for _, share in section[0].rows]
         else:
             joint, channel = sanitizer._joint, sanitizer.channel_
-            shares = sz.report.kept_by_column(sz.report.column_laws(joint), channel)
+            laws = sz.report.column_laws(joint)
+            shares = {
+                name: sz.report.kept_beyond_chance(np.rint(law * n).astype(int), channel) for name, law in laws.items()
+            }
             info = [shares.get(column, 0.0) for column in public]
         a, b = sanitizer.transform(first), sanitizer.transform(fresh)
         found.append(line(label, a, b, info, over(sanitizer.measure(fresh)), seconds))
