@@ -21,6 +21,7 @@ from sanitize.report import LeakageReport, ReleaseFacts
 if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
     from sanitize._tables.combined import Combined
+    from sanitize.alphabet import Alphabet
     from sanitize.binning import Bins
 
 Missing = Literal["category", "error"]
@@ -139,15 +140,20 @@ class Layout:
 
     def check_distinct(self, table: ContingencyTable) -> None:
         """Refuse all columns that hold a different value in most rows: no law can be learned from them."""
-        if table.n < FEW_ROWS:
+        self.refuse_distinct({"sensitive": table.sensitive, "public": table.public}, int(table.n))
+
+    @staticmethod
+    def refuse_distinct(alphabets: Mapping[str, Alphabet], n_rows: int) -> None:
+        """The same for the alphabets of some roles."""
+        if n_rows < FEW_ROWS:
             return
         found: dict[str, str] = {}
         amounts = False
-        for kind, alphabet in (("sensitive", table.sensitive), ("public", table.public)):
+        for kind, alphabet in alphabets.items():
             for name, level, codes in zip(alphabet.columns, alphabet.levels, alphabet.codes.T, strict=True):
-                if len(np.unique(codes)) > table.n / 2:
+                if len(np.unique(codes)) > n_rows / 2:
                     found.setdefault(name, kind)
-                    amounts |= kind == "public" and not names_rows(level, int(table.n))
+                    amounts |= kind == "public" and not names_rows(level, n_rows)
         if not found:
             return
         listed = ", ".join(f"{kind} column {name!r}" for name, kind in found.items())

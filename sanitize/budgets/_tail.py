@@ -25,7 +25,8 @@ class CVaRLiftBudget:
     The mean, max over events A of P(Y in A) = δ of P(A|s)/P(A), is the conditional value at risk (CVaR) of the lift:
     the max-lift for δ = 0, and 1 for δ = 1. What is made of Y has lifts that are means of Y's, and such a mean does not
     grow by averaging, so the budget survives post-processing. The condition P(lift > e**upper) <= δ does not: a symbol
-    of huge lift merged with one of small lift can make two tail masses of one. This budget implies that condition.
+    of huge lift merged with one of small lift can make two tail masses of one. This budget implies that condition
+    for each secret by itself, not for any of them at once: the masses of two secrets may add up.
 
     It is a figure of the whole release: every released symbol carries the same excess. Mechanisms that look at one
     symbol at a time hold each max-lift below the bound, which suffices and keeps less than `tail_merging` and

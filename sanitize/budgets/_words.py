@@ -49,7 +49,7 @@ def budget_words(budget: Budget | None) -> str:
                 return "no limit (budget on the mean lift with an infinite bound)"
             return (
                 f"log of the mean lift over the most telling {delta:.4g} of the release at most {upper:.4g} nats: "
-                f"there, no sensitive value becomes more than {times(upper)} times as likely on average"
+                f"there, no single sensitive value becomes more than {times(upper)} times as likely on average"
             )
     owner = "the whole channel" if isinstance(budget, ChannelBudget) else "every released value"
     return f"{owner} meets the limits of {type(budget).__name__}"

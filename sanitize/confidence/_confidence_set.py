@@ -36,11 +36,12 @@ class ConfidenceSet:
     P(s) and every P(x|s) lie in Clopper-Pearson intervals [CP34], and every P(.|s) within a total variation of the
     frequencies that bounds the error of all groups of x at once [WOS03]. All hold at the same time (Bonferroni over
     the n_s + n_s n_x intervals and n_s distances, in equal shares): with probability at least ``confidence`` over
-    the rows, the law they were drawn from is in the set, whatever it is. Nothing ties the parts of different s
-    together, so the set is all combinations of its parts.
+    the rows, the law they were drawn from is in the set, if the symbols that occur are all there are. Nothing ties the
+    parts of different s together, so the set is all combinations of its parts.
 
-    The symbols are taken as known beforehand: the set speaks of laws on the symbols that occur. Weighted or
-    smoothed counts are refused, because they are not counts of independent rows.
+    The symbols are taken as known beforehand: the set speaks of laws on the symbols that occur. Of a source with many
+    symbols that no row has, intervals of those that were seen are too few to share the level among, and miss more often
+    than is said. Weighted or smoothed counts are refused, because they are not counts of independent rows.
 
     Parameters
     ----------

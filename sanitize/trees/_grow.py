@@ -203,12 +203,11 @@ def _splitter(
 def _within(budget: Budget, secrets: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[np.bool_]]:
     """Whether sets of rows, given by counts of their secrets (k, n_s), are within a budget."""
     counts = np.bincount(secrets)
-    if not counts.all():
-        raise InvalidParameter("secrets must be numbered from 0 without gaps; some number has no row")
-    p_s = counts / counts.sum()
+    there = counts > 0  # of rare secrets no row may be among those that are looked at
+    p_s = counts[there] / counts.sum()
 
     def allowed(part: NDArray[np.int64]) -> NDArray[np.bool_]:
-        lifts = (part / part.sum(axis=1, keepdims=True) / p_s).T
+        lifts = (part[:, there] / part.sum(axis=1, keepdims=True) / p_s).T
         return ~(budget.excess_of(lifts, p_s) > 0)
 
     return allowed

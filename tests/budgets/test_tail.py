@@ -99,6 +99,16 @@ def test_mechanisms_of_single_symbols_stay_within_it():
     assert sz.LeakageReport.measure(law, sz.watchdog(law, budget), budget).ok
 
 
+def test_it_holds_for_each_secret_by_itself_and_not_for_any_of_them_at_once():
+    law = JointDistribution.from_matrix([[0.1, 0, 0.4], [0, 0.1, 0.4]])
+    budget = CVaRLiftBudget(math.log(1.9), 0.12)
+    assert (budget.excess(law) <= 0).all()
+    beyond = sz.lifts.lift(law) > 1.9
+    assert beyond @ law.p_x == pytest.approx([0.1, 0.1])  # of each secret
+    assert beyond.any(axis=0) @ law.p_x == pytest.approx(0.2)  # of either
+    assert "no single sensitive value" in budget_words(budget)
+
+
 def test_bad_budgets_are_refused_by_name():
     for bad, words in (((-1, 0.1), "upper"), ((1, -0.1), "delta"), ((1, 1.5), "delta must lie between 0 and 1")):
         with pytest.raises(InvalidBudget, match=f"CVaRLiftBudget: .*{words}"):

@@ -337,3 +337,21 @@ def test_scikit_learns_checks(estimator, check):
 @parametrize_with_checks([TreeMerging(1.0, sensitive=[0], bins={0: 2}, min_rows=5, output="model")])
 def test_scikit_learns_checks_of_merging(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
+def test_secrets_that_nothing_can_be_tested_of_are_certified_or_refused_in_words(kind):
+    """A constant one, five rows, a rare one that is numbered first, and one that names its row."""
+    rng = np.random.default_rng(0)
+    df = pd.DataFrame({"age": rng.integers(0, 5, 3000), "town": rng.choice(list("ab"), 3000)})
+    sanitizer = kind(BUDGET, sensitive="ill", confidence=0.95, random_state=0)
+    for rows in (df.assign(ill=1), df.assign(ill=rng.integers(0, 2, 3000))[:5]):
+        assert str(sanitizer.fit(rows).report_.state) == "source"
+    for seed in range(4):  # whether the one row is among those that the tree is grown on or not
+        ill = rng.integers(1, 3, 3000)
+        ill[seed] = 0
+        assert sanitizer.fit(df.assign(ill=ill)).report_.ok
+    for confidence in (None, 0.95):
+        for ill in (rng.normal(size=3000), np.arange(3000)):
+            with pytest.raises(ColumnError, match=r"a different value in most rows.*sensitive column 'ill'"):
+                clone(sanitizer).set_params(confidence=confidence).fit(df.assign(ill=ill))

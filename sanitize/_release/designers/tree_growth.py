@@ -68,6 +68,8 @@ class GrownLayout(TreeLayout):
         """
         alphabet = Alphabet.from_table(columns := layout.columns(source), layout.sensitive)
         secrets = alphabet.encode(columns)
+        if not blind:
+            layout.refuse_distinct({"sensitive": alphabet}, len(secrets))
         table = {name: source[name] for name in layout.public}
         edges = {name: declared_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})

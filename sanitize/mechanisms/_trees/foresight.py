@@ -97,7 +97,7 @@ def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, co
         least = min(least, float(divergence(p_s[tested], bound[tested]).min(initial=np.inf)))
     rows = 1.0
     for _ in range(_ROUNDS):
-        rows = _needed(n_fresh / rows, confidence) / max(least, _TINY)
+        rows = max(_needed(n_fresh / rows, confidence) / max(least, _TINY), 1.0)  # 1 where there is nothing to test
     return rows
 
 
