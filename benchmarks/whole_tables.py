@@ -222,10 +222,12 @@ def rows_of(name: str, budget: sz.LiftBudget, rows: int | None) -> list[tuple[An
         f"joint release of {len(three)} columns": JointRelease(
             [(column, SubsetMerging(public=column)) for column in three], budget, sensitive=sensitive, random_state=0
         ),
-        "tree merging": TreeMerging(budget, sensitive=sensitive, random_state=0),
-        "tree random response": TreeRandomResponse(budget, sensitive=sensitive, random_state=0),
-        "tree merging, 0.95": TreeMerging(budget, sensitive=sensitive, confidence=0.95, random_state=0),
-        "tree random response, 0.95": TreeRandomResponse(budget, sensitive=sensitive, confidence=0.95, random_state=0),
+        "tree merging": TreeMerging(budget, sensitive=sensitive, output="model", random_state=0),
+        "tree random response": TreeRandomResponse(budget, sensitive=sensitive, output="model", random_state=0),
+        "tree merging, 0.95": TreeMerging(budget, sensitive=sensitive, output="model", confidence=0.95, random_state=0),
+        "tree random response, 0.95": TreeRandomResponse(
+            budget, sensitive=sensitive, output="model", confidence=0.95, random_state=0
+        ),
     }
     for label, sanitizer in estimators.items():
         began = time.process_time()
