@@ -189,6 +189,8 @@ class _Design:
     def channel(self) -> Channel:
         """The best release as a channel, as little of one law for all x mixed in as its measured mean asks for."""
         masses = self.points * self.weights[:, None]
+        # A letter that hardly ever occurs may have no mass left by rounding: it is released as any other.
+        masses[:, masses.sum(axis=0) == 0] = self.weights[:, None]
         matrix = (masses / masses.sum(axis=0)).T
         constant, share = self.joint.p_x @ matrix, 0.0
         while share < 1:
