@@ -9,7 +9,8 @@ from sanitize._files.names import path_of
 from sanitize._files.open import delimited, whole_table
 from sanitize._progress import shown
 from sanitize.cli._settings import STREAM, check_output
-from sanitize.errors import InvalidParameter, SourceError
+from sanitize.cli._standard import say
+from sanitize.errors import InvalidParameter, ReleaseRefuted, SourceError
 
 if TYPE_CHECKING:
     import argparse
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from sanitize.report import Judgement
 
 
-def judge(args: argparse.Namespace) -> None:
-    """Attack a released file, print what is found, and leave with the code of the gate where that refutes it."""
+def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
+    """Attack a released file, print what is found, and return what refutes it, whose page is written all the same."""
     from sanitize.attack import judge as judge_table
 
     files = [args.input, args.source, *([args.outsiders] if args.outsiders is not None else [])]
@@ -46,9 +47,9 @@ def judge(args: argparse.Namespace) -> None:
         at_most=args.at_most,
     )
     if args.html is not None:
-        found.to_html(args.html)
-    print(found.to_json() if args.json else found.to_text(), end="" if args.json else "\n")
-    found.require()
+        args.outputs.text(args.html, found.to_html(), replaces=args.force)
+    say(found.to_json() if args.json else found.to_text() + "\n")
+    return None if found.ok else ReleaseRefuted(found)
 
 
 def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
