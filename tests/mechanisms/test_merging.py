@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import sanitize as sz
-from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
 from sanitize.channel import Channel
 from sanitize.channel._stage import SCALE
 from sanitize.errors import InvalidBudget, InvalidParameter
@@ -34,6 +34,14 @@ def partition(channel: Channel) -> set[frozenset[int]]:
     for x, y in enumerate(stage.indices.tolist()):
         groups.setdefault(y, set()).add(x)
     return {frozenset(group) for group in groups.values()}
+
+
+def cost_of(slow: oracles.Merging, channel: Channel) -> float:
+    """What the one set that a channel merges costs; the high-risk symbols are in it."""
+    merged = {x for group in partition(channel) if len(group) > 1 for x in group}
+    assert sum(len(group) > 1 for group in partition(channel)) <= 1
+    assert merged >= slow.X_H or len(slow.X_H) == 1
+    return slow.cost(merged)
 
 
 def worst_excess(joint: JointDistribution, channel: Channel, kind: str, bounds: dict[str, float]) -> float:
@@ -66,9 +74,9 @@ def tied_joints(draw):
 def test_merging_mechanisms_build_the_partition_of_the_algorithm(joint, case):
     budget, kind, bounds = case
     slow = oracles.Merging(oracles.exact(joint.pmf), kind, bounds)
-    complete, subsets = slow.complete(), slow.algorithm_1()
+    least, subsets = slow.least_cost(), slow.algorithm_1()
     assume(not slow.too_close)
-    assert partition(sz.watchdog(joint, budget)) == complete
+    assert cost_of(slow, sz.watchdog(joint, budget)) == pytest.approx(least, abs=1e-11)
     assert partition(paper_subset_merging(joint, budget)) == subsets
 
 
@@ -76,8 +84,20 @@ def test_merging_mechanisms_build_the_partition_of_the_algorithm(joint, case):
 def test_mathematical_ties_go_to_the_lowest_index(joint, eps):
     # Other columns of the same risk are ties too, though their doubles differ in the last digit.
     slow = oracles.Merging(oracles.exact(joint.pmf), "lift", {"lower": eps, "upper": eps})
-    assert partition(sz.watchdog(joint, eps)) == slow.complete()
+    assert cost_of(slow, sz.watchdog(joint, eps)) == pytest.approx(slow.least_cost(), abs=1e-11)
     assert partition(paper_subset_merging(joint, eps)) == slow.algorithm_1()
+
+
+@pytest.mark.parametrize("more", [0, 14])
+def test_the_watchdog_keeps_no_less_under_a_looser_chi2_budget(more):
+    """With few symbols, every choice of which is looked at, and with more."""
+    counts = np.array([[3, 6, 1, 4], [0, 8, 1, 3], [4, 3, 5, 1]], float)
+    counts = np.hstack([counts, np.random.default_rng(3).integers(1, 9, (3, more))])
+    joint = JointDistribution.from_matrix(counts / counts.sum())
+    budgets = [Chi2LiftBudget(lower=eps, upper=eps) for eps in np.arange(1, 30) / 20]
+    kept = [sz.normalized_utility(joint, sz.watchdog(joint, budget)) for budget in budgets]
+    assert np.diff(kept).min() >= -1e-12
+    assert kept[15] == pytest.approx(0.796 if not more else 0.779, abs=5e-4)
 
 
 @pytest.mark.parametrize("mechanism", LIFT_MECHANISMS)

@@ -6,6 +6,7 @@ should be easy to check, not clever.
 
 from __future__ import annotations
 
+import itertools
 import math
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, Overflow, Underflow, localcontext
 from fractions import Fraction
@@ -355,9 +356,19 @@ class Merging:
             A, left = A | {best}, left - {best}
         return A
 
-    def complete(self) -> set[frozenset[int]]:
-        """The partition of complete merging (the watchdog)."""
-        return self.partition([self.join_low_risk(self.X_H)] if self.X_H else [])
+    def cost(self, A: set[int]) -> float:
+        """Nats of H(X) that merging a set loses."""
+        masses = [float(sum(self.law({x}))) for x in A]
+        return sum(masses) * math.log(sum(masses) or 1) - sum(mass * math.log(mass) for mass in masses)
+
+    def least_cost(self) -> float:
+        """Of all safe sets with every high-risk symbol, by a look at each."""
+        if not self.X_H:
+            return 0.0
+        low = sorted(self.X - self.X_H)
+        joined = (set(join) for n in range(len(low)) for join in itertools.combinations(low, n))
+        safe = [self.X_H | join for join in joined if self.safe(self.X_H | join)]
+        return min(map(self.cost, [*safe, self.X]))
 
     def algorithm_1(self) -> set[frozenset[int]]:
         """The partition of subset merging."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import xlogy
 
 from sanitize.budgets import as_budget
 from sanitize.mechanisms._merging.growing import merging_costs, needed, set_that_is_safe
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._merging.risks import SetRisks
 
-# Up to so many symbols several orders of growing are tried.
-_SEVERAL = 1500
+# Of so many symbols that may join every choice is looked at; of so many several orders of growing are tried.
+_EVERY, _SEVERAL = 12, 1500
 
 
 def watchdog(
@@ -31,7 +33,8 @@ def watchdog(
     A symbol is high-risk when it exceeds the budget by itself. Merging is an X-invariant randomisation, which
     minimises the leakage of the merged set [ZDS Thm 1]. Where even the merged set exceeds the budget, low-risk
     symbols join it, those that lower its risk most first, until it is safe; those that turn out not to be needed leave
-    it again, and the cheapest of several such sets is taken. All of X merged leaks nothing, so there always is one.
+    it again, and the cheapest of several such sets is taken, or of all where at most 12 symbols may join. All of X
+    merged leaks nothing, so there always is one.
 
     Guarantee
     ---------
@@ -80,6 +83,8 @@ def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | Co
     high_risk, low_risk = np.flatnonzero(~low), np.flatnonzero(low)
     if not len(high_risk) or risks.is_safe(risks.columns[:, high_risk].sum(axis=1)):
         return high_risk
+    if len(low_risk) <= _EVERY:
+        return _cheapest(risks, high_risk, low_risk, joint.p_x)
     orders, known = [risks], []
     if len(low) <= _SEVERAL:
         orders += tighter_risks(joint, budget, confidence)
@@ -88,3 +93,17 @@ def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | Co
     found = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, by) for by in orders]
     found += [np.concatenate([high_risk, needed(risks, high_risk, joined, joint.p_x)]) for joined in known]
     return min(found, key=lambda members: merging_costs(joint.p_x, members))
+
+
+def _cheapest(
+    risks: SetRisks, high_risk: NDArray[np.intp], low_risk: NDArray[np.intp], p_x: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    """The safe set of all high-risk symbols and some others that costs least, by a look at every choice of these."""
+    joined = (np.arange(1 << len(low_risk))[:, None] >> np.arange(len(low_risk))) & 1
+    columns = risks.columns[:, high_risk].sum(axis=1, keepdims=True) + risks.columns[:, low_risk] @ joined.T
+    masses = p_x[high_risk].sum() + joined @ p_x[low_risk]
+    costs = xlogy(masses, masses) - joined @ xlogy(p_x[low_risk], p_x[low_risk])
+    safe = risks.safe(columns)
+    safe[-1] = True  # all of X, which tells nothing whatever rounding leaves
+    best = int(np.where(safe, np.round(costs, 12), np.inf).argmin())  # ties go to the first, whatever rounding leaves
+    return np.concatenate([high_risk, low_risk[joined[best] == 1]])
