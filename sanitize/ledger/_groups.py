@@ -1,16 +1,18 @@
 """Units in groups that were released the same so far, split further by what they are released next.
 
-A group is split into blocks of what its units would be released, each of which is within the budget on
-P(s|group, block)/P(s), P(s) being the reference. A group that cannot be split so stays as it is: its units are released
-values that say nothing of whose they are. So whatever a unit was released, those who were released the same are within
-the budget: it holds for the reference, it holds for each block when it is made, and nobody joins or leaves a block.
+Those of a group that are released something now are split into blocks of what it would be, each of enough units and
+within the budget on P(s|group, block)/P(s), P(s) being the reference. Where there are no such blocks they are told
+nothing new. So whatever a unit was released, those who were released the same are within the budget: it holds for the
+reference, it holds for each block when it is made, and nobody joins a block.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from sanitize.budgets import ReferredBudget
 from sanitize.joint import JointDistribution
@@ -29,16 +31,22 @@ def blocks_of(
     group: NDArray[np.intp],
     secret: NDArray[np.intp],
     symbol: NDArray[np.intp],
+    said: NDArray[np.intp],
+    sizes: NDArray[np.intp],
     reference: NDArray[np.int64],
     budget: Budget,
     least: int,
 ) -> NDArray[np.intp]:
-    """Block of each unit in its group: 0 where the group stays whole, else from 1 on.
+    """Block of each unit in its group: 0 where it is told nothing new, else from 1 on.
 
     Parameters
     ----------
     group, secret, symbol : ndarray of int, shape (n_units,)
         Of units that are released something now, each once.
+    said : ndarray of int, shape (n_groups, k)
+        Symbols that each group was printed before, -1 for one that is not released now.
+    sizes : ndarray of int, shape (n_groups,)
+        Units of each group, with those that are released nothing now.
     reference : ndarray of int, shape (n_s,)
         Units of each secret, whose shares lifts are held against.
     budget : Budget
@@ -49,27 +57,32 @@ def blocks_of(
     blocks = np.zeros(len(group), np.intp)
     order = np.argsort(group, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        if len(members) >= 2 * least:
-            blocks[members] = _split(secret[members], symbol[members], reference, budget, least)
+        own = group[members[0]]
+        if len(members) >= least:
+            found = _split(secret[members], symbol[members], reference, budget, least)
+            # One block that says nothing new would part those who are here from those who are not, for nothing.
+            parted = len(members) < sizes[own] and found.max() == 1
+            if not (parted and np.isin(symbol[members], said[own]).all()):
+                blocks[members] = found
     return blocks
 
 
 def _split(
     secret: NDArray[np.intp], symbol: NDArray[np.intp], reference: NDArray[np.int64], budget: Budget, least: int
 ) -> NDArray[np.intp]:
-    """The same in one group, which has units enough."""
+    """The same in one group, of which units enough are here: at least one block, or 0 where it is over the budget."""
     seen, own = np.unique(symbol, return_inverse=True)
     counts = np.zeros((len(reference), len(seen)))
     np.add.at(counts, (secret, own), 1)
     present = np.flatnonzero(counts.any(axis=1))
     law = JointDistribution.from_matrix(counts[present] / len(secret))
     within = ReferredBudget(budget, reference / reference.sum(), present)
-    whole = np.zeros(len(secret), np.intp)
-    if len(seen) == 1 or within.excess_of(np.ones((len(present), 1)), law.p_s)[0] > 0:
-        return whole
+    if within.excess_of(np.ones((len(present), 1)), law.p_s)[0] > 0:
+        return np.zeros(len(secret), np.intp)
+    if len(seen) == 1:
+        return np.ones(len(secret), np.intp)
     found = subset_merging(law, within, effort=_EFFORT).stages[0].indices
-    merged = _at_least(found, counts.sum(axis=0), least)
-    return whole if merged.max() == 0 else merged[own] + 1
+    return _at_least(found, counts.sum(axis=0), least)[own] + 1
 
 
 def _at_least(merged: NDArray[np.int32], sizes: NDArray[np.float64], least: int) -> NDArray[np.intp]:
@@ -88,23 +101,62 @@ def _at_least(merged: NDArray[np.int32], sizes: NDArray[np.float64], least: int)
     return joined[merged]
 
 
-def released_as(group: NDArray[np.intp], block: NDArray[np.intp], words: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Whose symbol each unit is released as: anybody's of its block, so that it tells the block alone.
+@dataclass(frozen=True)
+class Sources:
+    """What each unit that is released something now is printed from.
 
-    Its own would tell, month after month, whether a value changed that the channel released alike.
+    It is anybody's symbol of its block, so that it tells the block alone, or, where it is told nothing new, one of
+    those that its group was printed before. Its own symbol would tell, month after month, whether a value changed that the channel released alike.
 
-    Parameters
+    Attributes
     ----------
     group, block : ndarray of int, shape (n_units,)
-    words : ndarray of uint64, shape (n_units,)
-        A random word each.
+    number : ndarray of int, shape (n_units,)
+        Of the group and block.
+    symbol : ndarray of int, shape (n_units,)
+    again : ndarray of int, shape (n_units, k)
+        Symbols that the group was printed before; first those that can be printed now, then -1.
+    n_again : ndarray of int, shape (n_units,)
+        How many can be.
     """
-    order = np.lexsort((block, group))
-    starts = np.r_[True, (np.diff(group[order]) != 0) | (np.diff(block[order]) != 0)]
-    first = np.flatnonzero(starts)
-    number = np.cumsum(starts) - 1
-    size = np.diff(np.r_[first, len(order)])[number].astype(np.uint64)
-    other = first[number] + ((words[order] >> np.uint64(32)) * size >> np.uint64(32)).astype(np.intp)
-    found = np.empty(len(order), np.intp)
-    found[order] = order[other]
-    return found
+
+    group: NDArray[np.intp]
+    block: NDArray[np.intp]
+    number: NDArray[np.intp]
+    symbol: NDArray[np.int32]
+    again: NDArray[np.intp]
+    n_again: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls, group: NDArray[np.intp], block: NDArray[np.intp], symbol: NDArray[np.int32], again: NDArray[np.intp]
+    ) -> Sources:
+        """Those of units by their groups and blocks; ``again`` has a row for each group."""
+        _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
+        first = -np.sort(-again, axis=1)
+        return cls(group, block, number, symbol, first[group], np.count_nonzero(first >= 0, axis=1)[group])
+
+    def draw(self, words: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Symbol that each unit is printed, by a random word each; -1 where there is none."""
+        order = np.argsort(self.number, kind="stable")
+        size = np.bincount(self.number)
+        other = order[(np.cumsum(size) - size)[self.number] + _below(words, size[self.number])]
+        old = self.again[np.arange(len(words)), _below(words, np.maximum(self.n_again, 1))]
+        return np.where(self.block > 0, self.symbol[other], old)
+
+    def rows(self, secret: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.float64]:
+        """Rows of each secret that are printed as each symbol, in the mean over the words; shape (n_s, n_y)."""
+        found, own = np.zeros(shape), np.flatnonzero(self.block)
+        size = np.bincount(self.number)
+        members = sparse.csr_array((np.ones(len(own)), (secret[own], self.number[own])), shape=(len(found), len(size)))
+        prints = sparse.csr_array(
+            (1 / size[self.number[own]], (self.number[own], self.symbol[own])), shape=(len(size), shape[1])
+        )
+        unit, place = np.nonzero((self.again >= 0) & (self.block == 0)[:, None])
+        np.add.at(found, (secret[unit], self.again[unit, place]), 1 / self.n_again[unit])
+        return found + (members @ prints).toarray()
+
+
+def _below(words: NDArray[np.uint64], bound: NDArray[np.intp]) -> NDArray[np.intp]:
+    """A whole number below each bound."""
+    return ((words >> np.uint64(32)) * bound.astype(np.uint64) >> np.uint64(32)).astype(np.intp)

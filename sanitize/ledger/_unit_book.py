@@ -33,9 +33,12 @@ _MOST_BYTES = 1 << 30
 # Of the name of the unit column, which errors repeat.
 _NAME_CHARACTERS = 200
 _FIELDS = {"format", "version", "budget", "unit", "sensitive", "least", "key", "secrets", "units", "secret", "group"}
-_FIELDS |= {"sizes", "releases", "sha256"}
+_FIELDS |= {"sizes", "values", "said", "releases", "sha256"}
 _FIGURES = ("least_log_lift", "largest_log_lift", "room")
-_ENTRY = {"n_rows", "n_units", "n_new", "kept", *_FIGURES}
+_COUNTS = ("n_rows", "n_withheld", "n_again", "n_units", "n_new")
+_ENTRY = {*_COUNTS, "kept", *_FIGURES}
+# Printed values that are kept of each group, for units that are told nothing new.
+SAID = 64
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,11 @@ class UnitBook:
         Of each unit; group 0 holds those that were told nothing.
     sizes : ndarray of int, shape (n_groups, n_s)
         Units of each secret that a group had when it was made; of group 0, those of the first release.
+    values : ndarray of uint8, shape (n_values, 16)
+        Digest of each value that could be printed so far.
+    said : ndarray of int, shape (n_groups, 64)
+        Numbers of some values that each group was last printed, with repetition, -1 for none; of group 0, anybody's of
+        the first release.
     releases : tuple of UnitEntry
     """
 
@@ -72,6 +80,8 @@ class UnitBook:
     secret: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
     group: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 0), np.int64), repr=False)
+    values: NDArray[np.uint8] = field(default_factory=lambda: _digests(b""), repr=False)
+    said: NDArray[np.intp] = field(default_factory=lambda: np.full((1, SAID), -1), repr=False)
     releases: tuple[UnitEntry, ...] = ()
 
     @classmethod
@@ -157,8 +167,8 @@ class UnitBook:
         _require(is_count(state["least"], 1))
         names = state["sensitive"]
         _require(isinstance(names, list) and all(isinstance(name, str) for name in names))
-        secrets, units = (_digests(_bytes(state[name])) for name in ("secrets", "units"))
-        secret, group = (_numbers(state[name], "<i4").astype(np.intp) for name in ("secret", "group"))
+        secrets, units, values = (_digests(_bytes(state[name])) for name in ("secrets", "units", "values"))
+        secret, group, said = (_numbers(state[name], "<i4").astype(np.intp) for name in ("secret", "group", "said"))
         sizes = _numbers(state["sizes"], "<i8").reshape(-1, len(secrets)) if len(secrets) else np.zeros((1, 0), "<i8")
         entries = tuple(_entry(entry) for entry in state["releases"])
         _require(len(secret) == len(group) == len(units) == len({bytes(row) for row in units}))
@@ -166,6 +176,8 @@ class UnitBook:
         if entries:
             _require(secret.min() >= 0 and secret.max() < len(secrets) and sizes[0].min() >= 1)
             _require(group.min() >= 0 and group.max() < len(sizes) and sizes.min() >= 0)
+            _require(said.min() >= -1 and said.max() < len(values))
+        _require(len(said) == len(sizes) * SAID)
         key = bytes.fromhex(state["key"])
         _require(len(key) == KEY_BYTES)
         budget = budget_from_dict(state["budget"], kinds=SYMBOL_BUDGETS)
@@ -180,6 +192,8 @@ class UnitBook:
             secret,
             group,
             sizes,
+            values,
+            said.reshape(-1, SAID),
             entries,
         )
 
@@ -198,6 +212,8 @@ class UnitBook:
             "secret": _text(self.secret.astype("<i4")),
             "group": _text(self.group.astype("<i4")),
             "sizes": _text(self.sizes.astype("<i8")),
+            "values": _text(self.values),
+            "said": _text(self.said.astype("<i4")),
             "releases": [entry.to_dict() for entry in self.releases],
         }
         try:
@@ -217,7 +233,7 @@ class UnitBook:
 
 def _entry(state: Any) -> UnitEntry:
     _require(isinstance(state, dict) and set(state) == _ENTRY and isinstance(state["kept"], dict))
-    _require(all(is_count(state[name], 0) for name in ("n_rows", "n_units", "n_new")))
+    _require(all(is_count(state[name], 0) for name in _COUNTS))
     figures = {name: float(state[name]) for name in _FIGURES}
     return UnitEntry(**{**state, **figures, "kept": {k: float(v) for k, v in state["kept"].items()}})
 

@@ -44,9 +44,11 @@ class UnitLedger:
     A unit may have many rows, in one table or in a table every month. The channel draws for each unit and value once
     and for all, by a keyed function of both, so that a value that stays adds nothing. What changes is told given what
     was released before: units that were released the same so far are a group, which is split by what they are released
-    next only into blocks within the budget. So for any unit, at any time, the secrets of all units that were released
-    the same, held against the shares of the first release, are within the budget: for these units, in exact counts,
-    whatever the law by which values change. Rows are exchanged inside a block, and inside a group that stays whole.
+    next only into blocks of enough units, present now, that are within the budget; a row is anybody's of its block.
+    Where there is no such block, a row repeats what the group was printed before, and is withheld if there is nothing
+    to repeat, or if fewer than ``min_units`` units have so many rows. So for any unit, at any time, the secrets of all
+    units that were released the same, held against the shares of the first release, are within the budget: for these
+    units, in exact counts, whatever the law by which values change.
 
     The file is for the owner of the table only (mode 0600). It holds the key of the draws, digests of units under that
     key, and what group and secret each has: as much as the table itself, so keep it where the table is kept.
@@ -179,7 +181,8 @@ class UnitLedger:
 
         Returns
         -------
-        Same kind as rows, with the sanitized public columns only, rows in the same order; `report` says what they tell.
+        Same kind as rows, with the sanitized public columns only, rows in the same order without those withheld;
+        `report` says what they tell.
 
         Raises
         ------
@@ -188,10 +191,14 @@ class UnitLedger:
         ColumnError
             If a column is absent, or some rows do not say whose they are.
         """
-        table = Table.of(rows)
+        table, kind = Table.of(rows), Table.of(rows).kind
         with self.spending(table, sanitizer) as (release, words, codes):
-            columns = release.decode(codes, words)
-            made: Frame = table.rebuild(columns, (), None, release.wide(table.whole_types))
+            columns = release.decode(codes[codes >= 0], words)
+            if (codes < 0).any():
+                shown = np.flatnonzero(codes >= 0)
+                held: Any = rows
+                table = Table.of(held.iloc[shown]) if kind == "pandas" else table.take(shown)
+            made: Frame = table.rebuild(columns, (), kind, release.wide(table.whole_types))
         return made
 
     @contextlib.contextmanager
@@ -214,7 +221,7 @@ class UnitLedger:
 
         Yields
         ------
-        Release, random words, and the released symbol of each row
+        Release, random words, and the released symbol of each row, -1 of one that is withheld
         """
         with locked(self.path):
             before = UnitBook.read(self.path)

@@ -23,8 +23,11 @@ class UnitEntry:
 
     Attributes
     ----------
-    n_rows, n_units, n_new : int
-        Rows released, units they are of, and units that were not there before.
+    n_rows, n_withheld, n_again : int
+        Rows released; rows withheld, of which there is nothing to print; and released rows that repeat what the group
+        of the unit was printed before.
+    n_units, n_new : int
+        Units of the table, and those that were not there before.
     kept : mapping of str to float
         I(X_j; released row) / H(X_j) of each public symbol's column among the rows, less about what chance adds.
     least_log_lift, largest_log_lift : float
@@ -35,6 +38,8 @@ class UnitEntry:
     """
 
     n_rows: int
+    n_withheld: int
+    n_again: int
     n_units: int
     n_new: int
     kept: Mapping[str, float]
@@ -142,13 +147,14 @@ class UnitReport:
                 f"about {_counted(round(more), 'more release')} at this pace" if more < math.inf else "no end in sight"
             )
             lines.append(
-                f"left: groups can be split by {self.room:.2f} nats in the mean, {pace}; after that a value is "
-                "exchanged inside its group"
+                f"left: groups can be split by {self.room:.2f} nats in the mean, {pace}; after that a group "
+                "is told nothing new"
             )
         for number, entry in enumerate(self.releases, 1):
             kept = ", ".join(f"{name} {100 * share:.0f} %" for name, share in entry.kept.items())
             lines.append(
-                f"release {number}: {entry.n_rows} rows of {entry.n_units} units, {entry.n_new} new; kept {kept}; "
+                f"release {number}: {entry.n_rows} rows of {entry.n_units} units, {entry.n_new} new; {entry.n_again} "
+                f"repeat what was printed before, {entry.n_withheld} more withheld; kept {kept}; "
                 f"one row by itself: {times(entry.least_log_lift)} to {times(entry.largest_log_lift)} times"
             )
         lines.append("not covered: that a unit is in a table, how many rows it has, and what others' rows tell of it")

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from sanitize._sampling.kept_draws import DIGEST_BYTES, PairWords, keyed_digests
 from sanitize._tables.columns import as_arrow, factorize, python_values
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, LedgerError
-from sanitize.ledger._groups import blocks_of, released_as
+from sanitize.ledger._groups import Sources, blocks_of
+from sanitize.ledger._unit_book import SAID
 from sanitize.ledger._unit_report import UnitEntry
 from sanitize.measures import entropy
 
@@ -35,77 +35,113 @@ _BLOCK_LANE = 1 << 21
 def released_rows(
     book: UnitBook, release: Release, table: Mapping[str, Any], words: RandomWords
 ) -> tuple[UnitBook, NDArray[np.int32]]:
-    """The book with one more release, and the released symbol of each row of a table.
+    """The book with one more release, and the released symbol of each row of a table, -1 of one that is withheld.
 
     A row is drawn through the channel of the release as its unit is always drawn for that value. Several rows of a unit
-    are told one after another. Equal ones are no exception: that they are equal would tell something, too.
+    are told one after another. Equal ones are no exception: that they are equal would tell something, too. Rows beyond
+    the most that ``min_units`` units have are withheld.
 
     Raises
     ------
     ColumnError
         If a column is absent, the unit is missing in some rows, or it is released or sensitive itself.
     LedgerError
-        If a unit has several secrets, or one that the first release had not.
+        If a unit has several secrets, or one that the first release had not, or no row may be printed.
     """
     book, unit, n_new = _with_rows(book, release, table)
     codes, _ = release.encode(table)
     channel = release.design.channel
     y = _kept_draws(book, channel, unit, codes)
     told = ReducedChannel.before_printing(channel)
-    released = np.empty(len(y), np.int32)
-    rows = sparse.csr_array((len(book.secrets), channel.n_outputs))
+    book, number = _with_values(book, channel)
+    output = np.full(len(book.values) + 1, -1)  # the last of no value
+    output[number[:-1]] = np.arange(channel.n_outputs)
+    released = np.full(len(y), -1, np.int32)
+    rows, n_again = np.zeros((len(book.secrets), channel.n_outputs)), 0
     for turn, now in enumerate(_turns(unit)):
-        book, own = _told(book, unit[now], told[y[now]])
-        whose = released_as(*own, words.words_at(_BLOCK_LANE + turn, np.arange(len(now))))
-        released[now] = y[now[whose]]
-        rows = rows + _printed(*own, book.secret[unit[now]], y[now], rows.shape)
+        if len(now) < book.least:
+            break
+        here, again = unit[now], output[book.said]
+        sources = Sources.of(book.group[here], _blocks(book, here, told, y[now], again), y[now], again)
+        released[now] = sources.draw(words.words_at(_BLOCK_LANE + turn, np.arange(len(now))))
+        rows += sources.rows(book.secret[here], rows.shape)
+        n_again += int(((sources.block == 0) & (released[now] >= 0)).sum())
+        book = _told(book, here, sources.block, number[released[now]])
+    shown = released >= 0
+    if not shown.any():
+        raise LedgerError(
+            f"no row can be released: one is printed only from at least {book.least} units that were released the same "
+            "so far; give more units, or begin a ledger with a smaller min_units"
+        )
     entry = UnitEntry(
-        len(codes), len(np.unique(unit)), n_new, _kept(channel, codes, released), *_log_lifts(rows), book.room()
+        int(shown.sum()),
+        int((~shown).sum()),
+        n_again,
+        len(np.unique(unit)),
+        n_new,
+        _kept(channel, codes[shown], released[shown]),
+        *_log_lifts(rows),
+        book.room(),
     )
     return replace(book, releases=(*book.releases, entry)), released
 
 
-def _printed(
-    group: NDArray[np.intp],
-    block: NDArray[np.intp],
-    secret: NDArray[np.intp],
-    y: NDArray[np.int32],
-    shape: tuple[int, int],
-) -> sparse.csr_array:
-    """Rows of each secret that are printed as each symbol, in the mean over who is drawn from each block."""
-    _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
-    size = np.bincount(number)
-    members = sparse.csr_array((np.ones(len(y)), (secret, number)), shape=(shape[0], len(size)))
-    prints = sparse.csr_array((1 / size[number], (number, y)), shape=(len(size), shape[1]))
-    return sparse.csr_array(members @ prints)
+def _blocks(
+    book: UnitBook, here: NDArray[np.intp], told: NDArray[np.intp], y: NDArray[np.int32], again: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Block of each unit that is released something, by what its symbol was printed from."""
+    sizes = np.bincount(book.group, minlength=len(again))
+    sizes[0] += 1  # for those who are still to come
+    said = np.where(again >= 0, told[again], -1)
+    secret, reference = book.secret[here], book.sizes[0]
+    return blocks_of(book.group[here], secret, told[y], said, sizes, reference, book.budget, book.least)
 
 
-def _log_lifts(rows: sparse.csr_array) -> tuple[float, float]:
+def _told(book: UnitBook, here: NDArray[np.intp], block: NDArray[np.intp], printed: NDArray[np.intp]) -> UnitBook:
+    """The book after some units were printed a value each; a block that is all of a group is no new one."""
+    said = book.said
+    if not book.releases and len(book.sizes) == 1:
+        said = _sample(printed)[None, :]  # for whoever comes later
+    told = np.flatnonzero(block)
+    if not len(told):
+        return replace(book, said=said)
+    width = int(block.max()) + 1
+    pairs, own, size = np.unique(book.group[here[told]] * width + block[told], return_inverse=True, return_counts=True)
+    new = (size < np.bincount(book.group)[pairs // width]) | (pairs < width)
+    number = np.where(new, len(book.sizes) - 1 + np.cumsum(new), pairs // width)
+    sizes = np.concatenate([book.sizes, np.zeros((int(new.sum()), len(book.secrets)), np.int64)])
+    sizes[number] = 0
+    np.add.at(sizes, (number[own], book.secret[here[told]]), 1)
+    said = np.concatenate([said, np.full((int(new.sum()), SAID), -1)])
+    order = np.argsort(own, kind="stable")
+    for made, members in zip(number, np.split(order, np.cumsum(size)[:-1]), strict=True):
+        said[made] = _sample(printed[told[members]])
+    after = book.group.copy()
+    after[here[told]] = number[own]
+    return replace(book, group=after, sizes=sizes, said=said)
+
+
+def _sample(printed: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Some of the values that were printed, which are drawn in any order."""
+    return printed[np.arange(SAID) * len(printed) // SAID]
+
+
+def _with_values(book: UnitBook, channel: Channel) -> tuple[UnitBook, NDArray[np.intp]]:
+    """The book with the values that a channel prints, and the number of each output's; the last output is no value."""
+    digests = keyed_digests(book.key, [f"printed:{text}" for text in _symbols(channel.outputs)])
+    number = numbers_of(book.values, digests)
+    new = number < 0
+    number[new] = len(book.values) + np.arange(int(new.sum()))
+    return replace(book, values=np.concatenate([book.values, digests[new]])), np.append(number, -1)
+
+
+def _log_lifts(rows: NDArray[np.float64]) -> tuple[float, float]:
     """The least and the largest log-lift of a symbol, held against the shares of the rows."""
-    law = rows.toarray()
-    there, seen = law.any(axis=1), law.any(axis=0)
-    law = law[there][:, seen] / law.sum()
+    there, seen = rows.any(axis=1), rows.any(axis=0)
+    law = rows[there][:, seen] / rows.sum()
     with np.errstate(divide="ignore"):
         lifts = np.log(law / law.sum(axis=0) / law.sum(axis=1, keepdims=True))
     return float(lifts.min()), float(lifts.max())
-
-
-def _told(
-    book: UnitBook, unit: NDArray[np.intp], symbol: NDArray[np.intp]
-) -> tuple[UnitBook, tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """The book after some units are told a symbol each, and the group and block that each is told."""
-    group, secret = book.group[unit], book.secret[unit]
-    block = blocks_of(group, secret, symbol, book.sizes[0], book.budget, book.least)
-    split = np.flatnonzero(block)
-    if not len(split):
-        return book, (group, block)
-    width = int(block.max()) + 1
-    _, made = np.unique(group[split] * width + block[split], return_inverse=True)
-    sizes = np.zeros((int(made.max()) + 1, len(book.secrets)), np.int64)
-    np.add.at(sizes, (made, secret[split]), 1)
-    after = book.group.copy()
-    after[unit[split]] = len(book.sizes) + made
-    return replace(book, group=after, sizes=np.concatenate([book.sizes, sizes])), (group, block)
 
 
 def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, NDArray[np.intp], int]:

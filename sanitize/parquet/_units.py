@@ -169,7 +169,7 @@ class _DrawnPass(SecondPass):
         self, source: Source, release: Release, words: RandomWords, codes: NDArray[np.int32], workers: int
     ) -> None:
         super().__init__(source, release, words, workers=workers)
-        self._codes = codes
+        self._codes = codes[codes >= 0]
 
     def parts(self, rows: RowOrder, expected: NDArray[np.int64]) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output, one part a file of the source."""

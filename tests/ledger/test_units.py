@@ -23,7 +23,7 @@ from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPB
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter, LedgerError, TargetExists
 from sanitize.ledger import UnitLedger, _unit_rows
-from sanitize.ledger._groups import released_as
+from sanitize.ledger._groups import Sources
 from sanitize.ledger._unit_book import UnitBook
 from sanitize.parquet import plan_units, release_units
 from sanitize.transformers import SecretDP
@@ -69,12 +69,12 @@ def released(ledger, tables, monkeypatch):
     """Released tables, and the groups of all units before the first release and after each row that they were told."""
     states, secret = [], dict(pd.concat(tables)[["who", "ill"]].itertuples(index=False))
 
-    def watched(book, unit, symbol):
-        after = tell(book, unit, symbol)
+    def watched(book, *told):
+        after = tell(book, *told)
         place = {bytes(row): number for number, row in enumerate(book.units)}
         digests = keyed_digests(book.key, [f'unit:["{who}"]' for who in secret])
         found = [place.get(bytes(row)) for row in digests]
-        states.append({w: 0 if n is None else int(after[0].group[n]) for w, n in zip(secret, found, strict=True)})
+        states.append({w: 0 if n is None else int(after.group[n]) for w, n in zip(secret, found, strict=True)})
         return after
 
     tell = _unit_rows._told
@@ -82,6 +82,53 @@ def released(ledger, tables, monkeypatch):
     made = [ledger.release(table, sanitizer_of(table)) for table in tables]
     monkeypatch.undo()
     return made, [dict.fromkeys(secret, 0), *states], secret
+
+
+def sequences(ledger, tables, monkeypatch):
+    """Released tables, and for each unit what its rows were printed from: laws of values, or what others were printed.
+
+    A law is a turn and the values of those who are drawn from, counted; it is taken from what is drawn, and not from
+    the groups or sizes that the ledger keeps.
+    """
+    told, old, here = defaultdict(list), defaultdict(list), []
+
+    def watched_blocks(book, units, *rest):
+        here[:] = [bytes(book.units[unit]) for unit in units]
+        return blocks(book, units, *rest)
+
+    def watched_sources(group, block, symbol, again):
+        sources = of(group, block, symbol, again)
+        for place, who in enumerate(here):
+            if block[place]:
+                own = (group == group[place]) & (block == block[place])
+                told[who].append((len(seen), tuple(sorted(Counter(symbol[own].tolist()).items()))))
+            else:
+                old[who].append((len(seen), len(told[who]), {int(y) for y in sources.again[place] if y >= 0}))
+        seen.append(None)
+        return sources
+
+    seen, blocks, of = [], _unit_rows._blocks, Sources.of
+    monkeypatch.setattr(_unit_rows, "_blocks", watched_blocks)
+    monkeypatch.setattr(Sources, "of", watched_sources)
+    made = [ledger.release(table, sanitizer_of(table)) for table in tables]
+    monkeypatch.undo()
+    key, everybody = UnitBook.read(ledger.path).key, pd.concat(tables)["who"].unique()
+    digests = keyed_digests(key, [f'unit:["{who}"]' for who in everybody])
+    named = {bytes(row): who for row, who in zip(digests, everybody, strict=True)}
+    return made, {who: told[row] for row, who in named.items()}, {who: old[row] for row, who in named.items()}
+
+
+def worst_sequence(told, secret, reference, budget, least):
+    """By how much the worst set of units whose printed rows have one law so far is over a budget, and the least set."""
+    prior = np.array([n for _, n in sorted(reference.items())]) / sum(reference.values())
+    same = defaultdict(set)
+    for who, path in told.items():
+        for end in range(1, len(path) + 1):
+            same[tuple(path[:end])].add(who)
+    assert min(map(len, same.values())) >= least
+    return max(
+        budget.excess_of(np.array(lifts_of(units, secret, reference), float), prior).max() for units in same.values()
+    )
 
 
 def lifts_of(units, secret, reference):
@@ -158,6 +205,71 @@ def test_what_is_printed_month_after_month_tells_no_more_by_enumeration(tmp_path
     assert any(raw[(*key[:-1], 0)] == 0 for key in raw), "the tables themselves rule a secret out"
 
 
+def lives(seed, *, n_units=200, n_months=12):
+    """A year of tables of people with heavy-tailed numbers of rows, who are absent at times; some come later, or once.
+
+    Values go with the secret strongly and seldom change.
+    """
+    rng = np.random.default_rng(seed)
+    secret = np.r_[0, 1, rng.random(n_units - 2) < 0.4].astype(int)
+    law = rng.dirichlet(np.full(4, 0.7), 2) * 0.9 + 0.025
+    rows = np.minimum(rng.pareto(1.1, n_units) + 1, 60).astype(int)
+    since = np.where(rng.random(n_units) < 0.2, rng.integers(1, n_months, n_units), 0)
+    since[:2] = 0
+    value = np.array([rng.choice(4, p=law[s]) for s in secret])
+    tables = []
+    for month in range(n_months):
+        moved = rng.random(n_units) < 0.1
+        value = np.where(moved, [rng.choice(4, p=law[s]) for s in secret], value)
+        there = (since <= month) & ((rng.random(n_units) < 0.85) | (np.arange(n_units) < 2))
+        who = np.repeat(np.flatnonzero(there), rows[there])
+        own = np.where(rng.random(len(who)) < 0.2, rng.integers(0, 4, len(who)), value[who])
+        tables.append(pd.DataFrame({"who": who, "ill": secret[who], "town": [f"t{v}" for v in own]}))
+    return tables
+
+
+def check_lives(seed, folder, monkeypatch):
+    """Every sequence that is printed is as likely for enough people, within the budget by counting."""
+    tables, budget = lives(seed), list(BUDGETS.values())[seed % len(BUDGETS)]
+    ledger = ledger_in(folder, budget, f"u{seed}", min_units=8)
+    made, told, old = sequences(ledger, tables, monkeypatch)
+    secret = dict(pd.concat(tables)[["who", "ill"]].itertuples(index=False))
+    reference = Counter(tables[0].groupby("who")["ill"].first())
+    assert worst_sequence(told, secret, reference, budget, 8) <= 1e-9
+    # What is printed again was printed before, of people who were told the same.
+    first = {y for _, law in itertools.chain(*told.values()) if _ == 0 for y, _ in law}
+    for who, repeated in old.items():
+        for _, known, again in repeated:
+            law = dict(told[who][known - 1][1]) if known else dict.fromkeys(first)
+            assert again <= set(law)
+    n_rows, entries = sum(map(len, tables)), ledger.report().releases
+    assert [entry.n_rows for entry in entries] == [len(out) for out in made]
+    assert sum(entry.n_rows + entry.n_withheld for entry in entries) == n_rows
+    assert sum(entry.n_again for entry in entries) > 0
+    assert all(entry.n_withheld for entry in entries), "somebody has more rows than enough others"
+
+
+@pytest.mark.parametrize("start", range(0, 200, 10))
+def test_a_year_of_printed_rows_is_within_the_budget(start, tmp_path, monkeypatch):
+    for seed in range(start, start + 10):
+        check_lives(seed, tmp_path, monkeypatch)
+
+
+def test_a_newcomer_is_printed_nothing_of_its_own(tmp_path):
+    tables = months(11, n_units=200, n_months=8, there=1.0)
+    ledger = ledger_in(tmp_path, sz.LiftBudget(lower=math.inf, upper=9.0))  # which one person alone is within
+    ledger.release(tables[0], sanitizer_of(tables[0]))
+    alone = pd.DataFrame({"who": [999], "ill": [1], "town": ["only hers"]})
+    for table in tables[1:]:
+        both = pd.concat([table, alone])
+        out = ledger.release(both, sanitizer_of(both, sz.LiftBudget(lower=math.inf, upper=100.0), min_count=0))
+        assert "only hers" not in set(out["town"])
+        assert out.index.tolist() == both.index.tolist()
+    assert ledger.report().releases[-1].n_again >= 1
+    with pytest.raises(LedgerError, match="no row can be released: one is printed only from at least 5 units"):
+        ledger.release(alone, sanitizer_of(tables[0], handle_unknown="high_risk"))
+
+
 def secret_of_each(tables):
     return tables[0].sort_values("who")["ill"]
 
@@ -207,16 +319,23 @@ def test_new_units_are_held_against_the_first_ones(tmp_path):
     assert ledger.report().releases[1].n_new == len(new)
 
 
-def test_a_unit_is_released_as_anybody_of_its_block():
-    group, block = np.array([3, 1, 3, 3, 1]), np.array([1, 0, 1, 1, 0])
-    for word in range(0, 1 << 32, 1 << 27):
-        drawn = released_as(group, block, np.full(5, word << 32, np.uint64))
-        assert (group[drawn] == group).all()
-    ends = [
-        released_as(group, block, np.full(5, word << 32, np.uint64)) for word in (0, (1 << 32) // 3 + 1, (1 << 32) - 1)
+def test_a_unit_is_released_as_anybody_of_its_block_or_as_its_group_was():
+    group, block, symbol = np.array([3, 1, 3, 3, 1, 2]), np.array([1, 0, 1, 1, 0, 0]), np.arange(10, 16)
+    again = np.full((4, 3), -1)
+    again[1] = [-1, 7, 8]
+    sources = Sources.of(group, block, symbol, again)
+    ends = [sources.draw(np.full(6, word << 32, np.uint64)) for word in (0, (1 << 32) // 3 + 1, (1 << 32) - 1)]
+    assert [sorted({int(drawn[place]) for drawn in ends}) for place in range(6)] == [
+        [10, 12, 13],
+        [7, 8],
+        [10, 12, 13],
+        [10, 12, 13],
+        [7, 8],
+        [-1],
     ]
-    assert {int(drawn[0]) for drawn in ends} == {0, 2, 3}
-    assert {int(drawn[1]) for drawn in ends} == {1, 4}
+    rows = sources.rows(np.array([0, 1, 0, 1, 0, 1]), (2, 16))
+    assert rows[0, [10, 12, 13, 7, 8]].tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 0.5, 0.5])
+    assert rows.sum() == pytest.approx(5)  # one is withheld
 
 
 def test_one_key_draws_other_rows_in_every_release(tmp_path):
@@ -228,7 +347,7 @@ def test_one_key_draws_other_rows_in_every_release(tmp_path):
     sanitizer = sz.SubsetMerging(100.0, sensitive="ill", public="town", random_state=key).fit(table)
     first, second = (ledger.release(table, sanitizer)["town"] for _ in range(2))
     assert (first != second).mean() > 0.3
-    assert ledger.report().n_groups == 1
+    assert set(ledger.groups(table["who"])) == {1}
 
 
 def test_words_of_a_pair_are_its_own():
