@@ -106,7 +106,8 @@ class Sources:
     """What each unit that is released something now is printed from.
 
     It is anybody's symbol of its block, so that it tells the block alone, or, where it is told nothing new, one of
-    those that its group was printed before. Its own symbol would tell, month after month, whether a value changed that the channel released alike.
+    those that its group was printed before. Its own symbol would tell, month after month, whether a value changed that
+    the channel released alike.
 
     Attributes
     ----------
