@@ -6,24 +6,38 @@ statistics of sizes do not fit the schema. So a footer is read here first, and p
 
 from __future__ import annotations
 
+import mmap
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sanitize._files.thrift import DAMAGE, Fields, Thrift
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
 
 _DEEPEST_SCHEMA = 100
+_TAIL_BYTES = 8  # the length of the footer, and the magic number
 REMEMBERED_BYTES = 1 << 25  # of a footer, since a file is opened more than once
-# A column chunk that promises more than this out of a thousandth of it is a decompression bomb.
+# What promises more than this out of a thousandth of it is a decompression bomb.
 _BOMB_BYTES = 1 << 28
 _BOMB_RATIO = 1000
+# So are more rows than this out of a ten thousandth of it: a constant column of a writer takes a byte for a thousand.
+_BOMB_ROWS = 1 << 24
+_ROWS_A_BYTE = 10_000
+# The owner of a file that only looks like a bomb sets this to 1.
+TRUSTED = "SANITIZE_TRUSTED"
+_START, _END, _PROMISED, _VALUES = range(4)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Footer:
     """What is asked of a footer that hangs together. Frozen.
 
@@ -31,12 +45,15 @@ class Footer:
     ----------
     row_groups : tuple of int
         Rows of each.
-    bombs : tuple of (str, int, int)
-        Paths of columns that promise too many bytes, those bytes, and those out of which.
+    paths : tuple of str
+        Of the columns.
+    chunks : ndarray of int64, shape (n_row_groups, n_columns, 4)
+        Where each column chunk starts and ends, bytes that it promises to unfold to, and its values.
     """
 
     row_groups: tuple[int, ...]
-    bombs: tuple[tuple[str, int, int], ...]
+    paths: tuple[str, ...]
+    chunks: NDArray[np.int64]
 
     @classmethod
     def read(cls, raw: bytes, file_size: int, name: str) -> Footer:
@@ -60,15 +77,47 @@ class Footer:
             return known
         raise SourceError(known.format(name))
 
-    def refuse_bombs(self, columns: Sequence[str], name: str) -> None:
-        """Refuse to read columns whose chunks promise to unfold to far more than they take."""
+    def refuse_bombs(self, columns: Sequence[str], file: Path, row_groups: Sequence[int] | None = None) -> None:
+        """Refuse to read columns that promise, or whose pages do, to unfold to far more than they take."""
         # The reader takes every path that is a name or goes on after it with a dot, which may be part of a name.
         prefixes = tuple(f"{column}." for column in columns)
-        for path, promised, stored in self.bombs:
-            if path in columns or path.startswith(prefixes):
-                raise SourceError(
-                    f"{name}: a column promises {promised} bytes out of {stored}; refused as a decompression bomb"
-                )
+        asked = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
+        chunks = self.chunks[slice(None) if row_groups is None else list(row_groups)][:, asked]
+        with file.open("rb") as stream:
+            if os.environ.get(TRUSTED) != "1":
+                self._refuse_sizes(chunks, os.fstat(stream.fileno()).st_size, file.name)
+            if chunks.size:
+                with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                    for chunk in chunks.reshape(-1, 4).tolist():
+                        _check_pages(content, chunk, file.name)
+
+    def _refuse_sizes(self, chunks: NDArray[np.int64], file_size: int, name: str) -> None:
+        stored, promised = (chunks[..., _END] - chunks[..., _START]).sum(axis=1), chunks[..., _PROMISED].sum(axis=1)
+        bombs = promised > np.maximum(_BOMB_BYTES, _BOMB_RATIO * stored)
+        claims = [(f"{promised[bombs].max()} bytes", stored[bombs].min())] if bombs.any() else []
+        if sum(self.row_groups) > max(_BOMB_ROWS, _ROWS_A_BYTE * file_size):
+            claims.append((f"{sum(self.row_groups)} rows", file_size))
+        for claim, of in claims:
+            raise SourceError(
+                f"{name} promises {claim} out of {of}; refused as a decompression bomb, unless you made it yourself "
+                f"and set {TRUSTED}=1"
+            )
+
+
+def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
+    """Refuse a column chunk whose pages hold more than the footer says: a reader believes the header of a page."""
+    at, end, promised, n_values = chunk
+    try:
+        while at < end:
+            reader = Thrift(content, at)
+            header = reader.fields()
+            size, packed = _whole(header[2]), _whole(header[3])
+            at, promised = reader.at + packed, promised - size
+            n_values -= _whole((header.get(5) or header.get(8) or {1: 0})[1])
+            if at > len(content) - _TAIL_BYTES or promised < 0 or n_values < 0:
+                raise ValueError("page")
+    except DAMAGE:
+        raise SourceError(f"{name} is damaged: the pages of a column hold other than its footer says") from None
 
 
 class _Encrypted(Exception):
@@ -96,10 +145,17 @@ def _footer(fields: Fields, file_size: int) -> Footer:
     if fields.get(8):
         raise _Encrypted
     paths = _leaves(fields[2])
-    groups = [_row_group(group, paths, file_size) for group in fields.get(4, [])]
-    if sum(n_rows for n_rows, _ in groups) != fields[3]:
+    groups = fields.get(4, [])
+    rows = tuple(_whole(group[3]) for group in groups)
+    if sum(rows) != fields[3]:
         raise ValueError("rows")
-    return Footer(tuple(n_rows for n_rows, _ in groups), tuple(bomb for _, bombs in groups for bomb in bombs))
+    found = np.array([_row_group(group, len(paths), file_size) for group in groups], np.int64)
+    found = found.reshape(len(groups), len(paths), 4)
+    held = found[found[..., _START] < found[..., _END]]
+    held = held[held[:, _START].argsort()]
+    if (held[1:, _START] < held[:-1, _END]).any():
+        raise ValueError("chunks overlap")
+    return Footer(rows, tuple(b".".join(path).decode() for path in paths), found)
 
 
 def _leaves(elements: list[Fields]) -> list[tuple[bytes, ...]]:
@@ -125,30 +181,23 @@ def _leaves(elements: list[Fields]) -> list[tuple[bytes, ...]]:
     return found
 
 
-def _row_group(group: Fields, paths: list[tuple[bytes, ...]], file_size: int) -> tuple[int, list[tuple[str, int, int]]]:
-    """Rows of a row group, and its bombs."""
+def _row_group(group: Fields, n_columns: int, file_size: int) -> list[tuple[int, int, int, int]]:
+    """Start, end, promised bytes and values of each column chunk of a row group."""
     chunks = group[1]
-    if len(chunks) != len(paths):
+    if len(chunks) != n_columns:
         raise ValueError("columns")
-    bombs = []
-    for chunk, path in zip(chunks, paths, strict=True):
-        if 8 in chunk or 9 in chunk:
-            raise _Encrypted
-        promised, stored = _sizes(chunk[3], file_size)
-        if promised > max(_BOMB_BYTES, _BOMB_RATIO * max(stored, 1)):
-            bombs.append((b".".join(path).decode(), promised, stored))
-    return _whole(group[3]), bombs
+    if any(8 in chunk or 9 in chunk for chunk in chunks):
+        raise _Encrypted
+    return [_chunk(chunk[3], file_size) for chunk in chunks]
 
 
-def _sizes(metadata: Fields, file_size: int) -> tuple[int, int]:
-    """Bytes that a chunk unfolds to and takes, where it lies inside the file."""
-    _whole(metadata[5])
-    start, promised, stored = _whole(metadata[9]), _whole(metadata[6]), _whole(metadata[7])
-    if 0 < metadata.get(11, 0) < start:
+def _chunk(metadata: Fields, file_size: int) -> tuple[int, int, int, int]:
+    start, promised, stored, values = (_whole(metadata[number]) for number in (9, 6, 7, 5))
+    if 0 < metadata.get(11, 0) < (start or file_size):  # a chunk without values may have a dictionary alone
         start = metadata[11]
-    if start + stored > file_size:
+    if start + stored > file_size or max(promised, values) >= 1 << 62:
         raise ValueError("chunk")
-    return promised, stored
+    return start, start + stored, promised, values
 
 
 def _whole(value: Any) -> int:

@@ -100,7 +100,7 @@ class ParquetSource(Source):
         with contextlib.ExitStack() as stack:
             with reading(file.name):
                 raw, size = _footer_of(file)
-                Footer.read(raw, size, file.name).refuse_bombs(columns, file.name)
+                Footer.read(raw, size, file.name).refuse_bombs(columns, file, row_groups)
                 # Each load opens the file again, and a footer grows with the number of loads.
                 known = _metadata(raw) if len(raw) <= REMEMBERED_BYTES else None
                 reader = stack.enter_context(_reader(file, self._text(columns), known))

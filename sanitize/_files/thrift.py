@@ -8,7 +8,10 @@ be read as the bytes of their fields, and be written again.
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import mmap
 
 Fields = dict[int, Any]
 RawFields = list[tuple[int, int, bytes]]  # number, kind and bytes of each field
@@ -26,14 +29,14 @@ class Thrift:
 
     Attributes
     ----------
-    data : bytes
+    data : bytes, or a mapped file
     at : int
         Where the next value starts.
     """
 
     __slots__ = ("_left", "at", "data")
 
-    def __init__(self, data: bytes, at: int = 0) -> None:
+    def __init__(self, data: bytes | mmap.mmap, at: int = 0) -> None:
         self.data = data
         self.at = at
         self._left = _MOST_VALUES

@@ -60,7 +60,7 @@ class StoredValues:
 
     @staticmethod
     def _read(file: Path, name: str, chunks: list[Chunk], plain: pa.DataType) -> Iterator[pa.Array]:
-        read_footer(file).refuse_bombs([name], file.name)
+        read_footer(file).refuse_bombs([name], file)
         for chunk in chunks:
             try:
                 page = chunk.dictionary_page()

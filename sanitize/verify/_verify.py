@@ -294,7 +294,7 @@ def _contents(table: Source, written: Source, again: Designer, rows: RowOrder, k
         if isinstance(written, CsvSource):
             scanner.scan_file(file)
         else:
-            read_footer(file).refuse_bombs(written.schema.names, file.name)
+            read_footer(file).refuse_bombs(written.schema.names, file)
             findings.inspect(file, scanner, kept)
     fault = summary_fault(findings.summaries, expected)
     leftovers = "; ".join(

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
@@ -88,7 +89,14 @@ def test_a_footer_says_what_pyarrow_says(tmp_path):
     path = tmp_path / "raw.parquet"
     pq.write_table(TABLE, path, row_group_size=6)
     known = pq.read_metadata(path)
-    assert read_footer(path) == Footer(tuple(known.row_group(i).num_rows for i in range(known.num_row_groups)), ())
+    found = read_footer(path)
+    assert found.row_groups == tuple(known.row_group(i).num_rows for i in range(known.num_row_groups))
+    for group, column in np.ndindex(found.chunks.shape[:2]):
+        chunk = known.row_group(group).column(column)
+        start = chunk.dictionary_page_offset or chunk.data_page_offset
+        end, promised = start + chunk.total_compressed_size, chunk.total_uncompressed_size
+        assert found.chunks[group, column].tolist() == [start, end, promised, chunk.num_values]
+        assert found.paths[column] == chunk.path_in_schema
     assert ParquetSource.open(path).n_rows == TABLE.num_rows
 
 
@@ -141,12 +149,13 @@ CONTRADICTORY = {
     "a size that is a text": {"groups": [{1: [{3: {5: b"2", 6: 0, 7: 0, 9: 4}}], 3: 2}]},
     "a chunk beyond the file": {"groups": [{1: [{3: {5: 2, 6: 20, 7: 1 << 40, 9: 4}}], 3: 2}]},
     "no schema": {"schema": []},
+    "row groups that share a chunk": {"rows": 4, "groups": footer()[4] * 2},
 }
 
 
 @pytest.mark.parametrize("changes", CONTRADICTORY.values(), ids=CONTRADICTORY)
 def test_a_footer_that_contradicts_itself_is_refused(changes):
-    assert Footer.read(thrift(footer()), 1000, "raw.parquet") == Footer((2,), ())
+    assert Footer.read(thrift(footer()), 1000, "raw.parquet").row_groups == (2,)
     with pytest.raises(SourceError, match=r"^raw\.parquet is damaged or not supported: its footer does not hang"):
         Footer.read(thrift(footer(**changes)), 1000, "raw.parquet")
 
