@@ -36,7 +36,6 @@ LOOSE = {"_version", "_checks", "_formatting", "_progress"}
 TABLES = ("sanitize/_tables/", "sanitize/_files/", "sanitize/_release/", "sanitize/alphabet.py", "sanitize/binning/")
 DOORS = {
     "cryptography": ("sanitize/_sampling/noise.py",),
-    "numba": ("sanitize/mechanisms/_random_response/",),
     "jinja2": ("sanitize/report/",),
     "matplotlib": ("sanitize/report/", "sanitize/plots.py"),
     "tqdm": ("sanitize/_progress.py",),
@@ -267,7 +266,6 @@ def test_importing_the_library_brings_no_heavy_dependency():
         "polars",
         "jinja2",
         "cryptography",
-        "numba",
     ]
     assert run(f"import sys, sanitize; print([m for m in {heavy} if m in sys.modules])") == "[]"
 
@@ -305,7 +303,7 @@ def test_other_names_are_attribute_errors():
 
 
 # Libraries and rooms that a plain release has no use for: each takes longer to load than a small table to release.
-IDLE = ("sklearn", "joblib", "scipy.stats", "scipy.optimize", "jinja2", "narwhals", "polars", "matplotlib", "numba")
+IDLE = ("sklearn", "joblib", "scipy.stats", "scipy.optimize", "jinja2", "narwhals", "polars", "matplotlib")
 IDLE_ROOMS = ("transformers", "suggestion", "tradeoff", "trees", "ledger", "saved", "verify", "attack")
 
 

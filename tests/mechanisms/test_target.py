@@ -14,7 +14,6 @@ from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import solve_optimal_random_response, tree_merging, tree_random_response
 from sanitize.mechanisms._random_response import column_generation as _column_generation
-from sanitize.mechanisms._random_response import compiled as _compiled
 from sanitize.mechanisms._random_response import response as _response
 from sanitize.mechanisms._random_response.certificate import certify
 from sanitize.mechanisms._random_response.effort import Effort
@@ -22,12 +21,10 @@ from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 
 
-@pytest.fixture(params=["enumeration", "enumeration in NumPy", "column generation"])
+@pytest.fixture(params=["enumeration", "column generation"])
 def route(request, monkeypatch):
     """Each way to the optimum, whatever the size."""
     monkeypatch.setattr(_response, "_MOST_LETTERS", -1 if request.param == "column generation" else math.inf)
-    if request.param == "enumeration in NumPy":
-        monkeypatch.setattr(_compiled, "loops", lambda _: None)
 
 
 def targets(cases, seed):

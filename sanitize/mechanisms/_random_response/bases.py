@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._random_response.arithmetic import inverse
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -64,4 +62,15 @@ def _beside_slacks(
             made[here[:, :, None], dense[:, :, None], free[:, None, :]] = small
             beside = np.einsum("kij,kjl->kil", matrix[taken[:, :, None], letters], small)
             made[here[:, :, None], slack[:, :, None], free[:, None, :]] = -sign[:, :, None] * beside
+    return made, regular
+
+
+def inverse(squares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Inverses of K matrices, shape (K, m, m), and which of these are regular; of the others something finite."""
+    made, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
+    try:
+        made[:] = np.linalg.inv(squares)
+    except np.linalg.LinAlgError:
+        regular[:] = np.linalg.slogdet(squares)[0] != 0
+        made[regular] = np.linalg.inv(squares[regular])
     return made, regular

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy import sparse
 
-from sanitize.mechanisms._random_response.arithmetic import dot, entr
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._random_response.loss import entr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -217,7 +217,7 @@ def price_of_repair(tree: Tree, p_w: NDArray[np.float64]) -> float:
     solution = linprog(np.append(p_w, 1.0), A_ub=-every, b_ub=-short, method="highs")
     cut = np.maximum(solution.x[:-1], 0.0) if solution.status == 0 else np.zeros(len(p_w))
     # Whatever the program returned, c makes the prices valid.
-    return dot(cut, p_w) + max(float((short - shares @ cut).max()), 0.0)
+    return float(cut @ p_w) + max(float((short - shares @ cut).max()), 0.0)
 
 
 def _tighten(polytope: BoxProgram, mu: NDArray[np.float64], target: float, boxes: Boxes) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._progress import progress
-from sanitize.mechanisms._random_response.arithmetic import dot
 from sanitize.mechanisms._random_response.certificate import certify
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.pool import ColumnPool, Mixture, RoundingStops
@@ -173,7 +172,7 @@ class _Search:
 
     def _certify(self, mixture: Mixture, *, stop_at_points: bool = True) -> bool:
         """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""
-        value = dot(mixture.mu, self.p_x)
+        value = float(mixture.mu @ self.p_x)
         target = self.mixture.value - value - _CERTIFIED_SHARE * self.gap
         certificate = certify(self.outer, mixture.mu, self.p_x, target, self.effort, stop_at_points=stop_at_points)
         self.bound = max(self.bound, value + certificate.bound)

@@ -32,7 +32,7 @@ def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[n
     left = np.flatnonzero(cuts.min(axis=1) < 0)
     cuts = cuts[left] / np.abs(cuts[left]).max(axis=1, keepdims=True)
     k = len(cuts)
-    # A row is a vertex, then its value under each cut; compiled loops come to the same rows in the same order.
+    # A row is a vertex, then its value under each cut.
     rows = np.concatenate([np.eye(n), cuts.T], axis=1)
     on_facet = np.zeros((n, n + k), np.float32)
     on_facet[:, :n] = 1 - np.eye(n)
@@ -63,18 +63,9 @@ def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[n
         at = (value[p] / (value[p] - value[q]))[:, None]
         new = (1 - at) * rows[p] + at * rows[q]
         new[:, n + i], shared[:, n + i] = 0.0, 1
-        kept = _without(below, len(rows) + len(new))
-        rows, on_facet = np.concatenate([rows, new])[kept], np.concatenate([on_facet, shared])[kept]
+        kept = value > -ON
+        rows, on_facet = np.concatenate([rows[kept], new]), np.concatenate([on_facet[kept], shared])
     return rows[:, :n]
-
-
-def _without(gone: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """Numbers below the size; from the last of those gone to the first, the last number takes its place."""
-    kept = list(range(size))
-    for place in reversed(gone.tolist()):
-        kept[place] = kept[-1]
-        kept.pop()
-    return np.array(kept, np.intp)
 
 
 def _on_all_of(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> NDArray[np.intp]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._random_response.arithmetic import of_columns, of_rows, product
 from sanitize.mechanisms._random_response.bases import inverse_of
 
 if TYPE_CHECKING:
@@ -91,15 +90,15 @@ def solve_batch(
     for step in range(_MAX_PIVOTS + 1):
         rows = np.arange(len(left))
         cost = programs.cost + spread
-        multipliers = of_rows(np.take_along_axis(cost, basis, 1), inverse)
-        reduced = cost - product(multipliers, matrix)
+        multipliers = np.einsum("ki,kij->kj", np.take_along_axis(cost, basis, 1), inverse)
+        reduced = cost - multipliers @ matrix
         true = reduced - spread
         bound = (multipliers * rhs).sum(axis=1)
         bound += np.where(true < 0, true * programs.upper, true * programs.lower).sum(axis=1)
         np.put_along_axis(reduced, basis, 0.0, axis=1)
         point = np.where(reduced < 0, programs.upper, programs.lower)
         np.put_along_axis(point, basis, 0.0, axis=1)
-        values = of_columns(inverse, rhs - product(point, columns))
+        values = np.einsum("kij,kj->ki", inverse, rhs - point @ columns)
         low = np.take_along_axis(programs.lower, basis, 1)
         high = np.take_along_axis(programs.upper, basis, 1)
         outside = np.maximum(low - values, values - high)
@@ -110,10 +109,10 @@ def solve_batch(
 
         amount = outside[rows, leaving]
         towards = np.where(values[rows, leaving] > high[rows, leaving], 1.0, -1.0)
-        row = product(inverse[rows, leaving], matrix) * towards[:, None]
+        row = inverse[rows, leaving] @ matrix * towards[:, None]
         np.put_along_axis(row, basis, 0.0, axis=1)
         entering, unbounded = _ratio_test(reduced, row, programs.upper - programs.lower, amount)
-        column = of_columns(inverse, columns[entering])
+        column = np.einsum("kij,kj->ki", inverse, columns[entering])
         # Beside an ill-conditioned basis the pivot may be gone by the other order of summation; the bound stands.
         stuck = (np.abs(column[rows, leaving]) < _PIVOT) & (~unbounded | (norm[rows, leaving] == 0))
         finished = done | unbounded | stuck
@@ -160,7 +159,7 @@ def _ratio_test(
         left, near, risen = left[on], near[on], risen[on]
         if not len(left):
             return entering, unbounded
-    # The first of equals comes first, as above: fast sorts leave ties as the processor has it.
+    # The first of equals comes first, as above.
     order = ratio[left].argsort(axis=1, kind="stable")
     passed = (np.cumsum(np.take_along_axis(slope[left], order, 1), axis=1) < amount[left, None]).sum(axis=1)
     entering[left] = order[np.arange(len(left)), np.clip(passed, 0, np.maximum(n_eligible[left] - 1, 0))]

@@ -15,9 +15,8 @@ from sanitize.errors import InvalidParameter
 class Effort:
     """Units of work that a search may spend, and those it has.
 
-    The same law, budget and effort are the same steps to the last digit on every machine, so they give the same
-    channel: sums, inverses and logarithms are those of `arithmetic`, and linear programs those of HiGHS, whose other
-    versions may pivot otherwise. Who asks for a time limit gives that up.
+    The same law, budget and effort are the same steps on one kind of machine, so they give the same channel; on another
+    the last digits of linear algebra may decide between two vertices. Who asks for a time limit gives that up.
 
     Attributes
     ----------

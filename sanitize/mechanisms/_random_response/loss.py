@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
 from sanitize.errors import InvalidParameter
 from sanitize.measures import utility
-from sanitize.mechanisms._random_response.arithmetic import entr, log, product
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -64,7 +64,7 @@ class Loss:
 
     def spread(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(t|y) of posteriors v, shape (K, n_t)."""
-        return v if self.law is None else product(v, self.law.T)
+        return v if self.law is None else v @ self.law.T
 
     def of(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """H(T|y) of posteriors v, shape (K,)."""
@@ -76,8 +76,8 @@ class Loss:
 
     def slope(self, v: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
         """Slope of H(T|y) at v but for a constant, shape (K, n); probabilities below ``floor`` are raised to it."""
-        slope = -log(np.maximum(self.spread(v), floor))
-        return slope if self.law is None else product(slope, self.law)
+        slope = -np.log(np.maximum(self.spread(v), floor))
+        return slope if self.law is None else slope @ self.law
 
     def alone(self, n: int) -> NDArray[np.float64]:
         """H(T|x) of n letters by themselves."""
@@ -94,3 +94,8 @@ class Loss:
         released = channel.push(self.law * joint.p_x)
         open_ = entr(released).sum() - entr(released.sum(axis=0)).sum()
         return max(0.0, float(entr(released.sum(axis=1)).sum() - open_))
+
+
+def entr(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """-x log x, of any shape; 0 of 0 and of what rounding leaves below."""
+    return np.asarray(special.entr(np.maximum(x, 0.0)))

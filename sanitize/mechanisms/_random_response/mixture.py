@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sanitize.mechanisms._random_response import arithmetic
+from sanitize.mechanisms._random_response.bases import inverse as inverses_of
 from sanitize.mechanisms._random_response.pool import Mixture
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def best_mixture(points: NDArray[np.float64], cost: NDArray[np.float64], p_x: ND
     inverse, weights, letters = np.eye(n), p_x.copy(), points.T.copy()
     raises = 0
     for _ in range(RULES.pivots * n):
-        reduced = reduced_costs(letters, cost, _times(price, inverse))
+        reduced = cost - (price @ inverse) @ letters
         j = int(reduced.argmin())
         if reduced[j] > -RULES.optimal:
             bought = basis >= n_points
@@ -73,7 +73,7 @@ def best_mixture(points: NDArray[np.float64], cost: NDArray[np.float64], p_x: ND
                 return None
             price[bought] *= RULES.rise
             continue
-        column = _times(points[j], inverse.T)
+        column = points[j] @ inverse.T
         rises = np.flatnonzero(column > RULES.pivot)
         if not len(rises):
             return None
@@ -103,30 +103,16 @@ def _polished(
     columns[listed] = points[basis[listed]]
     bought = np.flatnonzero(basis >= n_points)
     columns[bought] = np.eye(n)[basis[bought] - n_points]
-    inverses, is_regular = arithmetic.inverse(columns[None])
+    inverses, is_regular = inverses_of(columns[None])
     if not is_regular.all():
         return None
     inverse = inverses[0]
-    weights = _times(p_x, inverse)
-    weights += _times(p_x - _times(weights, columns), inverse)
+    weights = p_x @ inverse
+    weights += (p_x - weights @ columns) @ inverse
     least = RULES.positive * p_x.min()
-    off = np.abs(p_x - _times(weights, columns))
+    off = np.abs(p_x - weights @ columns)
     if not ((off < RULES.exact * p_x).all() and weights.min() > -least):
         return None
     kept = listed[weights[listed] > least]
-    value = arithmetic.dot(weights[listed], price[listed])
-    return Mixture(value, _times(price, inverse.T), basis[kept], weights[kept])
-
-
-def reduced_costs(
-    letters: NDArray[np.float64], cost: NDArray[np.float64], mu: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Cost of points (n, K) beyond the prices of their letters, letter after letter as the compiled loops do."""
-    reduced = cost.copy()
-    for price, share in zip(mu, letters, strict=True):
-        reduced -= price * share
-    return reduced
-
-
-def _times(row: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    return arithmetic.product(row[None, :], matrix)[0]
+    value = float(weights[listed] @ price[listed])
+    return Mixture(value, price @ inverse.T, basis[kept], weights[kept])

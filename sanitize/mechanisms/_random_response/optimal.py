@@ -140,9 +140,6 @@ def solve_optimal_random_response(
     branch and bound on boxes proves that none is left. At any time the mixture and the bound are valid, so a
     run stopped by the clock or by Ctrl-C returns what it has with an honest gap.
 
-    Where numba is installed (extra ``fast``) vertices are listed in compiled loops, which the first call of a process
-    loads in some tenths of a second, and the first call ever compiles in a few seconds.
-
     Parameters
     ----------
     joint : JointDistribution

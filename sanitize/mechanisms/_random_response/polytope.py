@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind
-from sanitize.mechanisms._random_response.arithmetic import of_columns, product
 from sanitize.mechanisms._random_response.bases import inverse_of
-from sanitize.mechanisms._random_response.logarithm import exp, expm1
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,10 +50,10 @@ class LiftBounds:
         if _is_equality(known):
             return cls(span=0.0) if isinstance(known, LDPBudget) else cls(1.0, 1.0)
         if isinstance(known, LDPBudget):
-            span = expm1(min(known.eps, _LOOSEST))
+            span = math.expm1(min(known.eps, _LOOSEST))
             return cls(span=max(span - _MARGIN * (1 + span), 0.0))
         lower = _LOOSEST if _is_too_loose(known, lifts) else known.lower
-        low, high = exp(-lower) * (1 + _MARGIN), _exp(known.upper) * (1 - _MARGIN)
+        low, high = math.exp(-lower) * (1 + _MARGIN), _exp(known.upper) * (1 - _MARGIN)
         return cls(min(low, 1.0), max(high, 1.0))
 
     @classmethod
@@ -63,8 +61,8 @@ class LiftBounds:
         """Bounds that every posterior within the budget meets."""
         known = check_kind(budget)
         if isinstance(known, LDPBudget):
-            return cls(0.0, math.inf) if known.eps > _LOOSEST else cls(span=expm1(known.eps))
-        low = 0.0 if _is_too_loose(known, lifts) else exp(-known.lower)
+            return cls(0.0, math.inf) if known.eps > _LOOSEST else cls(span=math.expm1(known.eps))
+        low = 0.0 if _is_too_loose(known, lifts) else math.exp(-known.lower)
         return cls(low, _exp(known.upper))
 
     def equal(self, other: LiftBounds) -> bool:
@@ -227,14 +225,15 @@ class ResponsePolytope:
             raise np.linalg.LinAlgError("a basis is singular")
         fixed = np.where(at_upper, self.upper, self.lower)
         np.put_along_axis(fixed, basis, 0.0, axis=1)
-        target = self.rhs - product(fixed, self.matrix.T)
-        values = of_columns(inverse, target)
-        values += of_columns(inverse, target - of_columns(self.matrix[:, basis].transpose(1, 0, 2), values))
+        target = self.rhs - fixed @ self.matrix.T
+        values = np.einsum("kij,kj->ki", inverse, target)
+        left = target - np.einsum("ikj,kj->ki", self.matrix[:, basis], values)
+        values += np.einsum("kij,kj->ki", inverse, left)
         return inverse, values
 
     def contains(self, v: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which points v, shape (K, n), are in Π up to 1e-11 of lift; the channel repairs what is left."""
-        lifts = product(v, self.lifts.T)
+        lifts = v @ self.lifts.T
         top, bottom = lifts.max(axis=1), lifts.min(axis=1)
         if math.isnan(self.ratio):
             outside = np.maximum(self.low - bottom, top - self.high)
@@ -260,4 +259,4 @@ def _is_too_loose(budget: LiftBudget, lifts: NDArray[np.float64]) -> bool:
 
 
 def _exp(nats: float) -> float:
-    return exp(nats) if nats < _LARGEST else math.inf
+    return math.exp(nats) if nats < _LARGEST else math.inf

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._random_response.logarithm import exp
 from sanitize.mechanisms._random_response.walk import walk
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Pricer:
         H is concave, so the vertex that minimises its tangent is no worse than the point of tangency.
         """
         before = len(self.pool)
-        floor = exp(-self.rng.uniform(*_FLOORS))
+        floor = math.exp(-self.rng.uniform(*_FLOORS))
         live, best = np.arange(len(v)), np.full(len(v), np.inf)
         v, basis = v.copy(), basis.copy()
         at_upper = np.zeros((len(v), self.polytope.size), np.bool_)

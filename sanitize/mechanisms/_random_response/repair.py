@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.linalg import lsqr
 
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import TOLERANCE
 from sanitize.channel import Channel, Stage
 from sanitize.lifts import lift
-from sanitize.mechanisms._random_response.least_squares import least_solution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
 
 _SHOWN = 3
-_CORRECTIONS, _BALANCED = 4, 1e-14
+_CORRECTIONS, _BALANCED, _EXACT = 4, 1e-14, 1e-15
 _LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
 
@@ -113,7 +113,7 @@ def _balance(
     system = sparse.csc_array((entries, columns.indices, columns.indptr), shape=columns.shape)
     factor = np.ones(len(weights))
     for _ in range(_CORRECTIONS):
-        trial = factor + least_solution(system, error, 4 * len(weights))
+        trial = factor + lsqr(system, error, atol=_EXACT, btol=_EXACT, conlim=0, iter_lim=4 * len(weights))[0]
         remains = 1 - system @ trial
         if not (trial > 0).all() or np.abs(remains).max() >= np.abs(error).max():
             break

@@ -12,7 +12,6 @@ from sanitize.budgets import check_kind
 from sanitize.channel import Standing
 from sanitize.lifts import lift
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.arithmetic import dot
 from sanitize.mechanisms._random_response.column_generation import lower_envelope
 from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.loss import Loss
@@ -110,7 +109,7 @@ class Response:
     @property
     def loss(self) -> float:
         """Σ P(y) H(X|y) over these letters, or of a target, in nats of the whole law."""
-        return dot(self.costs, self.weights)
+        return float(self.costs @ self.weights)
 
     @classmethod
     def union(cls, parts: Iterable[Response]) -> Response:
@@ -201,9 +200,9 @@ def _respond(
     is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
     if not is_over and not (budget.excess_of(lifts, joint.p_s) > 0).any():
         one, alone = np.ones(len(letters)), loss.alone(len(letters))
-        return Response(letters, one, one.astype(np.intp), p_x, alone, dot(alone, p_x), len(letters), "optimal")
+        return Response(letters, one, one.astype(np.intp), p_x, alone, float(alone @ p_x), len(letters), "optimal")
     p_x = p_x / total
-    least = dot(loss.alone(len(letters)), p_x)
+    least = float(loss.alone(len(letters)) @ p_x)
     listed = None
     if cuts is not None:
         within = cuts if inner.equal(outer) else inner.cuts(lifts)

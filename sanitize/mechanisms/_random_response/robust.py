@@ -14,9 +14,8 @@ from sanitize.confidence import laws_of
 from sanitize.errors import SanitizeError
 from sanitize.mechanisms._merging.best_partition import best_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.arithmetic import dot, entr
 from sanitize.mechanisms._random_response.effort import effort_of
-from sanitize.mechanisms._random_response.loss import Loss
+from sanitize.mechanisms._random_response.loss import Loss, entr
 from sanitize.mechanisms._random_response.repair import response_channel
 from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, RandomResponse
 from sanitize.mechanisms._random_response.robust_certificate import certify_robust
@@ -141,7 +140,7 @@ def prove(pool: Mixing, gap: float, show: Callable[[str], None]) -> None:
     mass = float(cone.p_x.sum())
     polytope = CutPolytope.of(np.zeros((0, len(cone.p_x))))
     while pool.value - pool.bound > gap:
-        base = dot(pool.prices, cone.p_x)
+        base = float(pool.prices @ cone.p_x)
         target = (pool.value - base - _PROVED_SHARE * gap) / mass
         proof = certify_robust(cone, polytope, pool.prices, target, pool.effort)
         polytope = proof.polytope
@@ -197,7 +196,7 @@ class Mixing:
     @property
     def value(self) -> float:
         """H(T|Y) of the mixture over these letters, in nats of the whole law."""
-        return dot(self.loss.of(self.v), self.weights)
+        return float(self.loss.of(self.v) @ self.weights)
 
     def used(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Columns in the mixture and their weights."""

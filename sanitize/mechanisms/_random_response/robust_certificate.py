@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._random_response.arithmetic import entr
 from sanitize.mechanisms._random_response.certificate import MOST_OPEN, Tree, price_of_repair
+from sanitize.mechanisms._random_response.loss import entr
 from sanitize.mechanisms._random_response.robust_cone import SAFE
 from sanitize.mechanisms._random_response.robust_cuts import CutPolytope, cuts_at
 

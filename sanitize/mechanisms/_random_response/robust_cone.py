@@ -20,8 +20,6 @@ from scipy import sparse
 
 from sanitize.budgets import LDPBudget, logs
 from sanitize.confidence import excess_of, least_law, lift_bounds, ratio_bounds, released_bounds
-from sanitize.mechanisms._random_response.arithmetic import product
-from sanitize.mechanisms._random_response.logarithm import exp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,7 +107,7 @@ class RobustCone:
         from scipy.optimize import linprog
 
         n = len(self.p_x)
-        matrix = np.concatenate([product(self.rows, self._forms), self._thresholds()])
+        matrix = np.concatenate([self.rows @ self._forms, self._thresholds()])
         per_batch = max(1, _BLOCK // matrix.size)
         block = sparse.csr_array(matrix)
         effort.spend(len(costs) * block.nnz * _PASSES)
@@ -172,7 +170,7 @@ class RobustCone:
     def _upper_row(self, s: int, prior: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Lift of s at most e^upper under a prior; None where it always is."""
         assert not isinstance(self.budget, LDPBudget)
-        top = exp(min(self.budget.upper, 700.0))
+        top = math.exp(min(self.budget.upper, 700.0))
         if top * prior[s] >= 1 or math.isinf(self.budget.upper):
             return None
         row = np.append(np.zeros(len(prior)), -top * prior)
@@ -184,7 +182,7 @@ class RobustCone:
         assert not isinstance(self.budget, LDPBudget)
         if math.isinf(self.budget.lower):
             return None
-        bottom = exp(-self.budget.lower)
+        bottom = math.exp(-self.budget.lower)
         row = np.append(bottom * prior, np.zeros(len(prior)))
         row[s], row[len(prior) + s] = 0.0, bottom * prior[s] - 1
         return row / np.abs(row).max() if row.any() else None
@@ -195,7 +193,7 @@ class RobustCone:
             return [None]
         n_s = len(self.laws.center)
         row = np.zeros(2 * n_s)
-        row[s], row[n_s + r] = exp(-self.budget.eps), -1.0
+        row[s], row[n_s + r] = math.exp(-self.budget.eps), -1.0
         return [row]
 
     def _cut(self, v: NDArray[np.float64]) -> bool:

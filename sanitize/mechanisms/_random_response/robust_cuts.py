@@ -15,7 +15,6 @@ import numpy as np
 
 from sanitize.budgets import LDPBudget
 from sanitize.confidence import least_law
-from sanitize.mechanisms._random_response.logarithm import exp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,7 +144,7 @@ def _lift_weights(cone: RobustCone, s: int, low: NDArray[np.float64], high: NDAr
     box = (cone.laws.prior_lower, cone.laws.prior_upper)
     found = []
     if cone.budget.upper < math.inf:
-        factor = exp(min(cone.budget.upper, 700.0))
+        factor = math.exp(min(cone.budget.upper, 700.0))
         values = low.copy()
         values[s] = high[s]
         prior = least_law(values, *box)
@@ -156,7 +155,7 @@ def _lift_weights(cone: RobustCone, s: int, low: NDArray[np.float64], high: NDAr
         on_most[:, trivial] = on_least[:, trivial] = 0.0
         found.append((on_most, on_least))
     if cone.budget.lower < math.inf:
-        factor = exp(-cone.budget.lower)
+        factor = math.exp(-cone.budget.lower)
         values = high.copy()
         values[s] = low[s]
         prior = least_law(-values, *box)
@@ -175,6 +174,6 @@ def _ratio_weights(cone: RobustCone, s: int, low: NDArray[np.float64], high: NDA
     for other in range(len(low)):
         if other != s:
             on_most, on_least = np.zeros_like(low), np.zeros_like(low)
-            on_most[s], on_least[other] = exp(-cone.budget.eps), -1.0
+            on_most[s], on_least[other] = math.exp(-cone.budget.eps), -1.0
             found.append((on_most, on_least))
     return found

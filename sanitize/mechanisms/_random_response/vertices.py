@@ -1,4 +1,4 @@
-"""The optimal mixture of all vertices of Π, for laws small enough to list them: compiled where numba is installed."""
+"""The optimal mixture of all vertices of Π, for laws small enough to list them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._random_response import compiled as _compiled
-from sanitize.mechanisms._random_response.arithmetic import dot, entr
-from sanitize.mechanisms._random_response.double_description import CLEAR, ON, vertices
-from sanitize.mechanisms._random_response.mixture import RULES, best_mixture, reduced_costs
+from sanitize.mechanisms._random_response.double_description import vertices
+from sanitize.mechanisms._random_response.loss import entr
+from sanitize.mechanisms._random_response.mixture import best_mixture
 from sanitize.mechanisms._random_response.pool import NOTHING, Mixture
 
 if TYPE_CHECKING:
@@ -21,15 +20,11 @@ if TYPE_CHECKING:
 # Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
 _NEXT_TO_NOTHING = 1e-30
-_MIXTURE_LOOPS = "sanitize.mechanisms._random_response.mixture_loops"
 
 
 @dataclass(frozen=True, eq=False)
 class Vertices:
-    """All vertices of a polytope of posteriors, in compiled loops where there are any.
-
-    Which loops depends on the installation and the size of the problem only, so that one law has one channel,
-    whatever was solved before.
+    """All vertices of a polytope of posteriors.
 
     Attributes
     ----------
@@ -45,19 +40,8 @@ class Vertices:
     @classmethod
     def of(cls, cuts: NDArray[np.float64]) -> Vertices | None:
         """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}; None where there are too many, or rounding would decide."""
-        loops = _compiled.loops("sanitize.mechanisms._random_response.vertex_loops")
-        if loops is not None and len(cuts) > loops.MOST:
-            cuts = cuts[cuts.min(axis=1) < 0]  # the others take nothing away
-        if loops is None or max(cuts.shape) > loops.MOST:
-            found = vertices(cuts, _MOST_VERTICES, _MOST_PAIRS)
-            if found is None or not len(found):
-                return None
-            cost = np.zeros(len(found))
-            for share in found.T:
-                cost += entr(share)  # letter after letter, as the loops do
-            return cls(found.T, cost)
-        points, cost = loops.listed(np.ascontiguousarray(cuts), _MOST_VERTICES, _MOST_PAIRS, ON, CLEAR)
-        return cls(points, cost) if len(cost) else None
+        found = vertices(cuts, _MOST_VERTICES, _MOST_PAIRS)
+        return None if found is None or not len(found) else cls(found.T, entr(found).sum(axis=1))
 
     def towards(self, loss: Loss) -> Vertices:
         """The same vertices, and what they lose of a target."""
@@ -70,18 +54,11 @@ class Vertices:
 
     def mix(self, p_x: NDArray[np.float64]) -> Mixture | None:
         """The best mixture into P_X, shape (n,); None where rounding or ties keep the simplex method from it."""
-        loops = _compiled.loops(_MIXTURE_LOOPS)
-        if loops is None:
-            return best_mixture(self.points.T, self.cost, p_x)
-        value, mu, chosen, weights = loops.mixed(np.ascontiguousarray(self.points), self.cost, p_x, *RULES)
-        return Mixture(value, mu, chosen, weights) if len(chosen) else None
+        return best_mixture(self.points.T, self.cost, p_x)
 
     def lowest(self, mu: NDArray[np.float64]) -> float:
         """Least H(v) - μ·v of a vertex, in nats."""
-        loops = _compiled.loops(_MIXTURE_LOOPS)
-        if loops is None:
-            return float(reduced_costs(self.points, self.cost, mu).min())
-        return float(loops.lowest(np.ascontiguousarray(self.points), self.cost, mu))
+        return float((self.cost - mu @ self.points).min())
 
 
 def mix_all_vertices(
@@ -118,7 +95,7 @@ def mix_all_vertices(
     if mixture is None:
         return None
     # No mixture of posteriors within the budget has a lower value: they are mixtures of these vertices, H is concave.
-    bound = dot(mixture.mu, p_x) + min(around.lowest(mixture.mu), 0.0)
+    bound = float(mixture.mu @ p_x) + min(around.lowest(mixture.mu), 0.0)
     if mixture.value - bound > gap:
         return None
     chosen = within.points[:, mixture.chosen].T

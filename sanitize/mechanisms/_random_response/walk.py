@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._random_response.arithmetic import entr, product
+from sanitize.mechanisms._random_response.loss import entr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ def _neighbours(
     """H - μ·v at the neighbour along each nonbasic variable, shape (K, N), and the row that leaves (-1: none)."""
     k, m = basis.shape
     n, spread = polytope.n, polytope.spread
-    change = product(inverse.reshape(k * m, m), polytope.matrix).reshape(k, m, polytope.size)
+    change = (inverse.reshape(k * m, m) @ polytope.matrix).reshape(k, m, polytope.size)
     change = np.where(at_upper[:, None, :], change, -change)
     room_down = (values - polytope.lower[basis])[:, :, None]
     room_up = (polytope.upper[basis] - values)[:, :, None]
