@@ -130,6 +130,12 @@ def parser_of() -> OneLineParser:
     release.add_argument(
         "--channel", metavar="FILE.json", type=Path, help="also write the channel, for who analyses the release"
     )
+    release.add_argument(
+        "--receipt",
+        metavar="FILE",
+        type=Path,
+        help="also write what verify draws the release again by; it undoes the noise, so keep it with INPUT",
+    )
     release.add_argument("--dry-run", action="store_true", help="design and report, write nothing")
     release.add_argument(
         "--judge",
@@ -175,6 +181,12 @@ def parser_of() -> OneLineParser:
         metavar="FILE.json",
         type=Path,
         help="what release --channel wrote, or a saved release: of a design that a time limit may have cut off",
+    )
+    verify.add_argument(
+        "--receipt",
+        metavar="FILE",
+        type=Path,
+        help="what release --receipt wrote: draws again, and compares every byte",
     )
     _delimiter(verify)
     verify.add_argument("--json", action="store_true", help="print the checks as JSON")

@@ -14,6 +14,7 @@ from ._privatize import (
     plan_parquet as plan_parquet,
     privatize_parquet as privatize_parquet,
 )
+from ._second_pass import SecondPass as SecondPass
 from ._units import (
     plan_units as plan_units,
     release_units as release_units,

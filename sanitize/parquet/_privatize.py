@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from sanitize._files.kept import KeptRows
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sanitize._files.open import SourceLike, TargetLike
+    from sanitize._files.source import Source
     from sanitize._release.row_order import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
-    from sanitize.saved import AppendedReport, SavedRelease
+    from sanitize.saved import AppendedReport, Receipt, SavedRelease
 
 
 @overload
@@ -44,6 +46,7 @@ def privatize_parquet(
     workers: int | None = ...,
     ledger: Ledger | str | os.PathLike[str] | None = ...,
     delimiter: str | None = ...,
+    receipt: str | os.PathLike[str] | None = ...,
 ) -> LeakageReport: ...
 @overload
 def privatize_parquet(
@@ -70,6 +73,7 @@ def privatize_parquet(
     workers: int | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
+    receipt: str | os.PathLike[str] | None = None,
 ) -> LeakageReport | AppendedReport:
     """Release a Parquet or CSV file or data set: count, design, check, draw, write.
 
@@ -115,6 +119,10 @@ def privatize_parquet(
     delimiter : str, optional
         What stands between the fields of a source in CSV; by default a comma, semicolon or tab, as its header has it.
         What is written has commas.
+    receipt : path, optional
+        File, outside the folder of the target and readable by its owner only, to write what `verify_parquet` draws the
+        release again by. It holds a key derived for this release and this source alone: whoever has it undoes the
+        noise. Not of what cannot be drawn again: a saved release, a seed, a NumPy Generator, ``secret_dp``.
 
     Returns
     -------
@@ -155,14 +163,33 @@ def privatize_parquet(
     with opened as outputs, open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         # Shuffled rows are drawn from counts, so nobody reads them again.
         kept = KeptRows() if rows == "keep" else KeptRows.none()
-        prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
         written = place.path if isinstance(place, Target) else None
+        begun = None if receipt is None else _begun(Path(receipt), written, table, sanitizer, rows, key)
+        key = key if begun is None else begun.key.key
+        prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
         outputs.during.enter_context(spending(table, sanitizer, key=key, target=written))
         passed = SecondPass(table, prepared.release, prepared.words, batch_rows, threads, kept)
         passed.write(outputs, place, rows, prepared.expected, prepared.footer)
+        if receipt is not None and begun is not None:
+            outputs.text(Path(receipt), begun.to_json(prepared.release), replaces=force)
     if isinstance(place, Target) and not place.is_csv:
         return prepared.report
     return prepared.report.with_notes(formula_note(prepared.release.printed_levels))
+
+
+def _begun(
+    path: Path,
+    target: Path | None,
+    source: Source,
+    sanitizer: Designer | SavedRelease,
+    rows: RowOrder,
+    key: bytes | None,
+) -> Receipt:
+    """The receipt of a release that is to be drawn; one that could not be written or drawn again is refused."""
+    from sanitize.saved import Receipt, check_place
+
+    check_place(path, target)
+    return Receipt.begin(source, sanitizer, rows, key)
 
 
 def _spending(

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from sanitize.saved._appended import AppendedReport
 from sanitize.saved._json import channel_from as channel_from
+from sanitize.saved._receipt import Receipt
+from sanitize.saved._receipt import check_place as check_place
 from sanitize.saved._saved_release import SavedRelease
 
-__all__ = ["AppendedReport", "SavedRelease"]
+__all__ = ["AppendedReport", "Receipt", "SavedRelease"]

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import copy
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sanitize._files.digest import digest_of
 from sanitize._files.kept import KeptRows
 from sanitize._files.names import path_of
 from sanitize._files.open import open_source
+from sanitize._files.outputs import outputs
 from sanitize._files.source import BATCH_ROWS, bytes_of
+from sanitize._files.target import Target
+from sanitize._files.workers import n_workers
 from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._release.first_pass import FirstPass
+from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError
+from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
 from sanitize.saved import SavedRelease
 from sanitize.verify._row_checks import Check
@@ -25,8 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._files.open import SourceLike
+    from sanitize._files.source import Source
     from sanitize._release.designers.designer import Designer
+    from sanitize._release.prepared import Prepared
     from sanitize._release.row_order import RowOrder
+    from sanitize.saved import Receipt
 
     ChannelLike = Channel | SavedRelease | str | os.PathLike[str]
 
@@ -45,6 +56,44 @@ def designed(
     source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, channel: Channel | None = None
 ) -> tuple[Designer, SourceCounts]:
     """Design the release again, from the counts of its source, or measure the channel that was given on them."""
+    again = _copy_for(source, sanitizer)
+    with open_source(source, again.numbers) as table:
+        kept = KeptRows(MOST_BYTES)
+        counts = again._fit_counted(FirstPass(table, BATCH_ROWS, kept=kept), rows, channel).table
+    pa.default_memory_pool().release_unused()  # Arrow keeps what reading took, which the search for values needs next
+    return again, SourceCounts(counts, kept)
+
+
+def drawn_again(
+    source: SourceLike, released: Source, sanitizer: Designer | Policy, receipt: Receipt, rows: RowOrder
+) -> tuple[Designer, list[Check]]:
+    """Design the release again, draw it again by the key of its receipt, and compare the bytes.
+
+    Nothing in the receipt is trusted but its key: the channel is designed again, or, where another one was designed,
+    measured on the source against the budget; models are fitted, and labels worded, by the code that made the release.
+    """
+    again, path = _copy_for(source, sanitizer), released.root
+    with tempfile.TemporaryDirectory() as folder, open_source(source, again.numbers) as table:
+        checks = [_receipt_check(receipt, table, rows)]
+        given = receipt.channel if _limits(again) else None
+        prepared, kept = _prepared(again, table, rows, receipt, given)
+        if given is None and prepared.release.printer is None and receipt.channel not in (None, again.channel_):
+            given = receipt.channel
+            prepared, kept = _prepared(again, table, rows, receipt, given)
+        checks.append(design_check(again, given))
+        with outputs() as made:
+            place = Target(Path(folder) / path.name, as_folder=path.is_dir())
+            passed = SecondPass(table, prepared.release, prepared.words, BATCH_ROWS, n_workers(None), kept)
+            passed.write(made, place, rows, prepared.expected, prepared.footer)
+        if digest_of(place.path) == digest_of(path):
+            detail = f"all {table.n_rows} drawn again by the key of the receipt, every byte as it is released"
+            return again, [*checks, Check.passed("rows", detail)]
+        with open_source(place.path) as own:
+            return again, [*checks, *_differences(own, released, receipt)]
+
+
+def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
+    """What designs again: of a policy, after a look at the columns it names."""
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
             sanitizer.check(table.schema.names)
@@ -52,11 +101,56 @@ def designed(
     else:
         again = copy.deepcopy(sanitizer)
     refuse_secret_dp(again, _NO_VERIFY)
-    with open_source(source, again.numbers) as table:
-        kept = KeptRows(MOST_BYTES)
-        counts = again._fit_counted(FirstPass(table, BATCH_ROWS, kept=kept), rows, channel).table
-    pa.default_memory_pool().release_unused()  # Arrow keeps what reading took, which the search for values needs next
-    return again, SourceCounts(counts, kept)
+    return again
+
+
+def _prepared(
+    again: Designer, table: Source, rows: RowOrder, receipt: Receipt, channel: Channel | None
+) -> tuple[Prepared[Any], KeptRows]:
+    kept = KeptRows() if rows == "keep" else KeptRows.none()
+    first = FirstPass(table, BATCH_ROWS, workers=n_workers(None), kept=kept)
+    return again.prepare(first, rows, key=receipt.key.key, channel=channel), kept
+
+
+def _receipt_check(receipt: Receipt, table: Source, rows: RowOrder) -> Check:
+    """Whether a receipt is of this source and order."""
+    faults = [
+        "" if receipt.source == digest_of(table.root) else "it is of another source, or the source was changed",
+        "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
+    ]
+    found = "; ".join(filter(None, faults))
+    return Check("receipt", not found, found or "of this source")
+
+
+def _differences(own: Source, released: Source, receipt: Receipt) -> list[Check]:
+    """In what a release is not the one that its key draws; only another form may be another version's."""
+    other = receipt.other_versions
+    if not own.schema.equals(released.schema):
+        fault = "other columns or types than the release has"
+    elif own.n_rows != released.n_rows:
+        fault = f"{released.n_rows} rows, and the release has {own.n_rows}"
+    else:
+        names = [name for name in own.schema.names if not _same_rows(own, released, name)]
+        fault = f"column {', '.join(map(repr, names))} is not what the key draws" if names else ""
+    if fault:
+        hint = f" (made with {other})" if other else ""
+        return [Check.failed("rows", f"{fault}{hint}")]
+    rows = Check.passed("rows", f"all {own.n_rows} drawn again by the key of the receipt")
+    detail = "the rows stand in other bytes than this library writes, which may carry what no row holds"
+    if other:
+        detail += f"; it was made with {other}: write it again with those versions, or release anew"
+    return [rows, Check.failed("form", detail)]
+
+
+def _same_rows(one: Source, other: Source, name: str) -> bool:
+    return bool(_column(one, name).equals(_column(other, name)))
+
+
+def _column(source: Source, name: str) -> pa.ChunkedArray:
+    """A column without dictionaries."""
+    chunks = [as_arrow(batch[name], name) for file in source.files for batch in source.batches(file, [name])]
+    plain = [chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk for chunk in chunks]
+    return pa.chunked_array(plain, source.schema.field(name).type)
 
 
 def channel_of(given: ChannelLike, sanitizer: Designer | Policy, against: Sequence[Any]) -> Channel:

@@ -24,7 +24,7 @@ def read_verification(saved: Any, schema: str, version: int) -> dict[str, Any]:
     if not isinstance(checks, list) or not checks:
         raise SourceError("the verification has no checks")
     sound = all(map(_is_check, checks))
-    sound = sound and isinstance(chance, float) and 0 < chance < 1
+    sound = sound and isinstance(chance, float) and 0 <= chance < 1
     sound = sound and all(saved.get(name) is None or isinstance(saved[name], str) for name in _TEXTS)
     if not sound:
         raise SourceError("the verification has another form than sanitize verify --json gives it")

@@ -28,7 +28,8 @@ from sanitize.errors import (
 )
 from sanitize.policy import Policy
 from sanitize.printing import RowModel
-from sanitize.verify._again import channel_of, design_check, designed, with_way_out
+from sanitize.saved import Receipt
+from sanitize.verify._again import channel_of, design_check, designed, drawn_again, with_way_out
 from sanitize.verify._contents import Findings, summary_fault
 from sanitize.verify._leftovers import Scanner, spellings
 from sanitize.verify._observed import Observed
@@ -113,7 +114,8 @@ class Verification:
         lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.detail}" for check in self.checks]
         verdict = "VERIFIED" if self.ok else "FAILED: do not hand it out"
         claim = [f"The release: {self.headline}. {self.sentence}"] if self.headline else []
-        return "\n".join([f"{verdict} (false alarms: at most {self.false_alarm:g})", *claim, *lines])
+        how = f"false alarms: at most {self.false_alarm:g}" if self.false_alarm else "drawn again by its receipt"
+        return "\n".join([f"{verdict} ({how})", *claim, *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -160,6 +162,7 @@ def verify_parquet(
     false_alarm: float = FALSE_ALARM,
     delimiter: str | None = None,
     channel: ChannelLike | None = None,
+    receipt: File | None = None,
 ) -> Verification:
     """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
 
@@ -195,6 +198,9 @@ def verify_parquet(
         What the rows were released through, for a design that a time limit may have cut off: its ``channel_``, a saved
         release, or a file of either. It is not trusted: it must meet the budget on the source, and print nothing but
         values of the source or labels that it earns.
+    receipt : path, optional
+        What the release wrote to be drawn again by. It is trusted for its key alone: the release is designed and drawn
+        again from the source and the policy, and every byte is compared, so nothing is left to statistics.
 
     Returns
     -------
@@ -225,8 +231,12 @@ def verify_parquet(
     named = delimited(source, given)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
+    if receipt is not None and (channel is not None or against):
+        raise InvalidParameter("a receipt has the channel of its release; leave the channel and other releases out")
     through = None if channel is None else channel_of(channel, sanitizer, against)
     with open_source(released) as written:
+        if receipt is not None:
+            return _by_receipt(named, written, sanitizer, Receipt.read(receipt), kept_order, statement)
         try:
             again, counted = designed(named, sanitizer, kept_order, through)
         except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
@@ -256,6 +266,27 @@ def verify_parquet(
     if statement is not None:
         checks += check_papers(Path(statement), written.root, again.report_, policy)
     return Verification(tuple(checks), false_alarm, **_words(again.report_), digest=digest_of(written.root))
+
+
+def _by_receipt(
+    source: SourceLike,
+    written: Source,
+    sanitizer: Designer | Policy,
+    receipt: Receipt,
+    rows: RowOrder,
+    statement: File | None,
+) -> Verification:
+    """Whether a release is the very file that the key of its receipt draws."""
+    digest = digest_of(written.root)
+    try:
+        again, checks = drawn_again(source, written, sanitizer, receipt, rows)
+    except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
+        words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
+        return Verification((Check.failed("design", str(error)),), 0.0, **words, digest=digest)
+    if statement is not None:
+        policy = sanitizer if isinstance(sanitizer, Policy) else None
+        checks += check_papers(Path(statement), written.root, again.report_, policy)
+    return Verification(tuple(checks), 0.0, **_words(again.report_), digest=digest)
 
 
 def _words(report: LeakageReport) -> dict[str, Any]:

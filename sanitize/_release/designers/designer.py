@@ -138,7 +138,9 @@ class Designer(ABC):
         """The recipe and its design; who chooses among several designs the others too, and says which is taken."""
         return recipe, made
 
-    def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[LeakageReport]:
+    def prepare(
+        self, table: FirstPass, order: RowOrder, *, key: bytes | None = None, channel: Channel | None = None
+    ) -> Prepared[LeakageReport]:
         """Fit on a table in files, and return what its second pass needs: for who writes releases to files.
 
         Parameters
@@ -149,6 +151,8 @@ class Designer(ABC):
             Of the released rows; ``keep`` also measures what it tells.
         key : bytes, optional
             Of the noise, in place of ``random_state``.
+        channel : Channel, optional
+            What to release through and to measure, in place of a design.
 
         Returns
         -------
@@ -161,7 +165,7 @@ class Designer(ABC):
         """
         words = random_words(self.random_state if key is None else key)
         self._words = words  # a model that prints rows takes its noise from those of the release
-        counted = self._fit_counted(table, order)
+        counted = self._fit_counted(table, order, channel)
         self._words = None
         self._priced(counted.table)
         if key is not None:
