@@ -2,12 +2,8 @@
 
     python benchmarks/verify.py [--rows ROWS ...] [--repeats N]
 
-    python benchmarks/verify.py --power [--rows ROWS ...] [--repeats N]
-
-With --power instead: how small a share of rows is caught, of ten faults; see benchmarks/verify_power.py.
-
-Releases the table of benchmarks/release.py, shuffled and in order, and prints for the verification of each: wall and
-CPU seconds (medians of the repeats), peak memory of a process of its own, and the CPU of the release that is verified,
+Releases the table of benchmarks/release.py, shuffled and in order, and prints for the verification of each by its
+receipt: wall and CPU seconds (medians of the repeats), peak memory of a process of its own, and the CPU of the release that is verified,
 beside the goals for them. Imports, and all that is loaded when it is first used, are not counted: each process treats a
 small file before the clock starts.
 """
@@ -23,8 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import verify_power
-from release import _release, _small, make, measure
+from release import _small, make, measure
 
 RELEASES = {"shuffle": "release_shuffled", "keep": "release_in_order"}
 FEW_ROWS = 300_000
@@ -49,10 +44,12 @@ def child() -> None:
 
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="t0", public=["t1", "t2"])
     few = target.with_name("few.parquet")
-    _release(_small(source), few, rows)
-    sanitize.verify.verify_parquet(few, _small(source), sanitizer, rows=rows).require()
+    own = {path: path.parent.parent / f"{path.name}.receipt" for path in (few, target)}
+    for path, raw in ((few, _small(source)), (target, source)):
+        sz.privatize_parquet(raw, path, sanitizer, rows=rows, receipt=own[path], force=True)
+    sanitize.verify.verify_parquet(few, _small(source), sanitizer, rows=rows, receipt=own[few]).require()
     wall, cpu = time.perf_counter(), time.process_time()
-    sanitize.verify.verify_parquet(target, source, sanitizer, rows=rows).require()
+    sanitize.verify.verify_parquet(target, source, sanitizer, rows=rows, receipt=own[target]).require()
     peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
     print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "peak": peak}))
 
@@ -61,12 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", type=float, default=[1e6, 1e7])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--power", action="store_true")
     given = parser.parse_args()
-    if given.power:
-        for line in verify_power.lines(list(map(int, given.rows)), given.repeats):
-            print(line, flush=True)
-        return
     print(f"goals: {CPU_GOAL} times the CPU of the release, {PEAK_GOAL} MiB")
     print(f"{'rows':>12} {'order':8}{'wall s':>8}{'CPU s':>8}{'peak MiB':>10}{'release CPU s':>15}{'of it':>7}")
     for n_rows in map(int, given.rows):

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from sanitize.errors import InvalidParameter, ReleaseWarning
 
@@ -112,6 +114,10 @@ class NoiseKey:
     def derive(self, label: str) -> NoiseKey:
         """Independent source for one file, partition or purpose."""
         return NoiseKey(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
+
+    def of_release(self, about: str) -> NoiseKey:
+        """Key of one release, by HKDF (RFC 5869), which says nothing of this one: for a receipt."""
+        return NoiseKey(HKDF(SHA256(), KEY_BYTES, salt=None, info=about.encode()).derive(self.key))
 
     def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
         """Words ``start`` to ``start + count`` of a lane."""

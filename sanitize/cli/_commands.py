@@ -120,7 +120,7 @@ def verify(args: argparse.Namespace) -> None:
     sanitizer = policy if args.policy is not None else designer_of(policy)
     with shown():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
-        settings |= {"delimiter": policy.delimiter, "channel": args.channel, "receipt": args.receipt}
+        settings |= {"delimiter": policy.delimiter, "receipt": args.receipt, "rewrite": args.rewrite}
         found = verify_parquet(args.input, args.source, sanitizer, **settings)
     say(found.to_json() if args.json else found.to_text() + "\n")
     found.require()

@@ -161,33 +161,24 @@ def parser_of() -> OneLineParser:
         _columns(),
         _design(),
         about="check a released file against its source and its policy",
-        more="Design the release again from SOURCE, take RELEASED apart, and compare.",
+        more="With a receipt, draw the release again and compare every byte; without, check what needs no drawing.",
     )
     verify.add_argument("input", metavar="RELEASED", help="file or folder that was released")
     verify.add_argument("--source", metavar="SOURCE", required=True, help="what it was released from")
     verify.add_argument(
-        "--against",
-        nargs=2,
-        metavar=("RELEASED", "SOURCE"),
-        action="append",
-        default=[],
-        help="another release, whose noise must be other noise; may be repeated",
-    )
-    verify.add_argument(
-        "--statement", metavar="FILE.intoto.json", type=Path, help="also check the papers that report --dossier wrote"
-    )
-    verify.add_argument(
-        "--channel",
-        metavar="FILE.json",
-        type=Path,
-        help="what release --channel wrote, or a saved release: of a design that a time limit may have cut off",
-    )
-    verify.add_argument(
         "--receipt",
         metavar="FILE",
         type=Path,
-        help="what release --receipt wrote: draws again, and compares every byte",
+        help="what release --receipt wrote: draws again, compares every byte",
     )
+    verify.add_argument(
+        "--against", metavar="FILE", type=Path, action="append", default=[],
+        help="receipt of another release, whose key must be another; may be repeated",
+    )  # fmt: skip
+    verify.add_argument(
+        "--statement", metavar="FILE.intoto.json", type=Path, help="also check the papers that report --dossier wrote"
+    )
+    verify.add_argument("--rewrite", metavar="OUT", type=Path, help="also write its rows anew, and nothing else of it")
     _delimiter(verify)
     verify.add_argument("--json", action="store_true", help="print the checks as JSON")
     verify.set_defaults(check=check_settings)

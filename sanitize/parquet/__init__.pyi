@@ -8,7 +8,11 @@ from ._engine import (
     release_by_tasks as release_by_tasks,
     release_frame as release_frame,
 )
-from ._parquet_writer import released_schema as released_schema
+from ._csv_writer import CsvWriter as CsvWriter
+from ._parquet_writer import (
+    ReleaseWriter as ReleaseWriter,
+    released_schema as released_schema,
+)
 from ._privatize import (
     audit_parquet as audit_parquet,
     plan_parquet as plan_parquet,

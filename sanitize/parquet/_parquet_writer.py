@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sanitize._files.parquet import is_text
 from sanitize._files.row_groups import JoinedFile
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release:
     fields = []
     for name, array in columns.items():
         dtype = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-        if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
-            dtype = pa.dictionary(pa.int32(), dtype)
-        elif name in source.names and name not in wide:
+        if not is_text(dtype) and name in source.names and name not in wide:
             wanted = source.field(name).type
             dtype = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+        if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
+            dtype = pa.dictionary(pa.int32(), dtype)
         fields.append(pa.field(name, dtype))
     return pa.schema(fields)
 

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import scipy
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from sanitize._files.digest import digest_of
 from sanitize._files.source import bytes_of
@@ -104,8 +102,7 @@ class Receipt:
             )
         digest = digest_of(source.root)
         whole = NoiseKey.from_system() if known is None else known
-        own = HKDF(SHA256(), KEY_BYTES, salt=None, info=f"{_FORMAT} {rows} {digest}".encode()).derive(whole.key)
-        return cls(NoiseKey(own), rows, digest, None, _versions())
+        return cls(whole.of_release(f"{_FORMAT} {rows} {digest}"), rows, digest, None, _versions())
 
     def to_json(self, release: Release) -> str:
         """The text of the receipt of a release that was designed.

@@ -11,25 +11,20 @@ import pyarrow as pa
 
 from sanitize._files.digest import digest_of
 from sanitize._files.kept import KeptRows
-from sanitize._files.names import path_of
 from sanitize._files.open import open_source
 from sanitize._files.outputs import outputs
-from sanitize._files.source import BATCH_ROWS, bytes_of
+from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._files.workers import n_workers
 from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._release.first_pass import FirstPass
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
-from sanitize.errors import InvalidParameter, SourceError
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
-from sanitize.saved import SavedRelease
-from sanitize.verify._row_checks import Check
-from sanitize.verify._twice import MOST_BYTES, SourceCounts
+from sanitize.verify._check import Check
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     from sanitize._files.open import SourceLike
@@ -37,35 +32,33 @@ if TYPE_CHECKING:
     from sanitize._release.designers.designer import Designer
     from sanitize._release.prepared import Prepared
     from sanitize._release.row_order import RowOrder
+    from sanitize.joint import ContingencyTable
     from sanitize.saved import Receipt
 
-    ChannelLike = Channel | SavedRelease | str | os.PathLike[str]
 
 _LIMIT = "time_limit"
 _NO_VERIFY = (
     "what verify says of a release would tell of them, and a design again would have other noise; keep the report with "
     "the digest of the released file"
 )
-_WAY_OUT = (
-    "it was cut short, and the release perhaps by a clock or with another SciPy: give the channel of the release, "
-    "which release --channel writes and a saved release has"
-)
 
 
-def designed(
-    source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, channel: Channel | None = None
-) -> tuple[Designer, SourceCounts]:
-    """Design the release again, from the counts of its source, or measure the channel that was given on them."""
+def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -> tuple[Designer, ContingencyTable]:
+    """Design the release again, from the counts of its source, which are returned."""
     again = _copy_for(source, sanitizer)
     with open_source(source, again.numbers) as table:
-        kept = KeptRows(MOST_BYTES)
-        counts = again._fit_counted(FirstPass(table, BATCH_ROWS, kept=kept), rows, channel).table
-    pa.default_memory_pool().release_unused()  # Arrow keeps what reading took, which the search for values needs next
-    return again, SourceCounts(counts, kept)
+        counts = again._fit_counted(FirstPass(table, BATCH_ROWS, workers=n_workers(None)), rows).table
+    pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
+    return again, counts
 
 
 def drawn_again(
-    source: SourceLike, released: Source, sanitizer: Designer | Policy, receipt: Receipt, rows: RowOrder
+    source: SourceLike,
+    released: Source,
+    sanitizer: Designer | Policy,
+    receipt: Receipt,
+    rows: RowOrder,
+    others: Sequence[Receipt] = (),
 ) -> tuple[Designer, list[Check]]:
     """Design the release again, draw it again by the key of its receipt, and compare the bytes.
 
@@ -74,7 +67,7 @@ def drawn_again(
     """
     again, path = _copy_for(source, sanitizer), released.root
     with tempfile.TemporaryDirectory() as folder, open_source(source, again.numbers) as table:
-        checks = [_receipt_check(receipt, table, rows)]
+        checks = [_receipt_check(receipt, table, rows, others)]
         given = receipt.channel if _limits(again) else None
         prepared, kept = _prepared(again, table, rows, receipt, given)
         if given is None and prepared.release.printer is None and receipt.channel not in (None, again.channel_):
@@ -112,14 +105,17 @@ def _prepared(
     return again.prepare(first, rows, key=receipt.key.key, channel=channel), kept
 
 
-def _receipt_check(receipt: Receipt, table: Source, rows: RowOrder) -> Check:
-    """Whether a receipt is of this source and order."""
+def _receipt_check(receipt: Receipt, table: Source, rows: RowOrder, others: Sequence[Receipt]) -> Check:
+    """Whether a receipt is of this source and order, and its key of no other release."""
     faults = [
         "" if receipt.source == digest_of(table.root) else "it is of another source, or the source was changed",
         "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
+        "its key is that of another release" if any(receipt.key.key == other.key.key for other in others) else "",
     ]
     found = "; ".join(filter(None, faults))
-    return Check("receipt", not found, found or "of this source")
+    return Check(
+        "receipt", not found, found or f"of this source{', and of no other of ' + str(len(others)) if others else ''}"
+    )
 
 
 def _differences(own: Source, released: Source, receipt: Receipt) -> list[Check]:
@@ -153,49 +149,21 @@ def _column(source: Source, name: str) -> pa.ChunkedArray:
     return pa.chunked_array(plain, source.schema.field(name).type)
 
 
-def channel_of(given: ChannelLike, sanitizer: Designer | Policy, against: Sequence[Any]) -> Channel:
-    """The channel that a release went through, from what keeps it.
-
-    Raises
-    ------
-    InvalidParameter, InvalidChannel, SourceError
-        If it cannot be read, or the design needs none.
-    """
-    whole = designer_of(sanitizer) if isinstance(sanitizer, Policy) else sanitizer
-    if not _limits(whole):
-        raise InvalidParameter(
-            f"{type(whole).__name__} has no time limit, so its channel is designed again; leave the channel out"
-        )
-    if against:
-        raise InvalidParameter("other releases went through channels of their own; compare them without a channel")
-    if isinstance(given, Channel):
-        return given
-    if isinstance(given, SavedRelease):
-        return given.channel
-    path = path_of(given, SourceError)
-    text = bytes_of(path).decode("utf-8", errors="replace")
-    return SavedRelease.from_json(path).channel if '"sanitize/release"' in text[:200] else Channel.from_json(text)
-
-
 def design_check(again: Designer, channel: Channel | None) -> Check:
     """What stands behind the channel that the rows are compared with."""
     mechanism = again.report_.facts.mechanism
     if channel is not None:
         return Check.passed("design", f"{mechanism}, as it was given, within its budget on the source")
-    return Check.passed("design", f"{mechanism}, designed again from the source")
+    cut = (
+        "; its time limit may have cut the release off elsewhere, which a receipt would settle"
+        if _limits(again)
+        else ""
+    )
+    return Check.passed("design", f"{mechanism}, designed again from the source{cut}")
 
 
-def with_way_out(checks: list[Check], again: Designer, channel: Channel | None) -> list[Check]:
-    """The checks; where one failed and a clock, or another solver, could be why, the design says what to do."""
-    design = checks[0]
-    standing = again.channel_.standing
-    is_cut = any(value is not None for value in _limits(again)) or (standing and standing.status == "cut short")
-    if channel is not None or not design.ok or not is_cut or all(check.ok for check in checks):
-        return checks
-    return [Check.passed("design", f"{design.detail}; {_WAY_OUT}"), *checks[1:]]
-
-
-def _limits(sanitizer: Designer) -> list[Any]:
-    """Time limits of a sanitizer and its parts, None where they could be set."""
+def _limits(sanitizer: Designer) -> list[float]:
+    """Time limits of a sanitizer and its parts."""
     parts = [part for _, part in getattr(sanitizer, "sanitizers", ())]
-    return [getattr(one, _LIMIT) for one in (sanitizer, *parts) if hasattr(one, _LIMIT)]
+    found = (getattr(one, _LIMIT, None) for one in (sanitizer, *parts))
+    return [limit for limit in found if limit is not None]

@@ -12,9 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sanitize._files.kept import KeptRows
 from sanitize._sampling.noise import NoiseKey
-from sanitize._tables.combined import CombinedRows
 from sanitize.binning import as_numbers
 from sanitize.errors import ColumnError
 from sanitize.parquet import released_schema
@@ -70,19 +68,12 @@ def _wrapped(values: Any, dtype: pa.ExtensionType) -> Any:
     return pa.chunked_array(storage, dtype) if isinstance(values, pa.ChunkedArray) else storage[0]
 
 
-def printed_batches(
-    source: Source, released: Source, release: Release, kept: KeptRows | None = None
-) -> Iterator[Mapping[str, Any]]:
+def printed_batches(source: Source, released: Source, release: Release) -> Iterator[Mapping[str, Any]]:
     """Printed columns of a release, batch by batch, in the types that they were printed in."""
     types = printed_types(source.schema, release)
-    rows = KeptRows.none() if kept is None else kept
     for file in released.files:
-        for load in rows.loads(released, file, list(release.output_columns)):
-            for batch in load.batches():
-                as_printed = isinstance(batch, CombinedRows) and all(
-                    values.type.value_type == types[name] for name, values in batch.combined.values.items()
-                )
-                yield batch if as_printed else {name: typed(batch[name], types[name], name) for name in batch}
+        for batch in released.batches(file, list(release.output_columns)):
+            yield {name: typed(batch[name], types[name], name) for name in batch}
 
 
 class Printed(Mapping[str, Any]):

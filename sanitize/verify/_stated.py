@@ -10,6 +10,7 @@ from sanitize._files.digest import digest_of
 from sanitize.errors import SanitizeError
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport
+from sanitize.verify._check import Check
 from sanitize.verify._papers import (
     CROISSANT,
     GROWING,
@@ -21,7 +22,6 @@ from sanitize.verify._papers import (
     read_bytes,
     read_json,
 )
-from sanitize.verify._row_checks import Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

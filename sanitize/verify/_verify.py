@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import filecmp
 import json
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import threadpool_limits
-
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
-from sanitize._files.kept import KeptRows
+from sanitize._files.names import path_of
 from sanitize._files.open import delimited, open_source
-from sanitize._files.parquet import read_footer
+from sanitize._files.target import Target
 from sanitize._release.prepared import footer_of
 from sanitize._release.row_order import check_row_order
 from sanitize._tables.columns import as_arrow
@@ -24,26 +20,22 @@ from sanitize.errors import (
     InvalidChannel,
     InvalidParameter,
     RowOrderLeak,
+    SourceError,
     VerificationFailed,
 )
 from sanitize.policy import Policy
 from sanitize.printing import RowModel
 from sanitize.saved import Receipt
-from sanitize.verify._again import channel_of, design_check, designed, drawn_again, with_way_out
-from sanitize.verify._contents import Findings, summary_fault
-from sanitize.verify._leftovers import Scanner, spellings
-from sanitize.verify._observed import Observed
+from sanitize.verify._again import design_check, designed, drawn_again
+from sanitize.verify._canonical import form_checks, write_canonical
+from sanitize.verify._check import Check, read_verification
 from sanitize.verify._printed import printed_types, stored_type
-from sanitize.verify._printing import printed_tally
-from sanitize.verify._row_checks import Check, RowChecks
-from sanitize.verify._saved import read_verification
-from sanitize.verify._sought import searchable, spelt
+from sanitize.verify._rows import check_rows
 from sanitize.verify._stated import check_papers
-from sanitize.verify._twice import MOST_BYTES
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
@@ -51,7 +43,6 @@ if TYPE_CHECKING:
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
     from sanitize.report import LeakageReport, State
-    from sanitize.verify._again import ChannelLike
 
     File = str | os.PathLike[str]
 
@@ -112,7 +103,9 @@ class Verification:
         """One line a check."""
         width = max(len(check.name) for check in self.checks)
         lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.detail}" for check in self.checks]
-        verdict = "VERIFIED" if self.ok else "FAILED: do not hand it out"
+        verdict = "FAILED: do not hand it out"
+        if self.ok:
+            verdict = "NOT REFUTED, and without a receipt its rows are not proved" if self.false_alarm else "VERIFIED"
         claim = [f"The release: {self.headline}. {self.sentence}"] if self.headline else []
         how = f"false alarms: at most {self.false_alarm:g}" if self.false_alarm else "drawn again by its receipt"
         return "\n".join([f"{verdict} ({how})", *claim, *lines])
@@ -156,25 +149,23 @@ def verify_parquet(
     source: File,
     sanitizer: Designer | Policy,
     *,
+    receipt: File | None = None,
     rows: RowOrder | None = None,
-    against: Sequence[tuple[File, File]] = (),
+    against: Sequence[File] = (),
     statement: File | None = None,
+    rewrite: File | None = None,
     false_alarm: float = FALSE_ALARM,
     delimiter: str | None = None,
-    channel: ChannelLike | None = None,
-    receipt: File | None = None,
 ) -> Verification:
     """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
 
-    The release is designed again from the source (mechanisms without a time limit are deterministic), so the channel
-    is known without trusting the file. Then the file is taken apart to the last byte, and its rows are compared with
-    what the channel can print, how often, and in which order. Statistical checks use bounds that hold for any number
-    of rows; together they fail an honest release with probability at most ``false_alarm``. The more rows, the
-    smaller the faults they find. Of a whole table (`TreeMerging`, `TreeRandomResponse`) the tree is grown again, and
-    rows must also have been drawn from the cells that they stand for.
+    With the receipt of the release it is proved: the release is designed and drawn again from the source, and every
+    byte compared. The receipt is trusted for its key alone, which says that the rows were drawn, not how the key was
+    chosen.
 
-    Files are read batch by batch and kept as counts and a bounded number of codes, so memory does not grow with the
-    rows. Noise that repeats itself is looked for among the first 2,097,152 rows.
+    Without one, what is exact is checked: columns, types, the summary, that the file holds nothing but its rows, and
+    that the release can print them; and one test of counts and one of order, which together fail an honest release with
+    probability at most ``false_alarm``. Rows that were not drawn can pass those.
 
     Parameters
     ----------
@@ -184,23 +175,20 @@ def verify_parquet(
         What it was written from, unchanged.
     sanitizer : Sanitizer or Policy
         What the release was made with; a sanitizer is copied, not fitted in place.
+    receipt : path, optional
+        What the release wrote to be drawn again by.
     rows : {"shuffle", "keep"}, optional
         How the rows were released; by default what the policy says, and "shuffle" for a sanitizer.
-    against : sequence of (released, source)
-        Other releases under the same settings, whose noise must be other noise.
+    against : sequence of path
+        Receipts of other releases, whose keys must be other keys.
     statement : path, optional
         In-toto statement that ``sanitize report --dossier`` wrote: the files it names must be those beside it, and the
         report and the metadata among them must say of this release what is true.
+    rewrite : path, optional
+        File or folder to write the rows of the release to in their canonical form, whatever else it holds.
     false_alarm : float
     delimiter : str, optional
         What stands between the fields of sources in CSV; by default what the policy says, or their headers.
-    channel : Channel, SavedRelease or path, optional
-        What the rows were released through, for a design that a time limit may have cut off: its ``channel_``, a saved
-        release, or a file of either. It is not trusted: it must meet the budget on the source, and print nothing but
-        values of the source or labels that it earns.
-    receipt : path, optional
-        What the release wrote to be drawn again by. It is trusted for its key alone: the release is designed and drawn
-        again from the source and the policy, and every byte is compared, so nothing is left to statistics.
 
     Returns
     -------
@@ -219,10 +207,14 @@ def verify_parquet(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
     >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
-    >>> report = sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
-    >>> found = sz.verify_parquet(folder / "released.parquet", folder / "raw.parquet", sanitizer)
-    >>> found.ok, [check.name for check in found.checks][:4]
-    (True, ['design', 'columns', 'rows', 'metadata'])
+    >>> (folder / "private").mkdir()
+    >>> files, receipt = (folder / "released.parquet", folder / "raw.parquet"), folder / "private" / "receipt"
+    >>> report = sz.privatize_parquet(files[1], files[0], sanitizer, receipt=receipt)
+    >>> found = sz.verify_parquet(*files, sanitizer, receipt=receipt)
+    >>> found.ok, [check.name for check in found.checks]
+    (True, ['receipt', 'design', 'rows'])
+    >>> [check.name for check in sz.verify_parquet(*files, sanitizer).checks]
+    ['design', 'columns', 'rows', 'summary', 'form', 'possible', 'counts', 'order']
     """
     if not 0 < false_alarm < 1:
         raise InvalidParameter(f"false_alarm must lie between 0 and 1, got {false_alarm}")
@@ -231,41 +223,43 @@ def verify_parquet(
     named = delimited(source, given)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
-    if receipt is not None and (channel is not None or against):
-        raise InvalidParameter("a receipt has the channel of its release; leave the channel and other releases out")
-    through = None if channel is None else channel_of(channel, sanitizer, against)
+    if against and receipt is None:
+        raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
+    place = None if rewrite is None else Target.check(rewrite, path_of(released, SourceError), force=False)
     with open_source(released) as written:
+        if place is not None:
+            write_canonical(written, place.path)
         if receipt is not None:
-            return _by_receipt(named, written, sanitizer, Receipt.read(receipt), kept_order, statement)
+            others = [Receipt.read(other) for other in against]
+            return _by_receipt(named, written, sanitizer, Receipt.read(receipt), kept_order, others, statement)
         try:
-            again, counted = designed(named, sanitizer, kept_order, through)
+            again, counted = designed(named, sanitizer, kept_order)
         except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
-            words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
-            failed = (Check.failed("design", str(error)),)
-            return Verification(failed, false_alarm, **words, digest=digest_of(written.root))
+            return _refused(error, written, false_alarm)
+        release = again._release
         with open_source(named, again.numbers) as table:
-            read = KeptRows(MOST_BYTES)
-            checks = [design_check(again, through), *_contents(table, written, again, kept_order, read)]
-            if isinstance(again._release.printer, RowModel):
+            n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
+            checks = [
+                design_check(again, None),
+                _columns(table, written, release),
+                Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
+                *form_checks(written, json.loads(footer_of(again.report_, kept_order))),
+            ]
+            if isinstance(release.printer, RowModel):
                 with open_source(released, again.numbers) as typed:
-                    checks.append(_modelled(typed, again._release.printer))
+                    checks.append(_modelled(typed, release.printer))
             elif all(check.ok for check in checks if check.name in ("columns", "rows")):
-                others = [(other, delimited(raw, given)) for other, raw in against]
-                with threadpool_limits(1, "blas"):  # its threads wait for longer than so small products take
-                    seen = Observed.read(table, written, again._release, counted, kept_order, read)
-                    judged = RowChecks(seen, kept_order, false_alarm)
-                    judged.check_support()
-                    judged.check_frequencies()
-                    judged.check_printing(printed_tally(table, written, again._release))
-                    judged.check_leakage()
-                    judged.check_noise(getattr(again._release.layout, "groups", ()))
-                    judged.check_order()
-                    judged.check_reuse(_others(others, written, sanitizer, kept_order))
-                checks += judged.checks
-            checks = with_way_out(checks, again, through)
+                checks += check_rows(table, written, release, counted, kept_order, false_alarm)
     if statement is not None:
         checks += check_papers(Path(statement), written.root, again.report_, policy)
     return Verification(tuple(checks), false_alarm, **_words(again.report_), digest=digest_of(written.root))
+
+
+def _refused(
+    error: BudgetExceeded | RowOrderLeak | InvalidChannel, written: Source, false_alarm: float
+) -> Verification:
+    words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
+    return Verification((Check.failed("design", str(error)),), false_alarm, **words, digest=digest_of(written.root))
 
 
 def _by_receipt(
@@ -274,15 +268,15 @@ def _by_receipt(
     sanitizer: Designer | Policy,
     receipt: Receipt,
     rows: RowOrder,
+    others: Sequence[Receipt],
     statement: File | None,
 ) -> Verification:
     """Whether a release is the very file that the key of its receipt draws."""
     digest = digest_of(written.root)
     try:
-        again, checks = drawn_again(source, written, sanitizer, receipt, rows)
+        again, checks = drawn_again(source, written, sanitizer, receipt, rows, others)
     except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
-        words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
-        return Verification((Check.failed("design", str(error)),), 0.0, **words, digest=digest)
+        return _refused(error, written, 0.0)
     if statement is not None:
         policy = sanitizer if isinstance(sanitizer, Policy) else None
         checks += check_papers(Path(statement), written.root, again.report_, policy)
@@ -293,62 +287,6 @@ def _words(report: LeakageReport) -> dict[str, Any]:
     """What a report claims, as anybody may read it."""
     claim = report._document("public", n_symbols=0)["verdict"]
     return {name: claim[name] for name in ("state", "headline", "sentence")}
-
-
-def _others(
-    pairs: Sequence[tuple[File, SourceLike]], written: Source, sanitizer: Designer | Policy, rows: RowOrder
-) -> Iterator[tuple[Observed, bool]]:
-    """Other releases, and whether they are byte for byte the one that is verified; open while they are looked at."""
-    for released, source in pairs:
-        again, counted = designed(source, sanitizer, rows)
-        with open_source(released) as other, open_source(source, again.numbers) as table:
-            same = len(other.files) == len(written.files) and all(
-                filecmp.cmp(a, b, shallow=False) for a, b in zip(other.files, written.files, strict=True)
-            )
-            yield Observed.read(table, other, again._release, counted, rows), same
-
-
-def _contents(table: Source, written: Source, again: Designer, rows: RowOrder, kept: KeptRows) -> list[Check]:
-    """Whether the files hold the columns and rows of a release, and nothing else; rows that are read are kept."""
-    printed = again._release.printed_levels
-    expected = json.loads(footer_of(again.report_, rows))
-    names = [name for name in dict.fromkeys(table.schema.names) if name not in printed]
-    times = Counter(table.schema.names)
-    searched = [name for name in names if times[name] == 1 and searchable(table, name)]
-    unread: list[str] = []
-    legitimate = [*(spelling for level in printed.values() for spelling in sorted(spellings(level)))]
-    legitimate += [name.encode() for name in printed] + [json.dumps(expected).encode()]
-    n_bytes = 4 * sum(file.stat().st_size for file in written.files)
-    scanner = Scanner.of(spelt(table, searched, unread), n_bytes, b"\0".join(legitimate))
-    findings = Findings()
-    for file in written.files:
-        if isinstance(written, CsvSource):
-            scanner.scan_file(file)
-        else:
-            read_footer(file).refuse_bombs(written.schema.names, file)
-            findings.inspect(file, scanner, kept)
-    fault = summary_fault(findings.summaries, expected)
-    leftovers = "; ".join(
-        f"{len(found)} values of column {name!r} turn up in its bytes" for name, found in scanner.found.items() if found
-    )
-    nothing = (
-        f"none of {scanner.n_values} values of columns that are not released, of {scanner.least} bytes or more, in "
-        f"{scanner.n_bytes} bytes"
-    )
-    if unread:
-        nothing += (
-            f"; the values of {', '.join(map(repr, unread[:10]))} in the source cannot be read and were not sought"
-        )
-    n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
-    return [
-        _columns(table, written, again._release),
-        Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
-        _judged("metadata", [*findings.metadata, *([fault] if fault else [])], "a summary at most, and it is true"),
-        _judged("dictionaries", findings.dictionaries, "every value is some row's"),
-        _judged("statistics", findings.statistics, "of released values only"),
-        _judged("structure", findings.structure, "every byte belongs to a page or the footer"),
-        Check("leftovers", ok=not leftovers, detail=leftovers or nothing),
-    ]
 
 
 def _columns(table: Source, written: Source, release: Release) -> Check:
@@ -367,10 +305,6 @@ def _columns(table: Source, written: Source, release: Release) -> Check:
     if other is not None:
         return Check.failed("columns", f"{other!r} has the type {found[other]}, and {wanted[other]} was to be released")
     return Check.passed("columns", f"{', '.join(map(repr, wanted))} and no other")
-
-
-def _judged(name: str, faults: list[str], good: str) -> Check:
-    return Check(name, not faults, "; ".join(dict.fromkeys(faults)) or good)
 
 
 def _modelled(released: Source, model: RowModel) -> Check:

@@ -160,7 +160,7 @@ def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch)
     assert run("release", source, "-o", tmp_path / "out.parquet", *argv)[0] == 0
     ((start, target, sanitizer), settings) = seen[0]
     assert (start, target.target) == (source, tmp_path / "out.parquet")
-    assert settings == {"rows": "keep", "workers": 3, "force": True}
+    assert settings == {"rows": "keep", "workers": 3, "force": True, "receipt": None}
     assert issubclass(Watchdog, type(sanitizer))
     given = sanitizer._parameters()
     assert given["budget"] == sz.LiftBudget(lower=float("inf"), upper=0.5)

@@ -189,7 +189,7 @@ def test_chapters_come_in_order_with_blanks_and_escaped(place, run):
     assert not {"script", "img", "link", "a"} & {tag for tag, _ in page.tags}
     assert sum(found.get("class") == "blank" for _, found in page.tags) >= 12
     assert "The ledger of this table holds 1 release(s)" in words
-    assert "frequencies passed" in words
+    assert "counts passed" in words
     assert sha256(place / "verified.json") in words
     assert "conformity is not claimed" in words
     assert run("report", "report.json", "--dossier", "d.md", *ASKED)[0] == 0
@@ -212,7 +212,7 @@ def test_a_public_dossier_has_no_count_and_no_other_column(place, run):
     options = [*ASKED, "--verified", "verified.json", "--audience", "public"]
     assert run("report", "report.json", "--dossier", "public.md", *options)[0] == 0
     text = (place / "public.md").read_text()
-    assert "frequencies" in text
+    assert "counts" in text
     assert not {"400", "raw.parquet", "age"} & set(text.replace("|", " ").split())
 
 

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 
 import sanitize as sz
 from sanitize.parquet import privatize_parquet
-from sanitize.transformers import (
-    SubsetMerging,
-)
+from sanitize.transformers import SubsetMerging
+from sanitize.verify import Verification, verify_parquet
 
 ROLES = {"sensitive": ["illness"], "public": ["town", "floor"]}
 
@@ -42,8 +41,20 @@ def key(number: int) -> bytes:
 
 
 def release(folder, sanitizer, *, source="raw.parquet", target="out.parquet", rows="shuffle", number=0, **settings):
+    """A released file, and its receipt in another folder."""
+    settings["receipt"] = receipt_of(folder / target)
+    settings["receipt"].parent.mkdir(exist_ok=True)
     privatize_parquet(folder / source, folder / target, sanitizer, rows=rows, key=key(number), force=True, **settings)
     return folder / target
+
+
+def receipt_of(target: Path) -> Path:
+    return target.parent / "own" / f"{target.name}.receipt"
+
+
+def proved(target: Path, source: str, sanitizer, **settings) -> Verification:
+    """The verification of a release by its receipt."""
+    return verify_parquet(target, target.parent / source, sanitizer, receipt=receipt_of(target), **settings)
 
 
 def merging(**settings) -> SubsetMerging:

@@ -1,4 +1,4 @@
-"""Verification: an honest release passes, and every fault of sampler, noise and order is caught."""
+"""Verification: an honest release passes, with its receipt and without; a receipt catches every fault of its rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from verify_cases import BUDGET, ROLES, assert_caught, failed, merging, release, rewrite, table
+from verify_cases import BUDGET, ROLES, assert_caught, failed, merging, proved, receipt_of, release, rewrite, table
 
 import sanitize as sz
 from sanitize.channel import Channel
-from sanitize.errors import ColumnError
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.transformers import (
     ExponentialChannel,
     GaussianChannel,
@@ -23,8 +23,8 @@ from sanitize.transformers import (
     SubsetMerging,
     Watchdog,
 )
-from sanitize.verify import _chance as law
-from sanitize.verify import verify_parquet
+from sanitize.verify import Verification, verify_parquet
+from sanitize.verify import _rows as law
 
 
 def response() -> RandomizedResponse:
@@ -75,16 +75,7 @@ def test_twenty_honest_releases_pass(sanitizer, rows, folder):
     found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows=rows)
     assert found.ok, str(found)
     assert found.require() is found
-
-
-def test_two_releases_with_noise_of_their_own_pass(folder):
-    for rows in ("shuffle", "keep"):
-        one = release(folder, response(), rows=rows, number=1)
-        two = release(folder, response(), rows=rows, number=2, target="two.parquet")
-        far = release(folder, response(), rows=rows, number=3, target="far.parquet", source="other.parquet")
-        others = [(two, folder / "raw.parquet"), (far, folder / "other.parquet")]
-        found = verify_parquet(one, folder / "raw.parquet", response(), rows=rows, against=others)
-        assert found.ok, str(found)
+    assert proved(target, "raw.parquet", sanitizer, rows=rows).ok
 
 
 def test_a_folder_of_parts_passes(folder):
@@ -97,7 +88,7 @@ def test_a_folder_of_parts_passes(folder):
         assert found.ok, str(found)
 
 
-def test_a_joint_release_passes_and_parts_that_share_their_noise_do_not(folder, monkeypatch):
+def test_a_joint_release_passes(folder):
     def joint():
         parts = [(name, RandomizedResponse(0.5, public=name)) for name in ("town", "floor")]
         return JointRelease(parts, 2.0, sensitive="illness")
@@ -105,22 +96,6 @@ def test_a_joint_release_passes_and_parts_that_share_their_noise_do_not(folder, 
     for rows in ("shuffle", "keep"):
         found = verify_parquet(release(folder, joint(), rows=rows), folder / "raw.parquet", joint(), rows=rows)
         assert found.ok, str(found)
-    with sampler(monkeypatch, lambda channel, codes, draw: tied(channel, codes)):
-        target = release(folder, joint(), rows="keep")
-    found = verify_parquet(target, folder / "raw.parquet", joint(), rows="keep")
-    assert_caught(found, "noise", "parts share their noise")
-
-
-def tied(channel, codes):
-    """Two parts, each drawn by the inverse of its law from the same random word."""
-    word = np.random.default_rng(11).random(len(codes))
-    columns = []
-    for own in channel.inputs.codes[codes].T:
-        k = int(own.max()) + 1
-        law_of_row = np.where(np.arange(k)[None, :] == own[:, None], math.exp(0.5), 1) / (math.exp(0.5) + k - 1)
-        columns.append((word[:, None] > np.cumsum(law_of_row, axis=1)[:, :-1]).sum(axis=1).tolist())
-    place = {tuple(pair): i for i, pair in enumerate(channel.outputs.codes.tolist())}
-    return np.array([place[pair] for pair in zip(*columns, strict=True)])
 
 
 def test_kept_columns_are_compared_too(folder):
@@ -149,7 +124,6 @@ def test_a_release_as_text_passes_and_its_faults_are_caught(folder):
     target.write_text("\n".join(told) + "\n")
     found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
     assert_caught(found, "columns", "'illness' should not be there")
-    assert_caught(found, "leftovers", "1 values of column 'illness'")
     target.write_text("\n".join([lines[0], "Aa,no number,3", *lines[2:]]) + "\n")
     with pytest.raises(ColumnError, match="'floor' of the release holds text that is no int64"):
         verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
@@ -204,52 +178,61 @@ def test_numbers_printed_from_bins_of_a_narrow_type_pass(tmp_path):
 # ---------------------------------------------------------------------------------- faults of the sampler
 
 
-@pytest.mark.parametrize("rows", ["shuffle", "keep"])
-@pytest.mark.parametrize("sanitizer", [merging(), response()], ids=["merging", "response"])
-def test_a_sampler_that_is_off_by_one_is_caught(sanitizer, rows, folder, monkeypatch):
-    with sampler(monkeypatch, lambda channel, codes, draw: (draw() + 1) % channel.n_outputs):
-        target = release(folder, sanitizer, rows=rows)
-    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows=rows)
-    assert_caught(found, "frequencies", "do not follow the channel")
+def of_another_size(channel, codes, draw):
+    """Randomized response among three letters too few."""
+    rng, n = np.random.default_rng(0), channel.n_outputs - 3
+    kept = rng.random(len(codes)) < math.expm1(1.5) / (math.exp(1.5) + n - 1)
+    return np.where(kept, codes, rng.integers(0, n, len(codes)))
 
 
-@pytest.mark.parametrize("rows", ["shuffle", "keep"])
-@pytest.mark.parametrize("wrong", [-1, -3])
-def test_a_sampler_with_the_wrong_alphabet_size_is_caught(rows, wrong, folder, monkeypatch):
-    def respond(channel, codes, draw):
-        n = channel.n_outputs + wrong
-        rng = np.random.default_rng(0)
-        kept = rng.random(len(codes)) < math.expm1(1.5) / (math.exp(1.5) + n - 1)
-        return np.where(kept, codes, rng.integers(0, n, len(codes)))
-
-    with sampler(monkeypatch, respond):
-        target = release(folder, response(), rows=rows)
-    assert_caught(verify_parquet(target, folder / "raw.parquet", response(), rows=rows), "frequencies")
+def in_turn(channel, codes, draw):
+    """Each group prints its symbols one after another: row order tells which was drawn."""
+    released = draw()
+    inputs, _ = law.closed_groups(channel, np.ones(channel.n_inputs, bool))
+    for group in np.unique(inputs[codes]):
+        rows = np.flatnonzero(inputs[codes] == group)
+        released[rows] = np.sort(released[rows])
+    return released
 
 
-@pytest.mark.parametrize("rows", ["shuffle", "keep"])
-@pytest.mark.parametrize("mechanism", [RandomizedResponse, ExponentialChannel])
-def test_an_unprotected_last_category_is_caught(mechanism, rows, folder, monkeypatch):
-    sanitizer = mechanism(0.5, sensitive="illness", public="town")
-    last = lambda channel, codes, draw: np.where(codes == channel.n_inputs - 1, channel.n_outputs - 1, draw())  # noqa: E731
-    with sampler(monkeypatch, last):
-        target = release(folder, sanitizer, rows=rows)
-    assert_caught(verify_parquet(target, folder / "raw.parquet", sanitizer, rows=rows), "frequencies")
+ILL = np.asarray(table()["illness"].to_pylist()) == "SECRET influenza"
+FAULTS = {
+    "off by one": lambda channel, codes, draw: (draw() + 1) % channel.n_outputs,
+    "another alphabet": of_another_size,
+    "the last category as it is": lambda channel, codes, draw: np.where(
+        codes == channel.n_inputs - 1, channel.n_outputs - 1, draw()
+    ),
+    "nothing drawn": lambda channel, codes, draw: codes,
+    "a look at the secret": lambda channel, codes, draw: np.where(ILL & (codes == 1), 1, draw()),
+    "words from the start": lambda channel, codes, draw: draw(0),
+    "in turn": in_turn,
+}
 
 
-def test_an_unprotected_last_category_of_a_hundred_rows_is_caught_where_rows_are_kept(folder, monkeypatch):
-    last = lambda channel, codes, draw: np.where(codes == channel.n_inputs - 1, channel.n_outputs - 1, draw())  # noqa: E731
-    with sampler(monkeypatch, last):
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_sampler_with_a_fault_is_caught_by_the_receipt(fault, folder, monkeypatch):
+    with sampler(monkeypatch, FAULTS[fault]):
+        target = release(folder, response(), rows="keep", batch_rows=500 if fault == "words from the start" else 4000)
+    assert_caught(proved(target, "raw.parquet", response(), rows="keep"), "rows", "is not what the key draws")
+
+
+@pytest.mark.parametrize("fault", ["off by one", "another alphabet", "nothing drawn"])
+def test_gross_faults_of_counts_are_caught_without(fault, folder, monkeypatch):
+    with sampler(monkeypatch, FAULTS[fault]):
         target = release(folder, response(), rows="keep")
-    assert_caught(verify_parquet(target, folder / "raw.parquet", response(), rows="keep"), "frequencies")
+    found = verify_parquet(target, folder / "raw.parquet", response(), rows="keep")
+    assert_caught(found, "counts", "not as frequent as the channel makes them")
+    assert failed(found) == ["counts"]
 
 
-@pytest.mark.parametrize("rows", ["shuffle", "keep"])
-def test_a_channel_that_does_nothing_is_caught(rows, folder, monkeypatch):
-    with sampler(monkeypatch, lambda channel, codes, draw: codes):
-        target = release(folder, response(), rows=rows)
-    found = verify_parquet(target, folder / "raw.parquet", response(), rows=rows)
-    assert_caught(found, "frequencies")
+def test_parts_of_a_folder_with_the_same_noise_are_caught(folder, monkeypatch):
+    (folder / "same").mkdir()
+    for i in range(2):
+        pq.write_table(table(2500, seed=i), folder / "same" / f"{i}.parquet")
+    with monkeypatch.context() as patched:
+        patched.setattr("sanitize._sampling.noise.NoiseKey.derive", lambda self, label: self)
+        target = release(folder, response(), source="same", target="same_out", rows="keep")
+    assert_caught(proved(target, "same", response(), rows="keep"), "rows")
 
 
 def test_a_merged_symbol_that_moves_to_another_group_is_caught(folder):
@@ -264,49 +247,20 @@ def test_a_merged_symbol_that_moves_to_another_group_is_caught(folder):
     moved = release(folder, merging(), rows="keep", target="moved.parquet")
     rewrite(moved, pa.table(channel.outputs.decode(codes)))
     found = verify_parquet(moved, folder / "raw.parquet", merging(), rows="keep")
-    assert_caught(found, "possible", "1 rows hold a symbol that their own row of the source cannot lead to")
+    assert_caught(found, "possible", "rows hold a symbol that their own row of the source cannot lead to")
     assert_caught(found, "possible", "groups of symbols that no row leaves gained or lost rows")
 
 
-def test_a_sampler_that_looks_at_the_sensitive_column_is_caught(folder, monkeypatch):
-    ill = np.asarray(table()["illness"].to_pylist()) == "SECRET influenza"
-    with sampler(monkeypatch, lambda channel, codes, draw: np.where(ill & (codes == 1), 1, draw())):
-        target = release(folder, response(), rows="keep")
-    found = verify_parquet(target, folder / "raw.parquet", response(), rows="keep")
-    assert_caught(found, "leakage", "more than the channel lets through")
-
-
-# ------------------------------------------------------------------------------------------ reused noise
-
-
-@pytest.mark.parametrize("rows", ["shuffle", "keep"])
-@pytest.mark.parametrize("source", ["raw.parquet", "other.parquet"])
-@pytest.mark.parametrize("sanitizer", [SubsetMerging(0.1, **ROLES), response()], ids=["merging", "response"])
-def test_a_key_used_twice_is_caught(sanitizer, source, rows, folder):
-    one = release(folder, sanitizer, rows=rows, number=7)
-    two = release(folder, sanitizer, rows=rows, number=7, target="two.parquet", source=source)
-    against = [(two, folder / source)]
-    found = verify_parquet(one, folder / "raw.parquet", sanitizer, rows=rows, against=against)
-    assert_caught(found, "reuse", "other release number 1: a key was used twice")
-    assert failed(found) == ["reuse"]
-
-
-def test_words_that_start_again_with_every_batch_are_caught(folder, monkeypatch):
-    with sampler(monkeypatch, lambda channel, codes, draw: draw(0)):
-        target = release(folder, response(), rows="keep", batch_rows=500)
-    found = verify_parquet(target, folder / "raw.parquet", response(), rows="keep")
-    assert_caught(found, "noise", "noise repeats itself")
-
-
-def test_parts_of_a_folder_with_the_same_noise_are_caught(folder, monkeypatch):
-    (folder / "same").mkdir()
-    for i in range(2):
-        pq.write_table(table(2500, seed=i), folder / "same" / f"{i}.parquet")
-    with monkeypatch.context() as patched:
-        patched.setattr("sanitize._sampling.noise.NoiseKey.derive", lambda self, label: self)
-        target = release(folder, response(), source="same", target="same_out", rows="keep")
-    found = verify_parquet(target, folder / "same", response(), rows="keep")
-    assert_caught(found, "noise", "noise repeats itself 2500 rows later")
+def test_a_key_used_twice_is_caught(folder):
+    one = release(folder, merging(), number=7)
+    two = release(folder, response(), number=7, target="two.parquet")
+    other = release(folder, response(), number=8, target="other.parquet")
+    found = proved(one, "raw.parquet", merging(), against=[receipt_of(other), receipt_of(two)])
+    assert_caught(found, "receipt", "its key is that of another release")
+    assert failed(found) == ["receipt"]
+    assert proved(one, "raw.parquet", merging(), against=[receipt_of(other)]).ok
+    with pytest.raises(InvalidParameter, match="are compared with the receipt of this one"):
+        verify_parquet(one, folder / "raw.parquet", merging(), against=[receipt_of(two)])
 
 
 # -------------------------------------------------------------------------------------------- row order
@@ -325,50 +279,17 @@ def test_a_merged_group_that_stands_together_is_caught(folder):
     assert_caught(verify_parquet(target, folder / "raw.parquet", merging()), "order", "not shuffled")
 
 
-def test_a_merged_group_printed_in_turn_is_caught(folder, monkeypatch):
-    """Each group prints its symbols one after another instead of at random: row order tells which was drawn."""
-    with sampler(monkeypatch, in_turn):
-        target = release(folder, SubsetMerging(0.1, **ROLES), rows="keep")
-    found = verify_parquet(target, folder / "raw.parquet", SubsetMerging(0.1, **ROLES), rows="keep")
-    assert_caught(found, "noise", "noise repeats itself")
-
-
-def test_a_shuffled_copy_of_the_source_is_caught(folder):
-    """Merging and resampling keep P_X, so a copy is as frequent as a release should be, only too exactly."""
+def test_raw_rows_are_caught_by_the_receipt_alone(folder):
+    """Merging and resampling keep P_X, so that a copy is as frequent as a release should be."""
     sanitizer = SubsetMerging(0.05, **ROLES)
     target = release(folder, sanitizer, target="copy.parquet")
     raw = pq.read_table(folder / "raw.parquet").select(pq.read_schema(target).names)
     types = pq.read_schema(target).remove_metadata()
     rewrite(target, raw.take(np.random.default_rng(0).permutation(len(raw))).cast(types))
     found = verify_parquet(target, folder / "raw.parquet", sanitizer)
-    assert failed(found) == ["frequencies"], str(found)
-    assert_caught(found, "frequencies", "exactly as frequent as in the source")
-
-
-def test_the_chance_of_a_copy_is_that_of_every_way_to_draw_it():
-    """Enumerated: two groups of rows with one law each, one symbol that is kept, and one that might become another."""
-    matrix = np.zeros((7, 7))
-    matrix[:2, :2], matrix[2:4, 2:4], matrix[4, 4], matrix[5, 5:], matrix[6, 6] = [0.25, 0.75], 0.5, 1, [0.4, 0.6], 1
-    names = sz.alphabet.Alphabet(("x",), list("abcdefg"))
-    channel = sz.Channel.from_matrix(matrix, names, names)
-    counts = np.array([2, 1, 1, 1, 3, 2, 0])
-    ways = 3 * 0.25**2 * 0.75 * 2 * 0.5**2 * 0.4**2
-    assert law.log_chance_of_copy(channel, counts, counts, channel.matrix) == pytest.approx(math.log(ways))
-    assert law.log_chance_of_copy(channel, counts, counts[[1, 0, 2, 3, 4, 5, 6]], channel.matrix) == 0.0
-    # Rows of a group that have several laws are no multinomial draw, and say nothing here.
-    matrix[2, 2:4] = [0.3, 0.7]
-    channel = sz.Channel.from_matrix(matrix, names, names)
-    ways = 3 * 0.25**2 * 0.75 * 0.4**2
-    assert law.log_chance_of_copy(channel, counts, counts, channel.matrix) == pytest.approx(math.log(ways))
-
-
-def in_turn(channel, codes, draw):
-    released = draw()
-    inputs, _ = law.closed_groups(channel, np.ones(channel.n_inputs, bool))
-    for group in np.unique(inputs[codes]):
-        rows = np.flatnonzero(inputs[codes] == group)
-        released[rows] = np.sort(released[rows])
-    return released
+    assert failed(found) == ["form"], str(found)
+    assert "without a receipt its rows are not proved" in Verification(found.checks[:1]).to_text()
+    assert_caught(proved(target, "raw.parquet", sanitizer), "rows", "is not what the key draws")
 
 
 def test_a_merged_group_that_tells_by_its_order_is_caught(tmp_path):
@@ -393,4 +314,3 @@ def test_a_release_of_values_that_are_never_printed_is_caught(folder):
     pq.write_table(other, written, store_schema=False)
     found = verify_parquet(written, folder / "raw.parquet", RandomizedResponse(2.0, **ROLES), rows="keep")
     assert_caught(found, "possible")
-    assert_caught(found, "leakage")

@@ -9,7 +9,6 @@ import pytest
 
 import sanitize as sz
 from sanitize._files import parquet
-from sanitize.verify import _sought
 
 SANITIZER = sz.SubsetMerging(sz.LiftBudget(lower=3.0, upper=2.0), sensitive="s", public="x")
 
@@ -44,25 +43,12 @@ def test_a_source_of_many_columns_is_opened_as_often_as_one_of_few(tmp_path, ope
         opened.clear()
         found = sz.verify_parquet(*files, SANITIZER)
         assert found.ok, found.to_text()
-        assert f"none of {7 * n_columns} values" in found.to_text()
         counts.append(opened.count("raw.parquet"))
         files[0].unlink()
     assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize("held", [1, 60, 3 * 60, 1 << 22])
-def test_a_value_is_found_whatever_number_of_columns_is_read_together(held, tmp_path, monkeypatch):
-    released, source = wide(tmp_path, 7)
-    monkeypatch.setattr(_sought, "_VALUES_HELD", held)
-    content = pq.read_table(released)
-    pq.write_table(content.replace_schema_metadata({"note": "SECRET_5_3"}), released)
-    leftovers = next(
-        check for check in sz.verify_parquet(released, source, SANITIZER).checks if check.name == "leftovers"
-    )
-    assert leftovers.detail == "1 values of column 'c5' turn up in its bytes"
-
-
-def test_a_damaged_column_that_is_not_released_spoils_neither_the_release_nor_the_search(tmp_path):
+def test_a_damaged_column_that_is_not_released_spoils_no_verification(tmp_path):
     released, source = wide(tmp_path, 7)
     chunk = pq.read_metadata(source).row_group(0).column(7)
     assert chunk.path_in_schema == "c5"
@@ -72,11 +58,6 @@ def test_a_damaged_column_that_is_not_released_spoils_neither_the_release_nor_th
     source.write_bytes(bytes(raw))
     found = sz.verify_parquet(released, source, SANITIZER)
     assert found.ok, found.to_text()
-    assert "none of 42 values" in found.to_text()
-    assert "the values of 'c5' in the source cannot be read and were not sought" in found.to_text()
-    content = pq.read_table(released)
-    pq.write_table(content.replace_schema_metadata({"note": "SECRET_6_3"}), released)
-    assert "1 values of column 'c6' turn up in its bytes" in sz.verify_parquet(released, source, SANITIZER).to_text()
 
 
 def test_a_policy_for_many_columns_opens_a_file_as_often_as_for_few(tmp_path, opened, capsys):

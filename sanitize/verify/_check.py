@@ -1,13 +1,40 @@
-"""A verification read back from JSON: checked for its form and for contradictions, not for truth."""
+"""Checks of a released file; and those read back from JSON, for their form and for contradictions, not for truth."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sanitize.errors import SourceError
-from sanitize.verify._row_checks import Check
 
 _TEXTS = ("state", "headline", "sentence", "digest")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a released file.
+
+    Attributes
+    ----------
+    name : str
+    ok : bool
+    detail : str
+        What was looked at and what was found; it quotes no value of the source.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+
+    @classmethod
+    def passed(cls, name: str, detail: str) -> Check:
+        """A check that found nothing."""
+        return cls(name, ok=True, detail=detail)
+
+    @classmethod
+    def failed(cls, name: str, detail: str) -> Check:
+        """A check that found a fault."""
+        return cls(name, ok=False, detail=detail)
 
 
 def read_verification(saved: Any, schema: str, version: int) -> dict[str, Any]:

@@ -1,0 +1,122 @@
+"""The canonical form of a released file: what its rows give when this library writes them, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+
+from sanitize._files.csv import CsvSource
+from sanitize._files.digest import digest_of
+from sanitize._files.outputs import outputs
+from sanitize._files.parquet import is_text, open_parquet, read_footer
+from sanitize._files.source import reading
+from sanitize._files.strict_json import NotStrict, strict_json
+from sanitize._formatting import rounded
+from sanitize.parquet import CsvWriter, ReleaseWriter
+from sanitize.verify._check import Check
+
+if TYPE_CHECKING:
+    from sanitize._files.source import Source
+
+_SUMMARY = b"sanitize"
+_VERSION = re.compile(r"\d{1,3}(\.(\d{1,4}|dev\d{1,4})){1,3}((a|b|rc)\d{1,2})?")
+_SUMMARY_BYTES = 1 << 16
+
+
+def write_canonical(released: Source, target: Path) -> list[bytes]:
+    """Write the rows of a release anew, and return the summaries that its files have.
+
+    Metadata, unused dictionary values, statistics, odd row groups, pages and leftovers of the file that was given are
+    not in the one that is written; nor is anything else that is in a folder.
+    """
+    with outputs() as made:
+        if isinstance(released, CsvSource):
+            with made.file(target) as stream:
+                texts = pa.schema([(name, pa.string()) for name in released.schema.names])
+                writer = CsvWriter(stream, texts)
+                for file in released.files:
+                    for batch in released.batches(file, texts.names):
+                        writer.write(writer.encode(batch))
+            return []
+        if not released.root.is_dir():
+            with made.file(target) as stream:
+                return [_write_parquet(released.files[0], stream)]
+        with made.folder(target) as folder:
+            found = []
+            for file in released.files:
+                with (folder / file.relative_to(released.root)).open("wb") as stream:
+                    found.append(_write_parquet(file, stream))
+            return found
+
+
+def _write_parquet(file: Path, stream: BinaryIO) -> bytes:
+    with open_parquet(file) as reader:
+        read_footer(file).refuse_bombs(reader.schema_arrow.names, file)
+        text = [field.name for field in reader.schema_arrow if is_text(field.type)]
+    with reading(file.name), open_parquet(file, read_dictionary=text, pre_buffer=False) as reader:
+        schema = reader.schema_arrow.remove_metadata()
+        summary: bytes = (reader.metadata.metadata or {}).get(_SUMMARY, b"")
+        writer = ReleaseWriter(stream, schema, summary)
+        for number in range(reader.num_row_groups):
+            rows = reader.read_row_group(number, use_threads=False).combine_chunks()
+            writer.write(writer.encode({name: _whole(rows.column(name)) for name in schema.names}))
+        writer.close()
+    return summary
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
+
+
+def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
+    """Whether a release stands in its canonical form, and what its summary says is true."""
+    with tempfile.TemporaryDirectory() as folder:
+        again = Path(folder) / released.root.name
+        fault = summary_fault(write_canonical(released, again), expected)
+        same = digest_of(again) == digest_of(released.root)
+    form = (
+        "written again its rows give the same bytes, so the file holds nothing else"
+        if same
+        else "its rows, written again, give other bytes: it carries more than rows, or another version wrote it; hand "
+        "out what verify --rewrite FILE writes"
+    )
+    return [Check("summary", not fault, fault or "a summary at most, and it is true"), Check("form", same, form)]
+
+
+def summary_fault(found: list[bytes], expected: dict[str, Any]) -> str:
+    """What is wrong with the summaries of the files; empty when they say what designing again says."""
+    for packed in found:
+        if len(packed) > _SUMMARY_BYTES:
+            return "a summary is larger than any that sanitize writes"
+        try:
+            told = strict_json(packed)
+        except NotStrict as error:
+            return f"a summary cannot be read: {error}"
+        if not isinstance(told, dict):
+            return "a summary is not an object"
+        if json.dumps(told).encode() != packed:
+            return "a summary is spelt in another way than any that sanitize writes"
+        strange = sorted(set(told) - set(expected))
+        if strange:
+            return f"a summary has {len(strange)} entries that no release has"
+        for key, value in told.items():
+            if not (_is_version(value) if key == "sanitize" else _same(value, expected[key])):
+                return f"a summary says something else about {key} than designing the release again"
+    return ""
+
+
+def _same(told: Any, expected: Any) -> bool:
+    """Whether two entries agree; rounded figures of another machine may differ by one in the last of four digits."""
+    if isinstance(told, float) and isinstance(expected, float):
+        return told == rounded(told) and abs(told - expected) <= 1.01e-3 * abs(expected) + 1e-9
+    return type(told) is type(expected) and told == expected
+
+
+def _is_version(told: Any) -> bool:
+    """Whether an entry can name the library that wrote the file, which need not be this one."""
+    return isinstance(told, str) and _VERSION.fullmatch(told) is not None

@@ -1,0 +1,340 @@
+"""Rows of a release without a receipt: what is exact, and one test of counts and one of order.
+
+They can refute a release and cannot prove one: rows that were not drawn may be as frequent as rows that were.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from sanitize._release.permutation import log_independent, log_matching
+from sanitize._tables.combined import count, count_pairs, spread
+from sanitize.channel import Channel
+from sanitize.verify._check import Check
+from sanitize.verify._printed import printed_batches
+from sanitize.verify._readers import reader_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    from sanitize._files.source import Source
+    from sanitize._release.release import Release
+    from sanitize._release.row_order import RowOrder
+    from sanitize.joint import ContingencyTable
+
+    Codes: TypeAlias = "NDArray[np.signedinteger]"
+
+# Bytes of codes that are kept; what is beyond is read again.
+MOST_BYTES = 1 << 25
+# Rounding of expected counts, in rows.
+_ROUNDING = 1e-6
+_TESTS = 2
+_MOST_KINDS = 64
+_MOST_BLOCKS = 64
+# Rows whose intermediate arrays stay in the cache, and cells of a table that does.
+_ROWS, _CELLS = 1 << 18, 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """Symbols with all but the most frequent made one."""
+
+    of: NDArray[np.uint8]
+    n: int
+
+    @classmethod
+    def among(cls, counts: NDArray[np.int64]) -> _Kinds:
+        """From how often each symbol occurs."""
+        n = len(counts)
+        of = np.full(n + 1, min(n, _MOST_KINDS - 1), np.uint8)  # the first serves the code -1
+        frequent = np.argsort(-counts, kind="stable")[: _MOST_KINDS - 1]
+        of[frequent + 1] = np.arange(len(frequent))
+        return cls(of, min(n, _MOST_KINDS - 1) + 1)
+
+    def of_rows(self, codes: Codes) -> NDArray[np.uint8]:
+        """Kind of each row."""
+        return spread(self.of, codes + 1)
+
+
+@dataclass(eq=False)
+class OrderTally:
+    """Where symbols stand in a file, beside which neighbours, and beside which rows of the source.
+
+    Attributes
+    ----------
+    n : int
+        Rows of the release.
+    """
+
+    n: int
+    _printed: _Kinds
+    _beside: list[_Kinds]
+    _blocks: NDArray[np.int64]
+    _tables: list[NDArray[np.int64]]
+    _even: NDArray[np.int64]
+    _alike: int = 0
+    _row: int = 0
+    _left: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+
+    @classmethod
+    def of(cls, n: int, y_counts: NDArray[np.int64], beside: Sequence[NDArray[np.int64]]) -> OrderTally:
+        """Empty tables.
+
+        Parameters
+        ----------
+        n : int
+            Rows of the release.
+        y_counts : ndarray of int64, shape (n_y,)
+            How often each symbol is printed.
+        beside : sequence of ndarray of int64
+            How often each symbol occurs in codes of the source's rows, which a shuffled release is independent of.
+        """
+        printed, others = _Kinds.among(y_counts), [_Kinds.among(counts) for counts in beside]
+        n_blocks = int(np.clip(n // 50, 2, _MOST_BLOCKS))
+        return cls(
+            n,
+            printed,
+            others,
+            np.zeros((n_blocks, printed.n), np.int64),
+            [np.zeros((other.n, printed.n), np.int64) for other in others],
+            np.zeros(printed.n, np.int64),
+        )
+
+    def add(self, y: Codes, beside: Sequence[Codes]) -> None:
+        """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
+        while len(y):
+            # Pieces end where blocks do.
+            place = self._row * len(self._blocks) // self.n
+            end = -(-(place + 1) * self.n // len(self._blocks)) if place < len(self._blocks) - 1 else sys.maxsize
+            piece = slice(0, min(_ROWS, end - self._row))
+            self._add(y[piece], [codes[piece] for codes in beside], min(place, len(self._blocks) - 1))
+            y, beside = y[piece.stop :], [codes[piece.stop :] for codes in beside]
+
+    def _add(self, y: Codes, beside: Sequence[Codes], block: int) -> None:
+        kinds = self._printed.of_rows(y)
+        self._row += len(y)
+        own = [others.of_rows(codes) for others, codes in zip(self._beside, beside, strict=True)]
+        sizes = [others.n for others in self._beside]
+        if math.prod(sizes) * self._printed.n <= _CELLS:
+            counts = _counted([*own, kinds], [*sizes, self._printed.n])
+            added = [
+                counts.sum(axis=tuple(other for other in range(len(own)) if other != axis)) for axis in range(len(own))
+            ]
+        else:
+            added = [_counted([others, kinds], table.shape) for others, table in zip(own, self._tables, strict=True)]
+        for table, found in zip(self._tables, added, strict=True):
+            table += found
+        self._blocks[block] += added[0].sum(axis=0) if added else count(kinds, self._printed.n)
+        kinds = np.concatenate([self._left, kinds])
+        paired = len(kinds) // 2 * 2
+        pairs, self._left = count_pairs(kinds[:paired], len(self._even)), kinds[paired:]
+        self._even += pairs.sum(axis=0)
+        self._alike += int(np.trace(pairs))
+
+    def log_chance(self) -> tuple[float, str]:
+        """How unlikely the order of the rows is, and what gives it away."""
+        if self.n < 2:
+            return 0.0, "too few rows to tell"
+        odd = self._blocks.sum(axis=0) - self._even - count(self._left, len(self._even))
+        expected = float((self._even / self._even.sum() * odd).sum())
+        found = [
+            (log_independent(self._blocks), "symbols crowd in some parts of the file"),
+            (log_matching(float(self._alike), expected), "neighbours are too often alike or unlike"),
+            *((log_independent(table), "rows stand where their rows in the source stand") for table in self._tables),
+        ]
+        best = min(found)
+        return best[0] + math.log(len(found)), best[1]
+
+
+def _counted(kinds: Sequence[NDArray[np.uint8]], shape: Sequence[int]) -> NDArray[np.int64]:
+    """Rows by their kinds of several sorts, whose numbers fit in 16 bits together."""
+    cells = kinds[0].astype(np.uint16)
+    for others, n in zip(kinds[1:], shape[1:], strict=True):
+        cells *= np.uint16(n)
+        cells += others
+    return count(cells, math.prod(shape)).reshape(tuple(shape))
+
+
+def check_rows(
+    source: Source, released: Source, release: Release, counts: ContingencyTable, rows: RowOrder, false_alarm: float
+) -> list[Check]:
+    """Checks of the rows of a release by tuples, labels or real rows.
+
+    Parameters
+    ----------
+    source, released : Source
+    release : Release
+        Designed again from the source.
+    counts : ContingencyTable
+        Of the source.
+    rows : {"shuffle", "keep"}
+    false_alarm : float
+        Largest chance that an honest release fails any of the checks.
+    """
+    reader = reader_of(release)
+    channel = reader.channel
+
+    def printed() -> Iterator[Codes]:
+        for batch in printed_batches(source, released, release):
+            yield reader.codes(batch)
+
+    blocks = read_once(printed, channel.n_outputs)
+    y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0
+    for y in blocks():
+        found = count(y + 1, len(y_counts) + 1)  # the first is of the code -1
+        y_counts += found[1:]
+        unknown += int(found[0])
+    of_x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
+    x_counts = np.zeros(channel.n_inputs, np.int64)
+    np.add.at(x_counts, np.where(of_x < 0, release.design.fallback, of_x), counts.counts.sum(axis=0))
+    s_counts = counts.counts.sum(axis=1)
+    groups = closed_groups(channel, x_counts > 0)
+    left, order = 0, OrderTally.of(int(y_counts.sum()) + unknown, y_counts, [s_counts, x_counts])
+    for s, x, y in in_step(_source_codes(source, release, counts), ((y,) for y in blocks())):
+        left += int((groups[0][x] != groups[1][y])[y >= 0].sum()) if rows == "keep" else 0
+        order.add(y, [s, x])
+    if reader.doubtful:  # a printed number may be of either of two bins, so that their counts are not known
+        checks = [Check("possible", not unknown, _unknown(unknown) or "all symbols are possible")]
+    else:
+        checks = [_possible(groups, x_counts, y_counts, unknown, left)]
+        mean, variance = expected_counts(channel, x_counts)
+        log_chance = float(log_bennett(y_counts - mean, variance).min()) + math.log(len(mean))
+        good, bad = (
+            "symbols are as frequent as draws make them",
+            "symbols are not as frequent as the channel makes them",
+        )
+        checks.append(_by_chance("counts", log_chance, good, bad, false_alarm))
+    if rows == "keep":
+        return [*checks, Check.passed("order", "rows keep their order, which the design measures")]
+    log_chance, how = order.log_chance()
+    return [*checks, _by_chance("order", log_chance, "of rows tells nothing", f"not shuffled: {how}", false_alarm)]
+
+
+def _by_chance(name: str, log_chance: float, good: str, bad: str, false_alarm: float) -> Check:
+    ok = log_chance >= math.log(false_alarm / _TESTS)
+    figure = f"10^{log_chance / math.log(10):.1f}" if log_chance > -1e6 else "nothing"
+    return Check(name, ok, good if ok else f"{bad} (chance at most {figure})")
+
+
+def _possible(
+    groups: tuple[NDArray[np.int64], NDArray[np.int64]],
+    x_counts: NDArray[np.int64],
+    y_counts: NDArray[np.int64],
+    unknown: int,
+    left: int,
+) -> Check:
+    """Every printed symbol can come from a row of the source, and groups that no row leaves keep their rows."""
+    inputs, outputs = groups
+    unreached = int(y_counts[outputs < 0].sum())
+    n_groups = int(max(inputs.max(), outputs.max())) + 1
+    rows_in = np.bincount(inputs, weights=x_counts, minlength=n_groups)
+    rows_out = np.bincount(outputs[outputs >= 0], weights=y_counts[outputs >= 0], minlength=n_groups)
+    wrong = int((rows_in != rows_out).sum()) if not unknown else 0
+    n_used = len(np.unique(inputs[x_counts > 0]))
+    faults = [
+        _unknown(unknown),
+        f"{unreached} rows hold a symbol that no row of the source leads to" if unreached else "",
+        f"{left} rows hold a symbol that their own row of the source cannot lead to" if left else "",
+        f"{wrong} of {n_used} groups of symbols that no row leaves gained or lost rows" if wrong else "",
+    ]
+    found = "; ".join(filter(None, faults))
+    return Check("possible", not found, found or f"all symbols are possible, {n_used} groups keep rows")
+
+
+def _unknown(rows: int) -> str:
+    return f"{rows} rows hold a symbol that the channel never prints" if rows else ""
+
+
+def _source_codes(source: Source, release: Release, counts: ContingencyTable) -> Iterator[tuple[Codes, Codes]]:
+    names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
+    for file in source.files:
+        for batch in source.batches(file, names):
+            yield counts.sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]
+
+
+def in_step(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
+    """Blocks of several streams as blocks of the same rows; it ends with the shortest."""
+    held: list[tuple[Codes, ...]] = [() for _ in streams]
+    while True:
+        for k, stream in enumerate(streams):
+            while not held[k] or not len(held[k][0]):
+                block = next(stream, None)
+                if block is None:
+                    return
+                held[k] = block
+        n = min(len(block[0]) for block in held)
+        yield tuple(part[:n] for block in held for part in block)
+        held = [tuple(part[n:] for part in block) for block in held]
+
+
+def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[], Iterator[Codes]]:
+    """A way to read blocks of codes, -1 among them, that remembers them where they are few enough."""
+    dtype = np.min_scalar_type(-n_codes - 1)
+    held: list[Codes] | None = None
+
+    def blocks() -> Iterator[Codes]:
+        nonlocal held
+        if held is not None:
+            yield from held
+            return
+        kept: list[Codes] = []
+        room = MOST_BYTES
+        for block in read():
+            narrow = block.astype(dtype, copy=False)
+            room -= narrow.nbytes
+            if room >= 0:
+                kept.append(narrow)
+            else:
+                kept.clear()
+            yield narrow
+        if room >= 0:
+            held = kept
+
+    return blocks
+
+
+def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float) -> NDArray[np.float64]:
+    """Log of Bennett's bound on a sum of independent terms of mean 0, each at most 1 in size, being so far from 0."""
+    t = np.maximum(np.abs(np.asarray(deviation, np.float64)) - _ROUNDING, 0)
+    v = np.maximum(np.asarray(variance, np.float64), 1e-12)
+    u = t / v
+    return np.minimum(0.0, math.log(2) - v * ((1 + u) * np.log1p(u) - u))
+
+
+def expected_counts(channel: Channel, counts: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean of how often each symbol is released, given how often each is put in, and a bound on its variance."""
+    mean = channel.push(np.asarray(counts, np.float64)[None, :])[0]
+    return mean, mean - np.square(mean) / max(float(counts.sum()), 1.0)
+
+
+def closed_groups(channel: Channel, present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Groups of symbols that no row can leave: the group of each input and of each output.
+
+    An output that no input in use can reach has the group -1.
+    """
+    sizes = [channel.n_inputs, *(stage.n_outputs for stage in channel.stages)]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    reached = np.asarray(present, bool)
+    tails, heads = [], []
+    for depth, stage in enumerate(channel.stages):
+        matrix = stage.probabilities.tocoo()
+        possible = reached[matrix.row] & (matrix.data > 0)
+        tails.append(matrix.row[possible] + offsets[depth])
+        heads.append(matrix.col[possible] + offsets[depth + 1])
+        reached = np.zeros(stage.n_outputs, bool)
+        reached[matrix.col[possible]] = True
+    tail, head = np.concatenate(tails), np.concatenate(heads)
+    graph = sparse.coo_array((np.ones(len(tail), np.int8), (tail, head)), shape=(offsets[-1], offsets[-1]))
+    groups = connected_components(graph, directed=False)[1].astype(np.int64)
+    outputs = groups[offsets[-2] :]
+    return groups[: channel.n_inputs], np.where(reached, outputs, -1)
