@@ -222,7 +222,7 @@ def test_errors_of_workers_come_back_as_they_are(small, client, tmp_path, monkey
     data = bytearray(small.read_bytes())
     data[4:200] = bytes(196)
     small.write_bytes(data)
-    with pytest.raises(SourceError, match=r"raw\.parquet cannot be read"):
+    with pytest.raises(SourceError, match=r"raw\.parquet is damaged"):
         privatize_parquet(small, tmp_path / "out", merging(2.0), client=client, retries=0)
     assert left_in(tmp_path) == ["raw.parquet"]
 

@@ -177,7 +177,7 @@ def test_errors_of_workers_come_back_as_they_are(small, spark, tmp_path):
     data = bytearray(small.read_bytes())
     data[4:200] = bytes(196)
     (tmp_path / "raw.parquet").write_bytes(data)
-    with pytest.raises(SourceError, match=r"^raw\.parquet cannot be read"):
+    with pytest.raises(SourceError, match=r"^raw\.parquet is damaged"):
         privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out", merging())  # the active session
     assert left_in(tmp_path) == ["raw.parquet"]
 
