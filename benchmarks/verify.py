@@ -3,9 +3,9 @@
     python benchmarks/verify.py [--rows ROWS ...] [--repeats N]
 
 Releases the table of benchmarks/release.py, shuffled and in order, and prints for the verification of each by its
-receipt: wall and CPU seconds (medians of the repeats), peak memory of a process of its own, and the CPU of the release that is verified,
-beside the goals for them. Imports, and all that is loaded when it is first used, are not counted: each process treats a
-small file before the clock starts.
+receipt: wall and CPU seconds (medians of the repeats), peak memory of a process of its own, and the CPU of the release
+that is verified, beside the goals for them. Imports, and all that is loaded when it is first used, are not counted:
+each process treats a small file before the clock starts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def child() -> None:
 
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="t0", public=["t1", "t2"])
     few = target.with_name("few.parquet")
-    own = {path: path.parent.parent / f"{path.name}.receipt" for path in (few, target)}
+    own = {path: _small(source).parent / f"{path.name}.receipt" for path in (few, target)}
     for path, raw in ((few, _small(source)), (target, source)):
         sz.privatize_parquet(raw, path, sanitizer, rows=rows, receipt=own[path], force=True)
     sanitize.verify.verify_parquet(few, _small(source), sanitizer, rows=rows, receipt=own[few]).require()

@@ -129,11 +129,6 @@ class CsvSource(Source):
         if self.spool is None:
             super().unchanged()
 
-    def as_bytes(self) -> CsvSource:
-        """The same source whose text columns are bytes, whatever their encoding."""
-        fields = [field.with_type(pa.binary()) if pa.types.is_string(field.type) else field for field in self.schema]
-        return replace(self, schema=pa.schema(fields))
-
     def _with_named(self, columns: Sequence[str]) -> CsvSource:
         """The same source with the narrowest numeric types that hold every value of these columns."""
         types: dict[str, pa.DataType] = dict.fromkeys(columns, pa.int64())

@@ -73,16 +73,6 @@ class KeptRows:
         if kept is not None:
             self._held[place] = kept
 
-    def put(self, file: Path, first: int, batch: Batch) -> None:
-        """Keep a load that was read by somebody else: rows of a file from number ``first`` on."""
-        if (narrow := self._narrow(batch)) is not None:
-            self._held[file, first] = [narrow]
-
-    def forget(self) -> None:
-        """Let go of all rows."""
-        self._held.clear()
-        self._n_bytes = 0
-
     def _narrow(self, batch: Batch) -> Batch | None:
         """What is kept of a batch; None where there is no room, or a column takes too much of it."""
         if self._n_bytes >= self.most_bytes or not all(map(_has_dictionary, batch.values())):

@@ -56,7 +56,7 @@ def test_rows_are_read_once(source, batch_rows, monkeypatch):
     assert [batch[name].indices.type.bit_width for name in names] == [8, 8, 16]
 
 
-def test_columns_of_few_combinations_are_kept_as_those(source):
+def test_columns_of_few_combinations_are_kept_as_those():
     """A byte or two a row for all columns; one column, or what others make of them, is as in the file."""
     rng = np.random.default_rng(1)
     n, names = 9_000, ["few", "missing", "damaged"]
@@ -64,9 +64,8 @@ def test_columns_of_few_combinations_are_kept_as_those(source):
         "few": pa.array(rng.choice(["a", "b", "ç"], n)).dictionary_encode(),
         "missing": pa.array(rng.choice(["x", "y"], n), mask=rng.random(n) < 0.3).dictionary_encode(),
     }
-    kept, file = KeptRows(), source.files[0]
-    kept.put(file, 0, table)
-    (held,) = kept._held[file, 0]
+    kept = KeptRows()
+    held = kept._narrow(table)
     assert isinstance(held, CombinedRows)
     assert kept._n_bytes == held.combined.numbers.nbytes == n
     assert n_rows_of(held) == n
@@ -80,8 +79,7 @@ def test_columns_of_few_combinations_are_kept_as_those(source):
     combined.count(held)
     assert plain.to_joint().pmf.tolist() == combined.to_joint().pmf.tolist()
     wrong = pa.DictionaryArray.from_arrays(pa.array(np.full(n, 3, np.int32)), pa.array(["a", "b"]), safe=False)
-    kept.put(file, n, {**table, "damaged": wrong})
-    assert (file, n) not in kept._held
+    assert kept._narrow({**table, "damaged": wrong}) is None
 
 
 def test_columns_that_take_more_and_rows_without_room_are_read_again(source):
@@ -92,9 +90,6 @@ def test_columns_that_take_more_and_rows_without_room_are_read_again(source):
             assert rows_of(kept, source, names) == {name: whole[name] for name in names}
         n_kept = len(kept._held)
         assert n_kept == 0 if most != 4_500 else 0 < n_kept < 5
-        kept.forget()
-        assert not kept._held
-        assert rows_of(kept, source, names) == {name: whole[name] for name in names}
 
 
 def test_a_column_that_was_not_kept_is_read(source):
@@ -104,22 +99,13 @@ def test_a_column_that_was_not_kept_is_read(source):
     assert rows_of(kept, source, ["few", "many"]) == {name: whole[name] for name in ("few", "many")}
 
 
-def test_rows_that_are_not_those_of_a_load_are_not_taken_for_them(source):
-    """Somebody who reads by row groups keeps other rows than a load of several has."""
-    kept = KeptRows()
-    for n in (400, 1_400):
-        kept.put(source.files[0], 0, {"few": pa.array(["z"] * n).dictionary_encode()})
-        assert rows_of(kept, source, ["few"]) == {"few": pq.read_table(source.files[0])["few"].to_pylist()}
-        kept.forget()
+def test_chunks_are_not_taken_for_a_column():
     several = pa.chunked_array([pa.array(["z"]).dictionary_encode()] * 2)
-    kept.put(source.files[0], 0, {"few": several})
-    assert not kept._held
+    assert KeptRows()._narrow({"few": several}) is None
 
 
-def test_indices_past_a_dictionary_are_not_cut_to_others(source):
-    kept = KeptRows()
+def test_indices_past_a_dictionary_are_not_cut_to_others():
     for wrong in (256, -1):
         places = pa.array(np.full(10, wrong, np.int32))
         damaged = pa.DictionaryArray.from_arrays(places, pa.array(["a", "b"]), safe=False)
-        kept.put(source.files[0], 0, {"few": damaged})
-    assert not kept._held
+        assert KeptRows()._narrow({"few": damaged}) is None
