@@ -243,10 +243,19 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
     >>> normalized_utility(joint, Channel.identity(3))
     1.0
     """
-    available = entropy(check_law(joint).p_x)
-    if available == 0:
-        return 1.0
-    return min(1.0, utility(joint, channel) / available)
+    return share_of_entropy(utility(joint, channel), check_law(joint).p_x)
+
+
+def share_of_entropy(kept: float, p: NDArray[np.float64]) -> float:
+    """What is kept of H(p), between 0 and 1; 1 where one symbol has all mass, whatever sums are rounded to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> share_of_entropy(0.0, np.array([0.5, 0.5])), share_of_entropy(0.0, np.array([1 - 1e-16, 0.0]))
+    (0.0, 1.0)
+    """
+    return min(max(kept / entropy(p), 0.0), 1.0) if np.count_nonzero(p) > 1 else 1.0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sanitize.errors import ColumnError, LedgerError
 from sanitize.ledger._groups import Sources, blocks_of
 from sanitize.ledger._unit_book import SAID
 from sanitize.ledger._unit_report import UnitEntry
-from sanitize.measures import entropy
+from sanitize.measures import entropy, share_of_entropy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -266,8 +266,7 @@ def _kept(channel: Channel, codes: NDArray[np.int32], released: NDArray[np.int32
         x = of_symbol[codes]
         cells, counts = np.unique(x * np.int64(channel.n_outputs) + released, return_counts=True)
         p_x, p_y = np.bincount(x) / len(x), np.bincount(released) / len(x)
-        own = entropy(p_x)
         by_chance = (len(cells) - np.count_nonzero(p_x) - np.count_nonzero(p_y) + 1) / (2 * len(x))
-        shared = own + entropy(p_y) - entropy(counts / len(x)) - by_chance
-        found[name] = float(min(max(shared / own, 0.0), 1.0)) if own > 0 else 1.0
+        shared = entropy(p_x) + entropy(p_y) - entropy(counts / len(x)) - by_chance
+        found[name] = share_of_entropy(shared, p_x)
     return found

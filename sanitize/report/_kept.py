@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.channel import ReducedChannel
-from sanitize.measures import entropy, normalized_utility
+from sanitize.measures import entropy, normalized_utility, share_of_entropy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,9 +87,8 @@ def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:
 
 def _share(released: NDArray[np.float64]) -> float:
     """I(X_j;Y) / H(X_j), between 0 and 1, of the law of (X_j, Y); 1 where the column is constant."""
-    available = entropy(released.sum(axis=1))
-    kept = available + entropy(released.sum(axis=0)) - entropy(released.ravel())
-    return min(1.0, max(0.0, kept / available)) if available > 0 else 1.0
+    p_x = released.sum(axis=1)
+    return share_of_entropy(entropy(p_x) + entropy(released.sum(axis=0)) - entropy(released.ravel()), p_x)
 
 
 def column_laws(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
