@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from sanitize import budgets
 from sanitize.errors import InvalidParameter
 
 PREFIX = "budget__"
@@ -12,9 +12,7 @@ PREFIX = "budget__"
 
 def bounds_of(budget: object) -> dict[str, Any]:
     """Bounds of a budget by the name of their parameter; a number has none."""
-    if not is_dataclass(budget) or isinstance(budget, type):
-        return {}
-    return {f"{PREFIX}{field.name}": getattr(budget, field.name) for field in fields(budget) if field.init}
+    return {f"{PREFIX}{name}": value for name, value in budgets.bounds_of(budget).items()}
 
 
 def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
@@ -33,6 +31,6 @@ def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
             has = f"has {', '.join(known)}" if known else "has no bounds by name"
             raise InvalidParameter(
                 f"{name!r} is no parameter: the budget {budget!r} {has}; give one of sanitize's budgets, such as "
-                "LiftBudget(lower=1.0, upper=0.5), for a search over its bounds"
+                "LiftBudget(at_most=1.65, at_least=0.37), for a search over its bounds"
             )
-    return replace(budget, **{name.removeprefix(PREFIX): value for name, value in changed.items()})
+    return type(budget)(**{name.removeprefix(PREFIX): value for name, value in (known | changed).items()})

@@ -20,6 +20,7 @@ from sanitize.budgets._coerce import nats_of as nats_of
 from sanitize.budgets._conditional import conditional_budget as conditional_budget
 from sanitize.budgets._plain import BUDGETS as BUDGETS
 from sanitize.budgets._plain import SYMBOL_BUDGETS as SYMBOL_BUDGETS
+from sanitize.budgets._plain import bounds_of as bounds_of
 from sanitize.budgets._plain import budget_from_dict as budget_from_dict
 from sanitize.budgets._plain import budget_to_dict as budget_to_dict
 from sanitize.budgets._referred import ReferredBudget as ReferredBudget

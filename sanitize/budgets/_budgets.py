@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload, runtime_checkable
 
 import numpy as np
 
-from sanitize._checks import is_whole, non_negative
+from sanitize._checks import exp, is_whole, non_negative, number
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift
 
@@ -83,6 +83,14 @@ def _settle(budget: _LiftBased) -> None:
         object.__setattr__(budget, name, int(value) if is_whole(value) else float(value))
 
 
+def _checked(name: str, value: object, low: float, high: float) -> float:
+    try:
+        given = number(name, value, low, high)
+    except InvalidParameter as error:
+        raise InvalidBudget(f"LiftBudget: {error}") from None
+    return int(given) if is_whole(value) else given
+
+
 def above(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
     """How far values lie above a bound, where an infinite bound is never exceeded, not even by an infinite value."""
     return np.full_like(value, -np.inf) if math.isinf(bound) else value - bound
@@ -104,31 +112,92 @@ def _extremes(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
     return logs(lifts.max(axis=0)), logs(lifts.min(axis=0))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False, repr=False)
 class LiftBudget(_LiftBased):
-    """(ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for every s, in nats [ZDS Def. 3].
+    """(ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for every s [ZDS Def. 3], in nats or in times as likely.
 
-    It implies (lower + upper)-LDP of S. A lower bound larger than the upper one is the paper's advice: the
-    min-lift ranges wider. ``lower=inf`` leaves it free, which empty cells may need.
+    A released value makes no sensitive value more than ``at_most`` and none less than ``at_least`` times as likely as
+    it is without the release: ``upper = log(at_most)``, ``lower = -log(at_least)``. It implies (lower + upper)-LDP of
+    S. A lower bound larger than the upper one is the paper's advice: the min-lift ranges wider. ``at_least=0``
+    (``lower=inf``) lets a value rule a sensitive one out, which empty cells may need.
 
     Parameters
     ----------
+    at_most, at_least : float
+        Times as likely: at_most >= 1, and at_least between 0 and 1. Both, or both bounds in nats.
     lower, upper : float
-        Bounds in nats, each >= 0; by name only, so that nobody can mistake one for the other.
+        The same in nats, each >= 0. All bounds go by name, so that nobody can mistake one for the other.
+
+    Attributes
+    ----------
+    lower, upper : float
+        In nats.
+    at_most, at_least : float
+        In times; as they were written, where they were.
+
+    Raises
+    ------
+    InvalidBudget
+        If not exactly one pair of bounds is given, or a bound is out of its range.
 
     Examples
     --------
     >>> from sanitize.joint import JointDistribution
     >>> joint = JointDistribution.from_matrix([[0.25, 0.25], [0.1, 0.4]])
+    >>> LiftBudget(at_most=1.35, at_least=0.37).excess(joint).round(4)
+    array([ 0.0566, -0.0925])
     >>> LiftBudget(lower=1.0, upper=0.3).excess(joint).round(4)
     array([ 0.0567, -0.0924])
     """
 
     lower: float
     upper: float
+    # What the bounds were written as, at_most first; two budgets with the same bounds are equal however written.
+    _times: ClassVar[tuple[float, float] | None] = None
 
-    def __post_init__(self) -> None:
+    @overload
+    def __init__(self, *, at_most: float, at_least: float) -> None: ...
+
+    @overload
+    def __init__(self, *, lower: float, upper: float) -> None: ...
+
+    def __init__(self, *given: object, **bounds: Any) -> None:
+        in_times = set(bounds) == {"at_most", "at_least"}
+        if given or not (in_times or set(bounds) == {"lower", "upper"}):
+            raise InvalidBudget(
+                "LiftBudget takes both of its bounds by name, in times as likely, as in LiftBudget(at_most=1.65, "
+                "at_least=0.37), or in nats, as in LiftBudget(lower=1.0, upper=0.5); at_least=0 or lower=inf leaves "
+                "that side free"
+            )
+        times = None
+        if in_times:
+            times = _checked("at_most", bounds["at_most"], 1, math.inf), _checked("at_least", bounds["at_least"], 0, 1)
+            bounds = {"lower": -math.log(times[1]) + 0.0 if times[1] else math.inf, "upper": math.log(times[0])}
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, bounds[name])
         _settle(self)
+        if times is not None:
+            object.__setattr__(self, "_times", times)
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Both bounds, by the names and in the unit in which they were given."""
+        if self._times is None:
+            return {"lower": self.lower, "upper": self.upper}
+        return {"at_most": self._times[0], "at_least": self._times[1]}
+
+    @property
+    def at_most(self) -> float:
+        """Largest lift allowed, times as likely."""
+        return exp(self.upper) if self._times is None else self._times[0]
+
+    @property
+    def at_least(self) -> float:
+        """Smallest lift allowed, times as likely."""
+        return math.exp(-self.lower) if self._times is None else self._times[1]
+
+    def __repr__(self) -> str:
+        return f"LiftBudget({', '.join(f'{name}={value!r}' for name, value in self.bounds.items())})"
 
     @classmethod
     def symmetric(cls, eps: float) -> LiftBudget:

@@ -34,12 +34,16 @@ def budget_to_dict(budget: object, number: Callable[[float], Any] = exact) -> di
     number : callable
         Form of a number; by default a finite double, or ``inf`` as text.
     """
+    values = {name: number(value) for name, value in bounds_of(budget).items() if is_number(value)}
+    return {"type": type(budget).__name__, **values}
+
+
+def bounds_of(budget: object) -> dict[str, Any]:
+    """What a budget was made with, by name; nothing for a number, or a class that is no dataclass."""
+    if isinstance(budget, LiftBudget):
+        return budget.bounds
     fields = dataclasses.fields(budget) if dataclasses.is_dataclass(budget) else ()
-    values = {field.name: getattr(budget, field.name) for field in fields}
-    return {
-        "type": type(budget).__name__,
-        **{name: number(value) for name, value in values.items() if is_number(value)},
-    }
+    return {field.name: getattr(budget, field.name) for field in fields if field.init}
 
 
 def budget_from_dict(
@@ -55,7 +59,8 @@ def budget_from_dict(
     name = state.get("type")
     if not isinstance(name, str) or name not in kinds:
         raise InvalidBudget(f"a budget must be one of {', '.join(kinds)}")
-    bounds = [field.name for field in dataclasses.fields(kinds[name])]
+    fields = [field.name for field in dataclasses.fields(kinds[name]) if field.init]
+    bounds = ["at_most", "at_least"] if kinds[name] is LiftBudget and "at_most" in state else fields
     if set(state) != {"type", *bounds}:
         raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
     made: Budget = kinds[name](**{bound: read(state[bound]) for bound in bounds})

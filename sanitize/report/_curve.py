@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, times
-from sanitize.budgets import Budget, LDPBudget, LiftBudget
+from sanitize.budgets import Budget, LDPBudget, LiftBudget, bounds_of
 from sanitize.errors import InvalidParameter
 from sanitize.report._text import clip
 
@@ -182,8 +182,6 @@ class TradeoffCurve:
 
         Of more than ``most`` points as many are shown, spread evenly, and the chosen one.
         """
-        pass
-
         position = None if chosen is None else self.points.index(chosen)
         return curve_text(self.to_dict(), position, most)
 
@@ -224,9 +222,7 @@ def _numbers(budget: Budget | float) -> dict[str, float]:
     """Numbers of a budget by the names of its fields; a bare number is called ``budget``."""
     if isinstance(budget, Real):
         return {"budget": float(budget)}
-    names: list[str] = [part.name for part in fields(budget)] if is_dataclass(budget) else []
-    values: dict[str, Any] = {name: getattr(budget, name) for name in names}
-    return {name: float(value) for name, value in values.items() if isinstance(value, Real)}
+    return {name: float(value) for name, value in bounds_of(budget).items() if isinstance(value, Real)}
 
 
 def check_same_law(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import pickle
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import oracles
@@ -148,11 +151,70 @@ def test_alpha_lift_orders_must_exceed_one(alpha):
 
 @pytest.mark.parametrize("kind", [LiftBudget, L1LiftBudget, Chi2LiftBudget])
 def test_lower_and_upper_go_by_name_alone_and_lower_stands_first(kind):
-    for nameless in (lambda: kind(1.0, 0.5), lambda: kind(1.0, upper=0.5), lambda: AlphaLiftBudget(2, 1.0, 0.5)):
-        with pytest.raises(TypeError, match="positional argument"):
+    error, words = (
+        (InvalidBudget, "at_most=1.65.*upper=0.5") if kind is LiftBudget else (TypeError, "positional argument")
+    )
+    for nameless in (lambda: kind(1.0, 0.5), lambda: kind(1.0, upper=0.5)):
+        with pytest.raises(error, match=words):
             nameless()
+    with pytest.raises(TypeError, match="positional argument"):
+        AlphaLiftBudget(2, 1.0, 0.5)
     assert repr(kind(upper=0.5, lower=1.0)) == f"{kind.__name__}(lower=1.0, upper=0.5)"
     assert repr(AlphaLiftBudget(2, upper=0.5, lower=1.0)) == "AlphaLiftBudget(alpha=2, lower=1.0, upper=0.5)"
+
+
+def test_a_lift_budget_in_times_shows_the_numbers_that_were_written():
+    budget = LiftBudget(at_most=1.65, at_least=0.37)
+    assert repr(budget) == "LiftBudget(at_most=1.65, at_least=0.37)"
+    assert (budget.at_most, budget.at_least, budget.bounds) == (1.65, 0.37, {"at_most": 1.65, "at_least": 0.37})
+    same = LiftBudget(lower=budget.lower, upper=budget.upper)
+    assert budget == same
+    assert hash(budget) == hash(same)
+    assert same.bounds == {"lower": same.lower, "upper": same.upper}
+    assert (same.at_most, same.at_least) == pytest.approx((1.65, 0.37))
+    for copied in (pickle.loads(pickle.dumps(budget)), copy.deepcopy(budget)):
+        assert repr(copied) == repr(budget)
+    assert repr(replace(budget, upper=1.0)) == f"LiftBudget(lower={budget.lower}, upper=1.0)"
+
+
+@given(strategies.joints(), st.integers(100, 800), st.integers(0, 100))
+def test_a_lift_budget_in_times_allows_the_lifts_within_its_numbers(joint, most, least):
+    """Against exact fractions, but for lifts that are the number written to nine digits."""
+    budget = LiftBudget(at_most=most / 100, at_least=least / 100)
+    lifts = oracles.lift(oracles.exact(joint.pmf))
+    at_most, at_least = Fraction(most, 100), Fraction(least, 100)
+    for y, is_over in enumerate(budget.excess(joint) > 0):
+        column = oracles.column(lifts, y)
+        is_near = min(abs(one - bound) for one in column for bound in (at_most, at_least)) < 1e-9
+        assert is_near or is_over == (max(column) > at_most or min(column) < at_least)
+
+
+def test_at_least_0_lets_a_value_rule_a_secret_out():
+    joint = JointDistribution.from_matrix([[0.0, 0.5], [0.25, 0.25]])
+    assert (LiftBudget(at_most=2, at_least=0).excess(joint) <= 0).all()
+    assert (LiftBudget(at_most=2, at_least=0.01).excess(joint) > 0).tolist() == [True, False]
+    assert LiftBudget(at_most=math.inf, at_least=0) == LiftBudget(lower=math.inf, upper=math.inf)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"at_most": 2},
+        {"at_least": 0.5},
+        {"upper": 1.0},
+        {"at_most": 2, "lower": 1.0},
+        {"at_most": 2, "at_least": 0.5, "upper": 1.0},
+        {"at_most": 0.9, "at_least": 0.5},
+        {"at_most": 2, "at_least": 1.1},
+        {"at_most": 2, "at_least": -0.1},
+        {"at_most": math.nan, "at_least": 0.5},
+        {"at_most": "2", "at_least": 0.5},
+        {"at_most": True, "at_least": 0.5},
+    ],
+)
+def test_half_a_pair_and_bounds_in_two_units_are_refused(bounds):
+    with pytest.raises(InvalidBudget, match="LiftBudget"):
+        LiftBudget(**bounds)
 
 
 def test_a_message_names_the_budget_and_the_parameter():

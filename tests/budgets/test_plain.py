@@ -38,6 +38,9 @@ def test_the_forms_on_disk_stay():
     lift, ldp = CASES[:2]
     assert json.dumps(budget_to_dict(lift)) == '{"type": "LiftBudget", "lower": "inf", "upper": 0.5}'
     assert json.dumps(budget_to_dict(lift, str)) == '{"type": "LiftBudget", "lower": "inf", "upper": "0.5"}'
+    times = sz.LiftBudget(at_most=1.65, at_least=0)
+    assert json.dumps(budget_to_dict(times)) == '{"type": "LiftBudget", "at_most": 1.65, "at_least": 0.0}'
+    assert repr(budget_from_dict(budget_to_dict(times))) == "LiftBudget(at_most=1.65, at_least=0.0)"
     assert json.dumps(budget_to_dict(ldp)) == '{"type": "LDPBudget", "eps": 1.0}'
     assert json.dumps(budget_to_dict(ldp, str)) == '{"type": "LDPBudget", "eps": "1"}'
 
@@ -59,6 +62,8 @@ def test_only_the_numbers_of_a_strange_budget_are_written():
         {"type": "LDPBudget", "eps": 1, "lower": 1},
         {"type": "LDPBudget", "eps": -1},
         {"type": "LDPBudget", "eps": math.nan},
+        {"type": "LiftBudget", "at_most": 2},
+        {"type": "LiftBudget", "at_most": 2, "at_least": 0.5, "lower": 1},
         {"type": "AlphaLiftBudget", "alpha": 1, "lower": 1, "upper": 1},
     ],
 )

@@ -70,8 +70,9 @@ WRONG = {
     "sz.audit('f', sensitive=3)": "sensitive",
     "sz.subset_merge": "subset_merge",
     "sz.frame.subset_merging": "subset_merging",
-    "sz.LiftBudget(1.0, 0.5)": "positional",
-    "sz.LiftBudget(lower=1.0, uper=0.5)": "uper",
+    "sz.LiftBudget(1.0, 0.5)": "No overload",
+    "sz.LiftBudget(lower=1.0, uper=0.5)": "No overload",
+    "sz.LiftBudget(at_most=2.0, lower=1.0)": "No overload",
     "sz.AlphaLiftBudget(2, 1.0, 0.5)": "positional",
     "sz.privatize_parquet('a', 'b', sz.Watchdog(1.0), row='keep')": "row",
 }

@@ -35,6 +35,9 @@ def test_bounds_are_parameters_of_their_own():
         "budget__upper": 0.5,
     }
     assert sanitizer.set_params(budget__upper=0.25).budget == sz.LiftBudget(lower=1.0, upper=0.25)
+    times = merging().set_params(budget=sz.LiftBudget(at_most=2.0, at_least=0.5))
+    assert times.get_params()["budget__at_most"] == 2.0
+    assert repr(times.set_params(budget__at_most=1.5).budget) == "LiftBudget(at_most=1.5, at_least=0.5)"
     both = sanitizer.set_params(budget__upper=2.0, budget=sz.LiftBudget.symmetric(1.0))
     assert both.budget == sz.LiftBudget(lower=1.0, upper=2.0)
     assert clone(sanitizer).budget == sanitizer.budget
