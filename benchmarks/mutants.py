@@ -91,8 +91,9 @@ def functions(name: str) -> list[FunctionType]:
     module_name, _, last = name.rpartition(".")
     found = getattr(importlib.import_module(module_name), last, None)
     if inspect.isclass(found):
-        written = (one for one in vars(found).values() if inspect.isfunction(one))
-        todo = [one for one in written if one.__code__.co_filename.endswith(".py")]
+        members = [inspect.getattr_static(found, member) for member in dir(found) if not member.startswith("__")]
+        written = [one.fget if isinstance(one, property) else one for one in members]
+        todo = [one for one in written if inspect.isfunction(one) and one.__code__.co_filename.endswith(".py")]
     else:
         todo = [inspect.unwrap(found)] if callable(found) else []
     seen: list[FunctionType] = []

@@ -6,6 +6,7 @@ Run ``python benchmarks/tradeoff.py [letters]``; nothing is written.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,32 +35,32 @@ def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:
 def main(letters: int) -> None:
     prior = np.random.default_rng(0).dirichlet(np.ones(letters))
     flat, d, distortion = np.full(letters, 1 / letters), 1 - np.eye(letters), 0.4
-    epsilon = td.prior_dp(distortion, prior)
+    epsilon = td.PriorDP(prior).privacy(distortion)
     cases: list[tuple[str, Callable[[], float], Callable[[], float]]] = [
         (
             "distortion at an LDP level, known prior",
-            lambda: td.prior_dp_distortion(epsilon, prior),
-            lambda: td.optimal_dp_channel(epsilon, prior, d).distortion,
+            lambda: td.PriorDP(prior).distortion(epsilon),
+            lambda: td.OptimalDP(prior, d).at_level(epsilon).distortion,
         ),
         (
             "maximal leakage, known prior",
-            lambda: td.prior_maximal_leakage(distortion, prior),
-            lambda: td.optimal_maximal_leakage_channel(distortion, prior, d).privacy,
+            lambda: td.PriorMaximalLeakage(prior).privacy(distortion),
+            lambda: td.OptimalSibson(prior, d, math.inf).at_distortion(distortion).privacy,
         ),
         (
             "maximal leakage, uniform prior",
-            lambda: td.uniform_maximal_leakage(distortion, 1, letters),
-            lambda: td.optimal_maximal_leakage_channel(distortion, flat, d).privacy,
+            lambda: td.UniformSibson(1, letters, math.inf).privacy(distortion),
+            lambda: td.OptimalSibson(flat, d, math.inf).at_distortion(distortion).privacy,
         ),
         (
             "mutual information, uniform prior",
-            lambda: td.uniform_mutual_information(distortion, 1, letters),
-            lambda: td.optimal_mutual_information_channel(distortion, flat, d).privacy,
+            lambda: td.UniformSibson(1, letters, 1).privacy(distortion),
+            lambda: td.OptimalSibson(flat, d, 1).at_distortion(distortion).privacy,
         ),
         (
             "mutual information, known prior",
-            lambda: td.prior_mutual_information(0.5 * letters * prior.min(), prior),
-            lambda: td.optimal_mutual_information_channel(0.5 * letters * prior.min(), prior, d).privacy,
+            lambda: td.DatabaseMutualInformation(prior).privacy(0.5 * letters * prior.min()),
+            lambda: td.OptimalSibson(prior, d, 1).at_distortion(0.5 * letters * prior.min()).privacy,
         ),
     ]
     print(f"{letters} letters: {'':30} closed form, ms    program, ms     ratio    difference")
@@ -68,12 +69,12 @@ def main(letters: int) -> None:
         other, slow = seconds(program, 1)
         print(f"{name:41} {fast * 1e3:16.4f} {slow * 1e3:14.1f} {slow / fast:9.0f} {abs(value - other):13.1e}")
     ranked = [
-        ("LDP level, known prior", lambda: td.prior_dp(distortion, prior)),
-        ("LDP channel, known prior", lambda: float(td.prior_dp_mechanism(distortion, prior)[0, 0])),
-        ("DP level, 1000 i.i.d. records", lambda: td.iid_dp(1000 * distortion, prior, 1000)),
-        ("Rényi DP of order 2, 1000 records", lambda: td.uniform_renyi_dp(400.0, 1000, letters, 2)),
-        ("Sibson information of order 2, 10 records", lambda: td.uniform_sibson_information(4.0, 10, letters, 2)),
-        ("maximal leakage, 100 records", lambda: td.uniform_maximal_leakage(40.0, 100, letters)),
+        ("LDP level, known prior", lambda: td.PriorDP(prior).privacy(distortion)),
+        ("LDP channel, known prior", lambda: float(td.PriorDP(prior).channel(distortion).matrix[0, 0])),
+        ("DP level, 1000 i.i.d. records", lambda: td.PriorDP(prior, n_records=1000).privacy(1000 * distortion)),
+        ("Rényi DP of order 2, 1000 records", lambda: td.UniformRenyiDP(1000, letters, 2).privacy(400.0)),
+        ("Sibson information of order 2, 10 records", lambda: td.UniformSibson(10, letters, 2).privacy(4.0)),
+        ("maximal leakage, 100 records", lambda: td.UniformSibson(100, letters, math.inf).privacy(40.0)),
     ]
     print("\nclosed forms that no program of this size can check")
     for name, closed in ranked:
@@ -91,11 +92,11 @@ def programs() -> None:
         ("mutual information where an output is given up", lambda: _privacy(0.4, three, d3)),
         (
             "Sibson information of order 5, 4 x 4",
-            lambda: td.optimal_sibson_channel(float((p4 @ d4).min()) / 2, p4, d4, 5).privacy,
+            lambda: td.OptimalSibson(p4, d4, 5).at_distortion(float((p4 @ d4).min()) / 2).privacy,
         ),
         ("Gaussian noise within 2.9 nats", lambda: gaussian_noise_variance(1.0, 2.9)),
         ("Gaussian noise within 3 nats", lambda: gaussian_noise_variance(1.0, 3.0)),
-        ("maximal leakage, 20,000 records", lambda: td.uniform_maximal_leakage(9000.0, 20_000, 2)),
+        ("maximal leakage, 20,000 records", lambda: td.UniformSibson(20_000, 2, math.inf).privacy(9000.0)),
     ]
     for letters in (40, 100):
         p, d = rng.dirichlet(np.ones(letters)), 1 - np.eye(letters)
@@ -109,11 +110,11 @@ def programs() -> None:
 
 
 def _privacy(distortion: float, prior: ArrayLike, d: ArrayLike) -> float:
-    return td.optimal_mutual_information_channel(distortion, prior, d).privacy
+    return td.OptimalSibson(prior, d, 1).at_distortion(distortion).privacy
 
 
 def _distortion(prior: ArrayLike, d: ArrayLike) -> float:
-    return td.optimal_dp_channel(1.0, prior, d, delta=0.05).distortion
+    return td.OptimalDP(prior, d, 0.05).at_level(1.0).distortion
 
 
 if __name__ == "__main__":

@@ -133,8 +133,7 @@ KERNEL = [[0.75, 0.25], [0.25, 0.75]]
         ("sizes", lambda one: sz.accounting.parallel_composition([KERNEL], one)),
         ("sizes", lambda one: sz.individual.individual_channel_capacity(KERNEL, sizes=one)),
         ("sizes", lambda one: sz.accounting.balance_function(KERNEL, 0.5, sizes=one)),
-        ("priors", lambda one: sz.tradeoff.records_dp(0.1, one)),
-        ("priors", lambda one: sz.tradeoff.source_set_dp_tradeoff(0.1, one)),
+        ("priors", lambda one: sz.tradeoff.RecordsDP(one)),
     ],
 )
 def test_one_value_in_place_of_several_is_refused_by_name(name, call):
@@ -145,5 +144,5 @@ def test_one_value_in_place_of_several_is_refused_by_name(name, call):
 def test_levels_and_distortions_without_a_bound_are_as_good_as_large_ones():
     for n in (2, 300):
         assert sz.randomized_response(n, 1e300) == sz.randomized_response(n, 1e4)
-    free = sz.tradeoff.optimal_maximal_leakage_channel(np.inf, [0.5, 0.5], [[0, 1], [1, 0]])
-    assert free.privacy == pytest.approx(0, abs=1e-9)
+    free = sz.tradeoff.OptimalSibson([0.5, 0.5], [[0, 1], [1, 0]], alpha=np.inf)
+    assert free.privacy(np.inf) == pytest.approx(0, abs=1e-9)

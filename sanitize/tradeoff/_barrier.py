@@ -4,13 +4,17 @@ The information F is a sum over outputs of functions of a column that are convex
 its gradient G at any channel bounds it from below at every other, F(p') >= <G, p'>, and with any λ >= 0 no channel of
 cost at most D has less than Σ_x min_y (G + λ cost) - λD. The inverse of a column's Hessian, a diagonal less one
 product, is known; a step costs one linear system in the inputs.
+
+An information, of a law p > 0, has a ``value`` F, the level in ``nats`` that F stands for, a ``nat``, the least F that
+is worth one, a ``gradient`` G, shape (n_x, n_y), and a ``curvature`` (h, v): column y of the Hessian is
+diag(h) - h p v' / (v'p).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlogy
@@ -27,26 +31,14 @@ _FIRST_WEIGHT, _LAST_WEIGHT = 100.0, 1e15
 _NO_ROOM = 1e-15
 
 
-class Information(Protocol):
-    """A sum over outputs of convex functions of degree 1 of the columns p(y|.), for a law P > 0."""
-
-    p: Vector
-
-    def value(self, channel: Vector) -> float:
-        """F."""
-
-    def gradient(self, channel: Vector) -> Vector:
-        """G, shape (n_x, n_y)."""
-
-    def curvature(self, channel: Vector, gradient: Vector) -> tuple[Vector, Vector]:
-        """(h, v): column y of the Hessian is diag(h) - h p v' / (v'p)."""
-
-
 class MutualInformation:
     """I(X;Y) in nats."""
 
     def __init__(self, p: Vector) -> None:
-        self.p = p
+        self.p, self.nat = p, 1.0
+
+    def nats(self, value: float) -> float:
+        return max(0.0, value)
 
     def value(self, channel: Vector) -> float:
         marginal = self.p @ channel
@@ -64,7 +56,10 @@ class SibsonNorm:
     """Σ_y (Σ_x P(x) p(y|x)**α)**(1/α), whose logarithm times α/(α-1) is the Sibson information."""
 
     def __init__(self, p: Vector, alpha: float) -> None:
-        self.p, self.alpha = p, alpha
+        self.p, self.alpha, self.nat = p, alpha, (alpha - 1) / alpha
+
+    def nats(self, value: float) -> float:
+        return math.log(max(value, 1.0)) / self.nat
 
     def _norms(self, channel: Vector) -> Vector:
         top = channel.max(axis=0)
@@ -81,6 +76,9 @@ class SibsonNorm:
 
     def curvature(self, channel: Vector, gradient: Vector) -> tuple[Vector, Vector]:
         return (self.alpha - 1) * gradient / channel, gradient
+
+
+Information = MutualInformation | SibsonNorm
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,23 +1,26 @@
-"""Linear programs over the cells of a channel, for the ``optimal_*`` functions.
+"""Linear programs over the cells of a channel, and the level and the distortion of what they propose.
 
 A solver keeps absolute tolerances and drops coefficients below 1e-9. So whoever states a program here states it in
 units: costs divided by the largest that matters, cells that cannot carry mass left out, and no e**-ε that a
-coefficient of 1 could carry. What comes back is a proposal: its level and distortion are measured afterwards.
+coefficient of 1 could carry. What comes back is a proposal: only figures measured on it afterwards are stated, by
+the code that measures any channel, and rounded up.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import probabilities
-from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.notions import pairs_of
+from sanitize.errors import InvalidParameter
+from sanitize.notions import approximate_dp, global_dp, identifiability, pairs_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     Vector = NDArray[np.float64]
@@ -27,26 +30,10 @@ if TYPE_CHECKING:
 _NOTHING = 1e-11
 # Coefficients that a solver would take for 0, or worse, half the time.
 _FAINT = 1e-8
+# Rounding of a log-ratio of two doubles and of the sums of their rows, with room to spare.
+_RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
+_ATTEMPTS = 60
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-
-
-@dataclass(frozen=True, eq=False)
-class OptimalChannel:
-    """A channel that no other beats at its privacy level or distortion.
-
-    Attributes
-    ----------
-    privacy : float
-        Level ε or leakage of this very matrix, measured and rounded up, in nats.
-    distortion : float
-        Expected distortion of this very matrix; the largest over the priors given.
-    channel : ndarray of shape (n_x, n_y)
-        P(y|x).
-    """
-
-    privacy: float
-    distortion: float
-    channel: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +98,12 @@ class Program:
         """Σ coefficients * variables = total in each row of the arrays."""
         self._totals.add(variables, coefficients, total)
 
-    def bound_worst(self, worst: Index, variables: Index, costs: Vector) -> None:
-        """The variable ``worst`` is at least the cost under each law, a row of the arrays."""
-        slack = np.broadcast_to(worst, (len(costs), 1))
-        self.require(np.hstack([variables, slack]), np.hstack([costs, np.full((len(costs), 1), -1.0)]))
+    def worst(self, variables: Index, costs: Vector) -> tuple[Index, Vector]:
+        """What to minimise for the least of the largest cost under any law, a row of ``costs`` each, in units."""
+        worst, shape = self.new(1), (len(costs), 1)
+        table = np.hstack([np.broadcast_to(variables, costs.shape), np.broadcast_to(worst, shape)])
+        self.require(table, np.hstack([costs / (costs.max() or 1.0), np.full(shape, -1.0)]))
+        return worst, np.ones(1)
 
     def least(self, variables: Index, costs: Vector) -> Vector:
         """Values of all variables at the least Σ costs * variables."""
@@ -159,16 +148,12 @@ class _Rows:
         return sparse.csr_array((values, (rows, columns)), shape=(self._size, n_variables)), np.concatenate(self._right)
 
 
-def problem_of(priors: ArrayLike, distances: ArrayLike) -> Problem:
+def problem_of(laws: Vector, distances: ArrayLike) -> Problem:
     """Laws (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
     try:
-        table = np.atleast_2d(np.asarray(priors, dtype=np.float64))
         d = np.asarray(distances, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter("priors and distances must be arrays of numbers") from None
-    if table.ndim != 2 or not table.size:
-        raise InvalidDistribution(f"prior must be one law or several (k, n_x), got shape {table.shape}")
-    laws = np.array([probabilities(row) for row in table])
+        raise InvalidParameter("distances must be a matrix of numbers") from None
     if d.ndim != 2 or not d.size or d.shape[0] != laws.shape[1]:
         raise InvalidParameter(
             f"distances must have shape (n_x, n_y) with n_x={laws.shape[1]} as the prior, got {d.shape}"
@@ -180,17 +165,82 @@ def problem_of(priors: ArrayLike, distances: ArrayLike) -> Problem:
     return Problem(laws, (d - least[:, None]) / unit, unit, laws @ (least / unit))
 
 
-def single_law(laws: Vector) -> Vector:
-    """The only law."""
-    if len(laws) > 1:
-        raise InvalidDistribution(f"prior must be one law of shape (n_x,), got {len(laws)} laws")
-    law: Vector = laws[0]
-    return law
-
-
 def both_ways(neighbours: ArrayLike | None, size: int) -> NDArray[np.intp]:
     """Ordered pairs of different neighbours, shape (k, 2); all pairs for None."""
     if neighbours is None:
         return np.argwhere(~np.eye(size, dtype=bool))
     pairs = pairs_of(neighbours, size)
     return np.concatenate([pairs, pairs[:, ::-1]])
+
+
+def measured_dp(channel: Vector, delta: float, neighbours: ArrayLike | None) -> float:
+    """Least ε of (ε, δ)-DP by event, rounded up."""
+    if delta == 1 or constant(channel):
+        return 0.0
+    if delta > 0:
+        level = approximate_dp(channel, delta=delta * (1 - 5e-16), neighbours=neighbours)
+        return rounded_up(level) if level else 0.0
+    if neighbours is None:
+        return rounded_up(global_dp(channel, 1, len(channel)))
+    return rounded_up(global_dp(channel, neighbours=neighbours))
+
+
+def measured_identifiability(prior: Vector, channel: Vector, neighbours: ArrayLike | None) -> float:
+    """Least ε of identifiability, rounded up."""
+    return rounded_up(identifiability(prior, channel, neighbours))
+
+
+def measured_max_information(prior: Vector, channel: Vector) -> float:
+    """Largest log p(y|x)/p_Y(y) over all inputs, possible or not, rounded up."""
+    if constant(channel):
+        return 0.0
+    top = channel.max(axis=0)
+    shown = top > 0
+    # Sums are exact, and one logarithm is taken of each ratio: those of small masses have larger last digits than it.
+    marginal = np.array([math.fsum(column) for column in (prior[:, None] * channel[:, shown]).T]) / math.fsum(prior)
+    with np.errstate(divide="ignore"):
+        ratios = np.log(top[shown] / marginal)
+    return rounded_up(max(0.0, float(ratios.max()))) + _ABSOLUTE  # rows sum to 1 but for the last digit
+
+
+def measured_maximal_leakage(channel: Vector) -> float:
+    """Log Σ_y max_x p(y|x), rounded up; the sum is exact."""
+    if constant(channel):
+        return 0.0
+    return rounded_up(max(0.0, math.log1p(math.fsum([*channel.max(axis=0).tolist(), -1.0]))))
+
+
+def constant(channel: Vector) -> bool:
+    """Whether all inputs release the very same law."""
+    return bool((channel == channel[0]).all())
+
+
+def rounded_up(level: float) -> float:
+    """A level no smaller than the one a measurement may have rounded down."""
+    return level * (1 + _RELATIVE) + _ABSOLUTE
+
+
+def within(
+    build: Callable[[float], Vector], level: float, measure: Callable[[Vector], float]
+) -> tuple[Vector, float] | None:
+    """Channel whose measured level is at most the one asked for, built a little below it where rounding needs that.
+
+    None where no attempt stays within the level.
+    """
+    target, room = level, 0.0
+    for _ in range(_ATTEMPTS):
+        channel = build(target)
+        found = measure(channel)
+        if found <= level:
+            return channel, found
+        if target == 0:
+            return None
+        room = max(2 * room, 2 * (found - level) if math.isfinite(found) else 1e-15)
+        target = max(0.0, level - room)
+    return None
+
+
+def normalised(shares: Vector) -> Vector:
+    """Rows scaled to sum to 1."""
+    rows: Vector = shares / shares.sum(axis=1, keepdims=True)
+    return rows

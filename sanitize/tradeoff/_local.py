@@ -1,8 +1,10 @@
-"""Optimal channels when all inputs are neighbours: local DP and local identifiability, at any level.
+"""Optimal channels that keep pairs of inputs apart by a ratio: DP and identifiability, at any level.
 
-A column of an ε-LDP channel lies between its least value and e**ε times it. So the channel is
-p(y|x) = (l_y + (e**ε - 1) V(y|x)) / (Σ l + e**ε - 1) with V a channel and l_y >= max_x V(y|x): the level enters costs
-alone, and opening an output y is paid once, as in facility location. No cell has to be as small as e**-ε.
+Where all inputs are neighbours, a column of an ε-LDP channel lies between its least value and e**ε times it. So the
+channel is p(y|x) = (l_y + (e**ε - 1) V(y|x)) / (Σ l + e**ε - 1) with V a channel and l_y >= max_x V(y|x): the level
+enters costs alone, and opening an output y is paid once, as in facility location. No cell has to be as small as e**-ε.
+Where some pairs are, such as databases that differ in one record, a cell d steps away from the inputs that like its
+output may be e**(-ε d) of theirs, and is stated in that unit.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
-from sanitize.tradeoff._linear_program import Problem, Program
-from sanitize.tradeoff._measured import normalised
+from sanitize.tradeoff._linear_program import Problem, Program, normalised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _FIXED_POINTS, _SETTLED = 200, 1e-14
 _SAME = 1e-12
+_LOG_TINY = -690.0
 
 
 def best_constant(problem: Problem) -> Vector:
@@ -32,49 +35,34 @@ def best_constant(problem: Problem) -> Vector:
         law[constants[0].argmin()] = 1.0
     else:
         program = Program(np.ones((1, constants.shape[1]), dtype=bool))
-        worst = program.new(1)
-        top = float(constants.max()) or 1.0
-        program.bound_worst(worst, np.broadcast_to(program.cells[0], constants.shape), constants / top)
+        worst = program.worst(program.cells[0], constants)
         program.balance(program.cells, 1.0, 1.0)
-        law = normalised(program.shares(program.least(worst, np.ones(1))))[0]
+        law = normalised(program.shares(program.least(*worst)))[0]
     return np.tile(law, (problem.d.shape[0], 1))
 
 
 def sharp_part(problem: Problem, eps: float) -> Vector:
     """The channel V of the optimal ε-LDP channel, ε > 0."""
     shrink, gap = math.exp(-eps), -math.expm1(-eps)
-    odds = shrink / gap
-    allowed = _worth_it(problem, odds)
-    opened = np.flatnonzero(allowed.any(axis=0))
-    sharp = np.zeros(allowed.shape)
-    sharp[:, opened] = _sharp_among(problem, opened, allowed[:, opened], shrink, gap)
-    return sharp
-
-
-def _sharp_among(
-    problem: Problem, opened: NDArray[np.intp], allowed: NDArray[np.bool_], shrink: float, gap: float
-) -> Vector:
-    """The same over some outputs and cells."""
-    program = Program(allowed)
-    n_x, n_y = allowed.shape
-    low, total, worst = program.new(n_y), program.new(1), program.new(1)
-    x, y = np.nonzero(allowed)
+    worth = _worth_it(problem, shrink / gap)
+    opened = np.flatnonzero(worth.any(axis=0))
+    program, (n_x, n_y) = Program(worth[:, opened]), (len(worth), len(opened))
+    low, total = program.new(n_y), program.new(1)
+    x, y = np.nonzero(program.allowed)
     # In units of e**-ε times what the channel is: cells of V, and l_y for each output.
     program.require(np.stack([program.cells[x, y], low[y]], axis=1), [1.0, -gap])
     program.balance(np.append(low, total)[None], np.append(np.ones(n_y), -1.0)[None], 0.0)
     program.balance(
         np.hstack([program.cells, np.broadcast_to(total, (n_x, 1))]), np.append(np.ones(n_y), shrink)[None], 1.0
     )
-    costs, constants = problem.costs()[:, x, opened[y]], shrink * problem.constants[:, opened]
-    unit = max(float(costs.max()), float(constants.max())) or 1.0
-    variables = np.broadcast_to(np.append(program.cells[x, y], low), (len(costs), len(x) + n_y))
-    program.bound_worst(worst, variables, np.hstack([costs, constants]) / unit)
-    values = program.least(worst, np.ones(1))
+    costs = np.hstack([problem.costs()[:, x, opened[y]], shrink * problem.constants[:, opened]])
+    values = program.least(*program.worst(np.append(program.cells[x, y], low), costs))
     shares = program.shares(values)
     # Where the constant part alone is best, V may as well be that part.
-    idle = shares.sum(axis=1) == 0
-    shares[idle] = values[low]
-    return normalised(shares)
+    shares[shares.sum(axis=1) == 0] = values[low]
+    sharp = np.zeros(worth.shape)
+    sharp[:, opened] = normalised(shares)
+    return sharp
 
 
 def blended(sharp: Vector, eps: float) -> Vector:
@@ -88,24 +76,19 @@ def blended(sharp: Vector, eps: float) -> Vector:
 
 def _worth_it(problem: Problem, odds: float) -> NDArray[np.bool_]:
     """Cells that an optimal V may use: not those dearer than opening another output for that input alone."""
-    costs, opening = problem.costs(), odds * problem.constants
+    costs, opening, nearest = problem.costs(), odds * problem.constants, problem.d.argmin(axis=1)
     if len(costs) > 1:
-        nearest = problem.d.argmin(axis=1)
         usable: NDArray[np.bool_] = (costs <= opening[:, nearest, None]).any(axis=0) | (problem.d == 0)
         return usable
     cost, opened = costs[0], opening[0]
     dearest = (cost + opened).min(axis=1)
-    # The optimum D enters as l_y (c_y - D): no output is worth opening that saves less than it costs.
-    most = min(float(problem.constants.min()), _nearest_cost(problem, odds))
+    # The optimum D enters as l_y (c_y - D): no output is worth opening that saves less than it costs. D is at most the
+    # cost of a constant, and of the channel whose V takes every input to its nearest output.
+    used = np.unique(nearest)
+    most = min(float(problem.constants.min()), float(opened[used].sum() / (1 + odds * len(used))))
     saved = np.maximum(dearest[:, None] - cost, 0.0).sum(axis=0)
     open_ = odds * (problem.constants[0] - most) * (1 - 1e-12) <= saved
     return (cost <= dearest[:, None]) & open_
-
-
-def _nearest_cost(problem: Problem, odds: float) -> float:
-    """Cost of the channel whose V takes every input to its nearest output."""
-    used = np.unique(problem.d.argmin(axis=1))
-    return float(odds * problem.constants[0][used].sum() / (1 + odds * len(used)))
 
 
 def identifiable_part(problem: Problem, eps: float) -> Vector:
@@ -191,3 +174,30 @@ def filled_up(problem: Problem, joint: Vector, eps: float, weights: Vector, step
 def demanded(joint: Vector, eps: float, steps: Vector) -> Vector:
     """Every cell raised to e**(-ε steps) of what any other input has there."""
     return np.stack([(np.exp(-eps * steps[x])[:, None] * joint).max(axis=0) for x in range(len(joint))])
+
+
+def steps_between(pairs: NDArray[np.intp], size: int) -> Vector:
+    """Fewest steps from input to input over ordered pairs of neighbours; inf where no path leads."""
+    from scipy.sparse.csgraph import shortest_path
+
+    graph = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
+    steps: Vector = shortest_path(graph, unweighted=True)
+    return steps
+
+
+def proposed(problem: Problem, weights: Vector, eps: float, pairs: NDArray[np.intp]) -> Vector:
+    """Cheapest joint law w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to a solver's tolerance."""
+    steps, liked = steps_between(pairs, len(weights)), problem.d == 0
+    # Steps from each input to the nearest one that likes the output; 0 where there is none.
+    away = np.stack([steps[:, liked[:, y]].min(axis=1, initial=np.inf) for y in range(liked.shape[1])], axis=1)
+    logs = np.maximum(-eps * np.where(np.isfinite(away), away, 0.0), _LOG_TINY)
+    program, (left, right) = Program(np.ones(problem.d.shape, dtype=bool)), pairs.T
+    excess = (logs + np.log(weights)[:, None])[left] - (logs + np.log(weights)[:, None])[right] - eps
+    program.require(
+        np.stack([program.cells[left], program.cells[right]], axis=-1).reshape(-1, 2),
+        np.stack([np.exp(np.minimum(excess, 0.0)), -np.exp(np.minimum(-excess, 0.0))], axis=-1).reshape(-1, 2),
+    )
+    program.balance(program.cells, np.exp(logs), 1.0)
+    costs = (problem.costs() * np.exp(logs)).reshape(len(problem.laws), -1)
+    values = program.least(*program.worst(program.cells.ravel(), costs))
+    return weights[:, None] * normalised(program.shares(values) * np.exp(logs))

@@ -1,4 +1,4 @@
-"""Optimal channels by linear programs, for any prior (or several), alphabet and distortion matrix.
+"""Optimal channels by programs, for any prior (or several), alphabet and distortion matrix.
 
 The general route: up to seconds at 100 letters, where the closed forms take microseconds. Programs propose; what
 is returned has been repaired where rounding or tolerances need it, and carries the level measured on it.
@@ -7,16 +7,29 @@ is returned has been repaired where rounding or tolerances need it, and carries 
 from __future__ import annotations
 
 import math
-from functools import partial
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize._checks import number
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.notions import prior_ratio
-from sanitize.tradeoff._events import held_to_events, improved, revealed
-from sanitize.tradeoff._linear_program import OptimalChannel, Problem, both_ways, problem_of, single_law
+from sanitize.notions import pairs_of, prior_ratio
+from sanitize.tradeoff._barrier import MutualInformation, SibsonNorm, least_information
+from sanitize.tradeoff._linear_program import (
+    Problem,
+    both_ways,
+    measured_dp,
+    measured_identifiability,
+    measured_max_information,
+    measured_maximal_leakage,
+    normalised,
+    problem_of,
+    rounded_up,
+    within,
+)
 from sanitize.tradeoff._local import (
     best_constant,
     blended,
@@ -24,19 +37,29 @@ from sanitize.tradeoff._local import (
     filled_up,
     identifiable,
     identifiable_part,
+    proposed,
     sharp_part,
+    steps_between,
     with_floor,
 )
-from sanitize.tradeoff._measured import (
-    measured_dp,
-    measured_identifiability,
-    measured_max_information,
-    measured_maximal_leakage,
-    normalised,
-    within,
+from sanitize.tradeoff._outputs import (
+    held_to_events,
+    held_to_outputs,
+    improved,
+    least_informative,
+    least_leakage,
+    least_leakage_of_many,
+    revealed,
 )
-from sanitize.tradeoff._neighbours import proposed, steps_between
-from sanitize.tradeoff._outputs import held_to_outputs, least_informative, least_leakage, least_leakage_of_many
+from sanitize.tradeoff._tradeoff import (
+    LARGEST_LEVEL,
+    ROUNDING,
+    OptimalChannel,
+    Tradeoff,
+    laws_of,
+    least_argument,
+    single_law,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,37 +68,81 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-# Beyond, e**-ε is no double of full precision; a channel of this level does.
-_LARGEST = 700.0
 # What a repair may cost, relative and in units of the largest distortion, before a channel is refused.
 _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
 # How far above ε the level of a channel may be stated where it cannot be repaired.
 _ABOVE = 1e-9
-_ROUNDING = 1e-12
+# Gap that is sought, in nats; how much of it doubles can prove differs between machines, so less is asked.
+_SOUGHT = 1e-9
 
 
-def optimal_dp_channel(
-    eps: float,
-    priors: ArrayLike,
-    distances: ArrayLike,
-    *,
-    delta: float = 0.0,
-    neighbours: ArrayLike | None = None,
-) -> OptimalChannel:
-    """Least distortion of (ε, δ)-DP, δ by event: Σ_y (p(y|x) - e**ε p(y|x'))_+ <= δ for neighbours x, x' [ZB Def. 3].
+class _Program(Tradeoff):
+    """Families that are computed: the channel at a level or a distortion, measured, is what is stated."""
 
-    With several priors their largest distortion is minimised ([ZB Prop. 12], one program for a whole set). The
-    channel is measured before it is returned; its level is at most ε, and below it by rounding only where ε binds.
-    For δ > 0 and more than 400 cells the channel is δ times the noiseless choice and 1-δ times the optimum of δ = 0:
-    optimal for Hamming distances, and for others never above the limits, but possibly not the best. The same holds
-    for δ > 0 and levels above 12 nats, where a program of absolute tolerances cannot tell e**-ε from nothing.
+    distances: ArrayLike
+    neighbours: ArrayLike | None = None
+    _problem: Problem
+
+    def _pose(self, laws: Vector) -> None:
+        vars(self)["_problem"] = problem_of(laws, self.distances)
+        if self.neighbours is not None:
+            vars(self)["neighbours"] = pairs_of(self.neighbours, laws.shape[1])
+
+    @cached_property
+    def _pairs(self) -> NDArray[np.intp]:
+        return both_ways(self.neighbours, len(self._problem.d))
+
+    def at_level(self, level: float) -> OptimalChannel:
+        """Channel of the least distortion within a level in nats; levels above 700 are met by 700."""
+        return self._at_level(min(number("level", level, 0, math.inf), LARGEST_LEVEL))
+
+    def at_distortion(self, distortion: float) -> OptimalChannel:
+        """Channel of the least level with a distortion of at most D."""
+        return self._at_distortion(self._within(distortion))
+
+    @abstractmethod
+    def _at_level(self, level: float) -> OptimalChannel: ...
+
+    def _at_distortion(self, distortion: float) -> OptimalChannel:
+        def designed(level: float) -> OptimalChannel | None:
+            try:
+                return self._at_level(level)
+            except InvalidParameter:
+                return None
+
+        found = least_argument(designed, lambda one: one.distortion, distortion)
+        if found is None:
+            raise InvalidParameter(f"distortion must be reachable by some level up to 700 nats, got {distortion:.12g}")
+        return found
+
+    def _most(self) -> float:
+        return math.inf
+
+    def _privacy(self, distortion: float) -> float:
+        return self._at_distortion(distortion).privacy
+
+    def _distortion(self, level: float) -> float:
+        return self.at_level(level).distortion
+
+    def _matrix(self, distortion: float) -> Vector:
+        return self._at_distortion(distortion).matrix
+
+    def _stated(self, found: tuple[Vector, float] | None) -> OptimalChannel:
+        """A channel with the level and the distortion measured on it."""
+        if found is None:
+            raise InvalidParameter("the level must be larger for doubles: no channel measured within it")
+        channel, level = found
+        return OptimalChannel(level, self._problem.distortion(channel), channel)
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalDP(_Program):
+    """(ε, δ)-DP by event, any priors and distances: P(A|x) <= e**ε P(A|x') + δ for neighbours [ZB Def. 3.2, Prop. 12].
 
     Parameters
     ----------
-    eps : float
-        Nats, >= 0; levels above 700 are met by 700.
     priors : array-like of shape (n_x,) or (k, n_x)
-        Law of X, or every extreme law of the source set.
+        Law of X, or every extreme law of the source set: the largest of their distortions counts.
     distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
     delta : float
@@ -83,200 +150,216 @@ def optimal_dp_channel(
     neighbours : array-like of int, shape (n_pairs, 2), optional
         Pairs of inputs, such as `hamming_neighbours(n, m)`; all pairs (local DP) when left out.
 
-    Returns
-    -------
-    OptimalChannel
-
-    Raises
-    ------
-    InvalidParameter, InvalidDistribution
-        If a number is out of its range, a prior is no law, or a shape does not fit.
-
     Examples
     --------
     >>> import numpy as np
-    >>> found = optimal_dp_channel(np.log(3), [0.5, 0.5], 1 - np.eye(2))
-    >>> round(found.distortion, 6), found.channel.round(6).tolist()
+    >>> family = OptimalDP([0.5, 0.5], 1 - np.eye(2))
+    >>> found = family.at_level(np.log(3))
+    >>> round(found.distortion, 6), found.matrix.round(6).tolist()
     (0.25, [[0.75, 0.25], [0.25, 0.75]])
+    >>> round(OptimalDP([0.5, 0.3, 0.2], 1 - np.eye(3)).privacy(0.2), 6)
+    2.079442
     """
-    problem = problem_of(priors, distances)
-    eps = min(number("eps", eps, 0, math.inf), _LARGEST)
-    delta = number("delta", delta, 0, 1)
-    pure: Callable[[float], Vector]
-    if neighbours is None:
-        pure = partial(blended, sharp_part(problem, eps) if eps > 0 else best_constant(problem))
-    else:
-        pure = _among_neighbours(problem, np.ones(len(problem.d)), eps, neighbours)
 
-    def measure(channel: Vector) -> float:
-        return measured_dp(channel, delta, neighbours)
+    priors: ArrayLike
+    distances: ArrayLike
+    delta: float = 0.0
+    neighbours: ArrayLike | None = None
 
-    best = within(lambda level: revealed(problem, pure(level), delta), eps, measure)
-    if delta > 0 and best is not None:
-        pairs = both_ways(neighbours, len(problem.d))
-        better = improved(problem, eps, delta, pairs, best[0])
-        if better is not None:
-            held = within(lambda level: held_to_events(problem, better, level, delta, pairs), eps, measure)
-            best = min([one for one in (best, held) if one is not None], key=lambda one: problem.spent(one[0]))
-    return _stated(problem, best or (best_constant(problem), 0.0))
+    def __post_init__(self) -> None:
+        self._pose(laws_of(self.priors))
+        vars(self)["delta"] = number("delta", self.delta, 0, 1)
+
+    def _at_level(self, level: float) -> OptimalChannel:
+        problem, delta = self._problem, self.delta
+        pure: Callable[[float], Vector]
+        if self.neighbours is None:
+            pure = partial(blended, sharp_part(problem, level) if level > 0 else best_constant(problem))
+        else:
+            pure = self._among_neighbours(level)
+        measure = partial(measured_dp, delta=delta, neighbours=self.neighbours)
+        best = within(lambda target: revealed(problem, pure(target), delta), level, measure)
+        if delta > 0 and best is not None:
+            better = improved(problem, level, delta, self._pairs, best[0])
+            if better is not None:
+                held = within(lambda t: held_to_events(problem, better, t, delta, self._pairs), level, measure)
+                best = min([one for one in (best, held) if one is not None], key=lambda one: problem.spent(one[0]))
+        return self._stated(best or (best_constant(problem), 0.0))
+
+    def _among_neighbours(self, level: float) -> Callable[[float], Vector]:
+        """Private channel for each level close to ε, from one program at ε."""
+        problem, weights = self._problem, np.ones(len(self._problem.d))
+        steps, joint = steps_between(self._pairs, len(weights)), proposed(problem, weights, level, self._pairs)
+        aim = problem.spent(joint)
+        cost = problem.spent(filled_up(problem, joint, level, weights, steps))
+        if cost > aim * (1 + _REPAIR) + _REPAIR_UNITS:
+            raise InvalidParameter(
+                f"level must be small enough for doubles at these neighbours, got {level:.12g}: no private channel "
+                "found within 1e-6 of the optimum"
+            )
+        return lambda target: filled_up(problem, joint, target, weights, steps)
 
 
-def optimal_identifiability_channel(
-    eps: float, prior: ArrayLike, distances: ArrayLike, neighbours: ArrayLike | None = None
-) -> OptimalChannel:
-    """Least distortion of ε-identifiability: p(x, y) <= e**ε p(x', y) for neighbours x, x' (PD-I) [WYZ §3].
+@dataclass(frozen=True, eq=False)
+class OptimalIdentifiability(_Program):
+    """ε-identifiability for any prior and distances: p(x, y) <= e**ε p(x', y) for neighbours x, x' (PD-I) [WYZ §3].
+
+    No level below `prior_ratio` of the prior can be had.
 
     Parameters
     ----------
-    eps : float
-        Nats, at least `prior_ratio` for a solution to exist.
     prior : array-like of shape (n_x,)
         Law of X, all entries positive.
     distances : array-like of shape (n_x, n_y)
-        Distortions d(x, y).
+        Finite distortions d(x, y) >= 0.
     neighbours : array-like of int, shape (n_pairs, 2), optional
         Pairs of inputs, such as `hamming_neighbours(n, m)`; all pairs when left out.
 
-    Raises
-    ------
-    InvalidParameter
-        If no channel is ε-identifiable.
-
     Examples
     --------
     >>> import numpy as np
-    >>> found = optimal_identifiability_channel(np.log(3), [0.6, 0.4], 1 - np.eye(2))
-    >>> round(found.distortion, 6)
+    >>> round(OptimalIdentifiability([0.6, 0.4], 1 - np.eye(2)).distortion(np.log(3)), 6)
     0.25
     """
-    problem = problem_of(prior, distances)
-    law = single_law(problem.laws)
-    if (law == 0).any():
-        raise InvalidDistribution(
-            "prior must have positive entries: beside a letter of probability 0 no finite level holds"
-        )
-    eps = min(number("eps", eps, 0, math.inf), _LARGEST)
-    least = prior_ratio(law, neighbours)
-    if eps < least * (1 - _ROUNDING) - _ROUNDING:
-        raise InvalidParameter(
-            f"the level and the distortion must allow some channel; the program has no solution below {least:.12g}, "
-            "what the prior alone tells apart"
-        )
 
-    def measure(channel: Vector) -> float:
-        return measured_identifiability(law, channel, neighbours)
+    prior: ArrayLike
+    distances: ArrayLike
+    neighbours: ArrayLike | None = None
 
-    pairs = both_ways(neighbours, len(law))
-    steps = steps_between(pairs, len(law))
-    if neighbours is None:
-        part = identifiable_part(problem, eps)
-        joint = with_floor(part, eps)
-        held = within(lambda level: identifiable(problem, part, level), eps, measure)
-    else:
-        joint = proposed(problem, law, eps, pairs)
-        held = within(lambda level: filled_up(problem, joint, level, law, steps), eps, measure)
-    # Where the prior alone takes up the whole level nothing can be repaired; the level stated is the one measured.
-    plain = normalised(demanded(joint, eps, steps))
-    spent = problem.spent(plain)
-    if held is None or problem.spent(held[0]) > spent * (1 + _ABOVE) + _REPAIR_UNITS:
-        level = measure(plain)
-        if level <= eps + _ABOVE:
-            return _stated(problem, (plain, level))
-        if held is None or problem.spent(held[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
-            raise InvalidParameter(f"eps must be further above {least:.12g} for doubles, got {eps:.12g}")
-    return _stated(problem, held)
+    def __post_init__(self) -> None:
+        self._pose(single_law(self.prior)[None])
+        if (self._problem.laws == 0).any():
+            raise InvalidDistribution(
+                "prior must have positive entries: beside a letter of probability 0 no finite level holds"
+            )
+
+    def _at_level(self, level: float) -> OptimalChannel:
+        problem, law = self._problem, self._problem.laws[0]
+        least = prior_ratio(law, self.neighbours)
+        if level < least * (1 - ROUNDING) - ROUNDING:
+            raise InvalidParameter(
+                f"level must be at least {least:.12g}, what the prior alone tells apart, got {level:.12g}"
+            )
+        measure = partial(measured_identifiability, law, neighbours=self.neighbours)
+        steps = steps_between(self._pairs, len(law))
+        if self.neighbours is None:
+            part = identifiable_part(problem, level)
+            joint = with_floor(part, level)
+            held = within(lambda target: identifiable(problem, part, target), level, measure)
+        else:
+            joint = proposed(problem, law, level, self._pairs)
+            held = within(lambda target: filled_up(problem, joint, target, law, steps), level, measure)
+        # Where the prior alone takes up the whole level nothing can be repaired; the level stated is the one measured.
+        plain = normalised(demanded(joint, level, steps))
+        spent = problem.spent(plain)
+        if held is None or problem.spent(held[0]) > spent * (1 + _ABOVE) + _REPAIR_UNITS:
+            found = measure(plain)
+            if found <= level + _ABOVE:
+                return self._stated((plain, found))
+            if held is None or problem.spent(held[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
+                raise InvalidParameter(f"level must be further above {least:.12g} for doubles, got {level:.12g}")
+        return self._stated(held)
 
 
-def optimal_max_information_channel(eps: float, prior: ArrayLike, distances: ArrayLike) -> OptimalChannel:
-    """Least distortion with max-information at most ε: p(y|x) <= e**ε p_Y(y) for a known prior [ZB Def. 3.3].
+@dataclass(frozen=True, eq=False)
+class OptimalMaxInformation(_Program):
+    """Max-information for any prior and distances: p(y|x) <= e**ε p_Y(y) [ZB Def. 3.3].
 
     Parameters
     ----------
-    eps : float
-        Nats, >= 0; levels above 700 are met by 700.
     prior : array-like of shape (n_x,)
-        Law of X, all entries positive.
+        Law of X.
     distances : array-like of shape (n_x, n_y)
-        Distortions d(x, y).
+        Finite distortions d(x, y) >= 0.
 
     Examples
     --------
     >>> import numpy as np
-    >>> round(optimal_max_information_channel(np.log(1.5), [0.5, 0.5], 1 - np.eye(2)).distortion, 6)
+    >>> round(OptimalMaxInformation([0.5, 0.5], 1 - np.eye(2)).distortion(np.log(1.5)), 6)
     0.25
     """
-    problem = problem_of(prior, distances)
-    law = single_law(problem.laws)
-    eps = min(number("eps", eps, 0, math.inf), _LARGEST)
-    channel = least_informative(problem, eps) if eps > 0 else best_constant(problem)
-    return _stated(
-        problem,
-        within(
-            lambda level: held_to_outputs(problem, channel, level),
-            eps,
-            lambda held: measured_max_information(law, held),
-        ),
-    )
+
+    prior: ArrayLike
+    distances: ArrayLike
+
+    def __post_init__(self) -> None:
+        self._pose(single_law(self.prior)[None])
+
+    def _at_level(self, level: float) -> OptimalChannel:
+        problem = self._problem
+        channel = least_informative(problem, level) if level > 0 else best_constant(problem)
+        measure = partial(measured_max_information, problem.laws[0])
+        return self._stated(within(partial(held_to_outputs, problem, channel), level, measure))
 
 
-def optimal_maximal_leakage_channel(distortion: float, priors: ArrayLike, distances: ArrayLike) -> OptimalChannel:
-    """Least maximal leakage log Σ_y max_x p(y|x) with distortion at most D under every prior [ZB Def. 3.4].
+@dataclass(frozen=True, eq=False)
+class OptimalSibson(_Program):
+    """Sibson information of order α for any prior and distances: mutual information at 1, maximal leakage at inf.
+
+    Mutual information (the rate-distortion function, PD-MIP) [WYZ §5] and Σ_y (Σ_x P p(y|x)**α)**(1/α) [ZB Def. 3.6]
+    are convex in the channel. Newton's method inside the channels stops when the first-order lower bound, which holds
+    for every channel, is within the tol: the value is proved to that many nats, also beside the distortion where an
+    output is given up, at which alternating updates hardly move. Maximal leakage log Σ_y max_x p(y|x)
+    [ZB Def. 3.4] is a linear program, and takes several priors.
 
     Parameters
     ----------
-    distortion : float
-        D, at least what the noiseless choice costs.
-    priors : array-like of shape (n_x,) or (k, n_x)
-        Law of X, or every extreme law of the source set.
+    priors : array-like of shape (n_x,), or (k, n_x) for α = inf
+        Law of X, or every extreme law of the source set: the distortion holds under each.
     distances : array-like of shape (n_x, n_y)
-        Distortions d(x, y).
-
-    Raises
-    ------
-    InvalidParameter
-        If no channel has so little distortion.
+        Finite distortions d(x, y) >= 0.
+    alpha : float
+        Order, at least 1.
+    tol : float
+        Largest gap to the optimum in nats, from 1e-13 to 1; InvalidParameter where doubles cannot prove it.
 
     Examples
     --------
     >>> import numpy as np
-    >>> round(optimal_maximal_leakage_channel(0.25, [0.5, 0.5], 1 - np.eye(2)).privacy, 6)
-    0.405465
+    >>> round(OptimalSibson([0.5, 0.3, 0.2], 1 - np.eye(3), alpha=1).privacy(0.2), 6)
+    0.390621
+    >>> [round(OptimalSibson([0.5, 0.5], 1 - np.eye(2), alpha).privacy(0.25), 6) for alpha in (2, float("inf"))]
+    [0.223144, 0.405465]
     """
-    problem = problem_of(priors, distances)
-    limits = number("distortion", distortion, 0, math.inf) / problem.unit - problem.floor
-    if (limits < -_ROUNDING * problem.floor).any():
-        raise InvalidParameter(
-            "the level and the distortion must allow some channel; the program has no solution below "
-            f"{problem.unit * float(problem.floor.max()):.12g}, the distortion of the noiseless choice"
-        )
-    limits = np.maximum(limits, 0.0)
-    channel = best_constant(problem)
-    if (problem.laws @ (problem.d * channel).sum(axis=1) > limits).any():
-        single = len(limits) == 1
-        channel = least_leakage(problem, float(limits[0])) if single else least_leakage_of_many(problem, limits)
-    return _stated(problem, (channel, measured_maximal_leakage(channel)))
 
+    priors: ArrayLike
+    distances: ArrayLike
+    alpha: float
+    tol: float = 1e-7
 
-def _among_neighbours(
-    problem: Problem, weights: Vector, eps: float, neighbours: ArrayLike
-) -> Callable[[float], Vector]:
-    """Private channel for each level close to ε, from one program at ε."""
-    pairs = both_ways(neighbours, len(weights))
-    steps = steps_between(pairs, len(weights))
-    joint = proposed(problem, weights, eps, pairs)
-    aim = problem.spent(joint / weights[:, None])
-    cost = problem.spent(filled_up(problem, joint, eps, weights, steps))
-    if cost > aim * (1 + _REPAIR) + _REPAIR_UNITS:
-        raise InvalidParameter(
-            f"eps must be small enough for doubles at these neighbours, got {eps:.12g}: no private channel "
-            "found within 1e-6 of the optimum"
-        )
-    return lambda level: filled_up(problem, joint, level, weights, steps)
+    def __post_init__(self) -> None:
+        vars(self).update(alpha=number("alpha", self.alpha, 1, math.inf), tol=number("tol", self.tol, 1e-13, 1))
+        self._pose(laws_of(self.priors) if self.alpha == math.inf else single_law(self.priors)[None])
 
+    def _at_level(self, level: float) -> OptimalChannel:
+        problem = self._problem
 
-def _stated(problem: Problem, found: tuple[Vector, float] | None) -> OptimalChannel:
-    """A channel with the level and the distortion measured on it."""
-    if found is None:
-        raise InvalidParameter("the level must be larger for doubles: no channel measured within it")
-    channel, level = found
-    return OptimalChannel(level, problem.distortion(channel), channel)
+        def above_floor(t: float) -> OptimalChannel:
+            return self._at_distortion(problem.unit * (float(problem.floor.max()) + t))
+
+        found = least_argument(above_floor, lambda one: one.privacy, level)
+        return found or self._at_distortion(math.inf)
+
+    def _at_distortion(self, distortion: float) -> OptimalChannel:
+        problem = self._problem
+        least = problem.unit * float(problem.floor.max())
+        limits = number("distortion", distortion, least * (1 - ROUNDING), math.inf) / problem.unit - problem.floor
+        limits, channel = np.maximum(limits, 0.0), best_constant(problem)
+        if (problem.laws @ (problem.d * channel).sum(axis=1) <= limits).all():
+            return self._stated((channel, 0.0))
+        if self.alpha == math.inf:
+            single = len(limits) == 1
+            channel = least_leakage(problem, float(limits[0])) if single else least_leakage_of_many(problem, limits)
+            return self._stated((channel, measured_maximal_leakage(channel)))
+        law, channel = problem.laws[0], np.zeros_like(problem.d)
+        kept = law > 0
+        p = law[kept] / law[kept].sum()
+        information = MutualInformation(p) if self.alpha == 1 else SibsonNorm(p, self.alpha)
+        gap = min(self.tol, _SOUGHT) * information.nat
+        found = least_information(information, problem.d[kept], float(limits[0]) * (1 - ROUNDING), gap)
+        value = information.nats(found.value)
+        if value - information.nats(max(found.lower, 0.0)) > self.tol:
+            raise InvalidParameter(f"tol must be one that doubles can prove at this distortion, got {self.tol:g}")
+        channel[kept] = found.channel
+        channel[~kept, int((law[kept] @ found.channel).argmax())] = 1.0
+        return self._stated((channel, rounded_up(value)))

@@ -1,155 +1,114 @@
-"""A known prior: optimal local channels of one record, and of n independent records [ZB §IV]."""
+"""A known prior: optimal local channels of one record and of independent ones, ordered source sets [ZB §IV]."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize._checks import listed, number, probabilities, whole_number
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.tradeoff._hamming import distortion_within
-from sanitize.tradeoff._inverses import level_of
+from sanitize.tradeoff._hamming import DENSE_CELLS
+from sanitize.tradeoff._tradeoff import Tradeoff, laws_of, level_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     Vector = NDArray[np.float64]
 
-_DENSE_CELLS = 1 << 25
 
+@dataclass(frozen=True, eq=False)
+class PriorDP(Tradeoff):
+    """(ε, δ)-DP of i.i.d. records with a known prior: min_k log((k-1)(1-D')/(D'-T_k)) [ZB Thm 9, 13, 18.1].
 
-def prior_dp(distortion: float, prior: ArrayLike, delta: float = 0.0) -> float:
-    """Least ε of (ε, δ)-LDP at distortion D for a known prior: min_k log((k-1)(1-D')/(D'-T_k)) [ZB Thm 9, 13].
-
-    D' = D/(1-δ), T_k the prior outside its k likeliest letters, over k >= 2 with T_k < D'; 0 iff D' >= 1 - P_1
-    [ZB Lemma 10]. δ bounds events; for one record the entrywise δ of the paper gives the same number.
+    D' = D/(n(1-δ)), T_k the prior outside its k likeliest letters, over k >= 2 with T_k < D'; 0 iff D' >= 1 - P_1
+    [ZB Lemma 10]. The least distortion is n(1-δ) min_k [1 - F_k e**ε/(e**ε + k-1)], F_k = 1 - T_k. No joint mechanism
+    beats the local channels δ I + (1-δ) M: M releases only the k likeliest letters, each kept with e**ε/(e**ε + k-1);
+    any other letter draws one of the k at random. For one record the entrywise δ of the paper gives the same number.
 
     Parameters
     ----------
-    distortion : float
-        D, probability of a changed letter, from 0 to 1.
     prior : array-like of shape (m,)
-        Law of X, in any order; zeros allowed.
-    delta : float
-        δ, from 0 to 1.
-
-    Returns
-    -------
-    float
-        ε in nats, inf where no finite one suffices (D = 0).
-
-    Raises
-    ------
-    InvalidParameter, InvalidDistribution
-        If a number is out of its range, or the prior is not a law.
-
-    Examples
-    --------
-    >>> round(prior_dp(0.2, [0.5, 0.3, 0.2]), 6), prior_dp(0.5, [0.5, 0.3, 0.2])
-    (2.079442, 0.0)
-    """
-    distortion, delta = distortion_within(distortion, 1), number("delta", delta, 0, 1)
-    _, tails = likeliest_first(prior)
-    if distortion >= (1 - delta) * tails[1]:
-        return 0.0
-    least = distortion / (1 - delta)
-    room = least - tails[2:]
-    open_ = room > 0
-    if not open_.any():
-        return math.inf
-    k = np.arange(1, len(room) + 1)[open_]
-    return max(0.0, float((np.log(k) + math.log1p(-least) - np.log(room[open_])).min()))
-
-
-def prior_dp_distortion(eps: float, prior: ArrayLike, delta: float = 0.0) -> float:
-    """Least distortion of (ε, δ)-LDP: (1-δ) min_k [1 - F_k e**ε/(e**ε + k - 1)]; the inverse of `prior_dp`.
-
-    F_k is the probability of the k likeliest letters.
-
-    Parameters
-    ----------
-    eps : float
-        Nats, >= 0; inf gives 0.
-    prior : array-like of shape (m,)
-        Law of X.
-    delta : float
-        δ, from 0 to 1.
-
-    Examples
-    --------
-    >>> round(prior_dp_distortion(2.079442, [0.5, 0.3, 0.2]), 6)
-    0.2
-    """
-    eps, delta = number("eps", eps, 0, math.inf), number("delta", delta, 0, 1)
-    _, tails = likeliest_first(prior)
-    return (1 - delta) * float(_local_distortions(eps, tails).min())
-
-
-def prior_dp_mechanism(distortion: float, prior: ArrayLike, delta: float = 0.0) -> Vector:
-    """Optimal (ε, δ)-LDP channel at distortion D for a known prior, shape (m, m); its ε is `prior_dp`.
-
-    δ I + (1-δ) M: M releases only the k likeliest letters, each kept with e**ε/(e**ε + k - 1); any other letter
-    draws one of the k at random. Its distortion is at most D.
-
-    Parameters
-    ----------
-    distortion : float
-        D, chance that the record is changed.
-    prior : array-like of shape (n_symbols,)
-        Law of one record.
+        Law of one record, in any order; zeros allowed.
     delta : float
         δ by event, from 0 to 1.
-
-    Returns
-    -------
-    ndarray of shape (n_symbols, n_symbols)
-        Rows sum to 1.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
+    n_records : int
+        Records n >= 1.
 
     Examples
     --------
-    >>> prior_dp_mechanism(0.3, [0.5, 0.45, 0.05]).round(4)
+    >>> family = PriorDP([0.5, 0.3, 0.2])
+    >>> round(family.privacy(0.2), 6), family.privacy(0.5), round(family.distortion(2.079442), 6)
+    (2.079442, 0.0, 0.2)
+    >>> PriorDP([0.5, 0.45, 0.05]).channel(0.3).matrix.round(4)
     array([[0.7368, 0.2632, 0.    ],
            [0.2632, 0.7368, 0.    ],
            [0.5   , 0.5   , 0.    ]])
     """
-    epsilon = prior_dp(distortion, prior, delta)
-    order, tails = likeliest_first(prior)
-    m = len(order)
-    k = 1 + int(_local_distortions(epsilon, tails).argmin())
-    matrix = np.zeros((m, m))
-    ratio = math.exp(-epsilon)
-    matrix[np.ix_(order, order[:k])] = 1 / k
-    matrix[np.ix_(order[:k], order[:k])] = ratio / (1 + (k - 1) * ratio)
-    matrix[order[:k], order[:k]] = 1 / (1 + (k - 1) * ratio)
-    return delta * np.eye(m) + (1 - delta) * matrix
+
+    prior: ArrayLike
+    delta: float = 0.0
+    n_records: int = 1
+    _order: NDArray[np.intp] = field(init=False, repr=False)
+    _tails: Vector = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        law, n = probabilities(self.prior), whole_number("n_records", self.n_records, 1)
+        vars(self).update(prior=law, delta=number("delta", self.delta, 0, 1), n_records=n)
+        vars(self)["_order"] = likeliest_first(law)
+        vars(self)["_tails"] = tails_of(law[self._order])
+
+    def _most(self) -> float:
+        return self.n_records
+
+    def _privacy(self, distortion: float) -> float:
+        distortion /= self.n_records
+        if distortion >= (1 - self.delta) * self._tails[1]:
+            return 0.0
+        least = distortion / (1 - self.delta)
+        room = least - self._tails[2:]
+        open_ = room > 0
+        if not open_.any():
+            return math.inf
+        k = np.arange(1, len(room) + 1)[open_]
+        return max(0.0, float((np.log(k) + math.log1p(-least) - np.log(room[open_])).min()))
+
+    def _losses(self, level: float) -> Vector:
+        """Chance that a record changes if the k likeliest letters are kept at level ε, for k = 1..m."""
+        others = np.arange(len(self._order)) * math.exp(-level)
+        # 1 - F/(1 + o) = (T + o)/(1 + o)
+        loss: Vector = (self._tails[1:] + others) / (1 + others)
+        return loss
+
+    def _distortion(self, level: float) -> float:
+        return self.n_records * (1 - self.delta) * float(self._losses(level).min())
+
+    def _matrix(self, distortion: float) -> Vector:
+        return product_of([self._local(self._privacy(distortion))] * self.n_records)
+
+    def _local(self, level: float) -> Vector:
+        """Channel of one record."""
+        k, m, ratio = 1 + int(self._losses(level).argmin()), len(self._order), math.exp(-level)
+        kept, matrix = self._order[:k], np.zeros((m, m))
+        matrix[:, kept] = 1 / k
+        matrix[np.ix_(kept, kept)] = ratio / (1 + (k - 1) * ratio)
+        matrix[kept, kept] = 1 / (1 + (k - 1) * ratio)
+        mixed: Vector = self.delta * np.eye(m) + (1 - self.delta) * matrix
+        return mixed
 
 
-def _local_distortions(eps: float, tails: Vector) -> Vector:
-    """Distortion of keeping the k likeliest letters at level ε, for k = 1..m."""
-    others = np.arange(len(tails) - 1) * math.exp(-eps)
-    # 1 - F/(1 + o) = (T + o)/(1 + o)
-    loss: Vector = (tails[1:] + others) / (1 + others)
-    return loss
+@dataclass(frozen=True, eq=False)
+class RecordsDP(Tradeoff):
+    """(ε, δ)-DP of independent records, each with a known prior: the root of Σ_i D*_i(ε) = D, over all mechanisms.
 
-
-def records_dp(distortion: float, priors: Sequence[ArrayLike], delta: float = 0.0) -> float:
-    """Least ε of (ε, δ)-DP for independent records with known priors at total distortion D, over all mechanisms.
-
-    The root of Σ_i D*_i(ε) = D: no joint mechanism beats one optimal local channel a record at a common ε.
+    No joint mechanism beats one optimal local channel a record, `PriorDP`'s, at a common ε [ZB Lemma 16.1].
 
     Parameters
     ----------
-    distortion : float
-        D, expected number of changed records, from 0 to n.
     priors : sequence of n array-likes
         Law of each record; alphabets may differ.
     delta : float
@@ -157,165 +116,142 @@ def records_dp(distortion: float, priors: Sequence[ArrayLike], delta: float = 0.
 
     Examples
     --------
-    >>> round(records_dp(0.5, [[0.5, 0.3, 0.2], [0.5, 0.5]]), 6)
-    1.475285
+    >>> family = RecordsDP([[0.5, 0.3, 0.2], [0.5, 0.5]])
+    >>> round(family.privacy(0.5), 6), round(family.distortion(1.0), 6), family.channel(0.4).matrix.shape
+    (1.475285, 0.684095, (6, 6))
     """
-    tails = _all_tails(priors)
-    distortion, delta = distortion_within(distortion, len(tails)), number("delta", delta, 0, 1)
 
-    def utility(eps: float) -> float:
-        return -(1 - delta) * float(sum(_local_distortions(eps, t).min() for t in tails))
+    priors: Sequence[ArrayLike]
+    delta: float = 0.0
+    _records: list[PriorDP] = field(init=False, repr=False)
 
-    return level_of(utility, -distortion)
+    def __post_init__(self) -> None:
+        vars(self)["_records"] = [PriorDP(prior, self.delta) for prior in listed("priors", self.priors)]
+        if not self._records:
+            raise InvalidDistribution("priors must hold the law of at least one record")
+
+    def _most(self) -> float:
+        return len(self._records)
+
+    def _privacy(self, distortion: float) -> float:
+        return level_of(lambda level: -self._distortion(level), -distortion)
+
+    def _distortion(self, level: float) -> float:
+        return (1 - self._records[0].delta) * float(sum(one._losses(level).min() for one in self._records))
+
+    def _matrix(self, distortion: float) -> Vector:
+        level = self._privacy(distortion)
+        return product_of([one._local(level) for one in self._records])
 
 
-def records_dp_distortion(eps: float, priors: Sequence[ArrayLike], delta: float = 0.0) -> float:
-    """Least total distortion of (ε, δ)-DP for independent records: Σ_i D*_i(ε); the inverse of `records_dp`.
+@dataclass(frozen=True, eq=False)
+class PriorMaximalLeakage(Tradeoff):
+    """Maximal leakage of one record with a known prior: log(k-1 + (1-D-F_{k-1})/P_k) [ZB Thm 14, Cor. 15].
+
+    Where F_{k-1} <= 1-D <= F_k, F_k the probability of the k likeliest letters; 0 iff D >= 1 - P_1 [ZB Lemma 33]. The
+    least distortion at level L is 1 - F_k - (e**L - k)P_{k+1}, k = floor(e**L). The channel keeps the k-1 likeliest
+    letters, the k-th with probability (1-D-F_{k-1})/P_k; whatever is not kept becomes the likeliest letter. Of several
+    priors, all sorted by one order of the letters, the worst decides, and the distortion holds under every one.
 
     Parameters
     ----------
-    eps : float
-        ε in nats, >= 0; inf is allowed.
-    priors : sequence of n array-likes
-        Law of each record; alphabets may differ.
-    delta : float
-        δ by event, from 0 to 1.
-
-    Returns
-    -------
-    float
-        Expected number of changed records.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
+    priors : array-like of shape (m,) or (k, m)
+        Law of the record, or laws that one order of the letters sorts all (Class II) [ZB Def. 1].
 
     Examples
     --------
-    >>> round(records_dp_distortion(1.0, [[0.5, 0.3, 0.2], [0.5, 0.5]]), 6)
-    0.684095
+    >>> family = PriorMaximalLeakage([0.5, 0.3, 0.2])
+    >>> round(family.privacy(0.3), 6), round(family.distortion(0.510826), 6)
+    (0.510826, 0.3)
+    >>> PriorMaximalLeakage([[0.5, 0.3, 0.2], [0.6, 0.2, 0.2]]).channel(0.4).matrix.round(4)
+    array([[1.    , 0.    , 0.    ],
+           [0.6667, 0.3333, 0.    ],
+           [1.    , 0.    , 0.    ]])
     """
-    eps, delta = number("eps", eps, 0, math.inf), number("delta", delta, 0, 1)
-    return (1 - delta) * float(sum(_local_distortions(eps, t).min() for t in _all_tails(priors)))
+
+    priors: ArrayLike
+    _order: NDArray[np.intp] = field(init=False, repr=False)
+    _tails: list[Vector] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        laws = laws_of(self.priors)
+        # The letters are ranked as the whole set ranks them, whatever ties one prior has.
+        order = likeliest_first(laws.sum(axis=0))
+        ranked = laws[:, order]
+        vars(self).update(priors=laws, _order=order, _tails=[tails_of(law) for law in ranked])
+        if (np.diff(ranked, axis=1) > 0).any():
+            raise InvalidDistribution("priors must be sorted by one common order of the letters (Class II)")
+
+    def product_bound(self, distortion: float, n_records: int) -> float:
+        """Leakage of n optimal local channels: n times the local value at D/n [ZB Thm 18.2].
+
+        An upper bound on the least one of n i.i.d. records for n >= 2; printed as the value. Exact for n = 1.
+
+        Parameters
+        ----------
+        distortion : float
+            D, expected number of changed records.
+        n_records : int
+            Records n >= 1.
+
+        Examples
+        --------
+        >>> round(PriorMaximalLeakage([0.5, 0.3, 0.2]).product_bound(0.6, n_records=2), 6)
+        1.021651
+        """
+        n = whole_number("n_records", n_records, 1)
+        return n * self._privacy(number("distortion", distortion, 0, n) / n)
+
+    def _privacy(self, distortion: float) -> float:
+        return max(math.log(shown - 1 + kept) for shown, kept in self._kept(distortion))
+
+    def _distortion(self, level: float) -> float:
+        if level >= math.log(len(self._order)):
+            return 0.0
+        letters = math.exp(level)
+        k = min(int(letters), len(self._order) - 1)
+        return max(float(tails[k] - (letters - k) * (tails[k] - tails[k + 1])) for tails in self._tails)
+
+    def _matrix(self, distortion: float) -> Vector:
+        shown, last = max(self._kept(distortion), key=sum)
+        kept = np.zeros(len(self._order))
+        kept[self._order[: shown - 1]], kept[self._order[shown - 1]] = 1.0, last
+        matrix = np.diag(kept)
+        matrix[:, self._order[0]] += 1 - kept
+        return matrix
+
+    def _kept(self, distortion: float) -> Iterator[tuple[int, float]]:
+        """Of each prior how many letters are released, and the share of the last of them that is kept."""
+        for tails in self._tails:
+            shown = int((tails > distortion).sum())
+            if shown < 2:
+                yield 1, 1.0
+                continue
+            letter = tails[shown - 1] - tails[shown]
+            kept = float((tails[shown - 1] - distortion) / letter)
+            while (1 - kept) * letter > distortion - tails[shown]:  # what is not kept costs no more than is left of D
+                kept = math.nextafter(kept, 1)
+            yield shown, kept
 
 
-def records_dp_mechanism(distortion: float, priors: Sequence[ArrayLike], delta: float = 0.0) -> Vector:
-    """Optimal (ε, δ)-DP channel for independent records at total distortion D: a product of local ones.
-
-    Shape (m_1 ... m_n, m_1 ... m_n), databases in lexicographic order.
-
-    Parameters
-    ----------
-    distortion : float
-        D, expected number of changed records.
-    priors : sequence of n array-likes
-        Law of each record; alphabets may differ.
-    delta : float
-        δ by event, from 0 to 1.
-
-    Returns
-    -------
-    ndarray of shape (m_1 ... m_n, m_1 ... m_n)
-        Rows sum to 1; databases in lexicographic order.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> records_dp_mechanism(0.4, [[0.5, 0.5], [0.8, 0.2]]).shape
-    (4, 4)
-    """
-    epsilon = records_dp(distortion, priors, delta)
-    size = math.prod(len(t) - 1 for t in _all_tails(priors))
-    if size**2 > _DENSE_CELLS:
-        raise InvalidParameter(f"the channel of all records must have at most 2**25 cells, got {size} x {size}")
-    matrix: NDArray[np.float64] = np.ones((1, 1))
-    for prior in priors:
-        level = prior_dp_distortion(epsilon, prior, delta)
-        matrix = np.kron(matrix, prior_dp_mechanism(level, prior, delta)).astype(np.float64)
-    return matrix
+def likeliest_first(masses: Vector) -> NDArray[np.intp]:
+    """Letters from likeliest to least likely, ties by index."""
+    return np.argsort(-masses, kind="stable")
 
 
-def iid_dp(distortion: float, prior: ArrayLike, n_records: int, delta: float = 0.0) -> float:
-    """Least ε of (ε, δ)-DP for n i.i.d. records: the local value at D/n, over all mechanisms [ZB Thm 18.1].
-
-    Parameters
-    ----------
-    distortion : float
-        D, expected number of changed records.
-    prior : array-like of shape (n_symbols,)
-        Law of one record.
-    n_records : int
-        Records n, >= 1.
-    delta : float
-        δ by event, from 0 to 1.
-
-    Returns
-    -------
-    float
-        ε in nats.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> round(iid_dp(0.4, [0.5, 0.3, 0.2], 2), 6)
-    2.079442
-    """
-    n_records = whole_number("n_records", n_records, 1)
-    return prior_dp(distortion_within(distortion, n_records) / n_records, prior, delta)
-
-
-def iid_dp_distortion(eps: float, prior: ArrayLike, n_records: int, delta: float = 0.0) -> float:
-    """Least distortion of (ε, δ)-DP for n i.i.d. records: n times the local one; the inverse of `iid_dp`.
-
-    Parameters
-    ----------
-    eps : float
-        ε in nats, >= 0; inf is allowed.
-    prior : array-like of shape (n_symbols,)
-        Law of one record.
-    n_records : int
-        Records n, >= 1.
-    delta : float
-        δ by event, from 0 to 1.
-
-    Returns
-    -------
-    float
-        Expected number of changed records.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> round(iid_dp_distortion(2.079442, [0.5, 0.3, 0.2], 2), 6)
-    0.4
-    """
-    return whole_number("n_records", n_records, 1) * prior_dp_distortion(eps, prior, delta)
-
-
-def likeliest_first(prior: ArrayLike) -> tuple[NDArray[np.intp], Vector]:
-    """Letters from likeliest to least likely, ties by index, and T_k = Σ_{i>k} P_i for k = 0..m."""
-    p = probabilities(prior)
-    order = np.argsort(-p, kind="stable")
-    tails = np.zeros(len(p) + 1)
-    tails[:-1] = np.cumsum(p[order[::-1]])[::-1]
-    return order, tails
-
-
-def _all_tails(priors: Sequence[ArrayLike]) -> list[Vector]:
-    tails = [likeliest_first(prior)[1] for prior in listed("priors", priors)]
-    if not tails:
-        raise InvalidDistribution("priors must hold the law of at least one record")
+def tails_of(ranked: Vector) -> Vector:
+    """T_k = Σ_{i>k} P_i for k = 0..m, of a law sorted from its likeliest letter."""
+    tails = np.zeros(len(ranked) + 1)
+    tails[:-1] = np.cumsum(ranked[::-1])[::-1]
     return tails
+
+
+def product_of(channels: list[Vector]) -> Vector:
+    """Channel of all records, each through its own; databases in lexicographic order."""
+    size = math.prod(len(one) for one in channels)
+    if size**2 > DENSE_CELLS:
+        raise InvalidParameter(f"the channel of all records must have at most 2**25 cells, got {size} x {size}")
+    matrix: Vector = np.ones((1, 1))
+    for one in channels:
+        matrix = np.kron(matrix, one).astype(np.float64)
+    return matrix

@@ -7,19 +7,16 @@ symmetric, so their distortion is D whatever the prior is.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import number
-from sanitize.tradeoff._hamming import (
-    distortion_within,
-    hamming_distortion,
-    hamming_epsilon,
-    hamming_mechanism,
-    records,
-)
-from sanitize.tradeoff._inverses import level_of
+from sanitize._checks import number, whole_number
+from sanitize.tradeoff._hamming import isotropic, level_at, mean_distance, symmetric
+from sanitize.tradeoff._shells import Ball, ShellPath, distance_of_ball
+from sanitize.tradeoff._tradeoff import Tradeoff, level_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,340 +24,246 @@ if TYPE_CHECKING:
 _EXPONENT = 700.0
 
 
-def uniform_dp(distortion: float, n_records: int, n_symbols: int, delta: float = 0.0) -> float:
-    """Least ε of (ε, δ)-DP at distortion D: max(0, h^-1(D/(1-δ))), δ by event [ZB Thm 7.1, 8.1, 17.1; WYZ].
+@dataclass(frozen=True)
+class _Uniform(Tradeoff):
+    """Families that the symmetric channel solves: what it loses is an increasing function of its level ε."""
 
-    Exact for all n, δ included (averaging over the other records reduces n records to one).
+    n_records: int
+    n_symbols: int
+
+    def __post_init__(self) -> None:
+        n, m = whole_number("n_records", self.n_records, 1), whole_number("n_symbols", self.n_symbols, 2)
+        vars(self).update(n_records=n, n_symbols=m)
+
+    def _most(self) -> float:
+        return self.n_records
+
+    def _level(self, distortion: float) -> float:
+        """Level of the symmetric channel at this distortion."""
+        return level_at(distortion, self.n_records, self.n_symbols)
+
+    @abstractmethod
+    def _loss(self, level: float) -> float: ...
+
+    def _privacy(self, distortion: float) -> float:
+        return self._loss(self._level(distortion))
+
+    def _distortion(self, level: float) -> float:
+        return mean_distance(level_of(self._loss, level), self.n_records, self.n_symbols)
+
+    def _matrix(self, distortion: float) -> NDArray[np.float64]:
+        return symmetric(self._level(distortion), self.n_records, self.n_symbols)
+
+
+@dataclass(frozen=True)
+class _UniformOfOrder(_Uniform):
+    alpha: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        vars(self)["alpha"] = number("alpha", self.alpha, 1, math.inf)
+
+
+@dataclass(frozen=True)
+class UniformDP(_Uniform):
+    """(ε, δ)-DP of n records, prior unknown or uniform: ε = max(0, h^-1(D/(1-δ))) [ZB Thm 7.1, 8.1, 17.1; WYZ].
+
+    h(ε) = n/(1 + e**ε/(m-1)), so h^-1(D) = log(n/D - 1) + log(m-1), and D = (1-δ) h(ε) is the least distortion. Exact
+    for all n, δ included: averaging over the other records reduces n records to one. The channel is δ I + (1-δ) E_d,
+    E_d = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n on the Hamming distance d [WYZ Lemma 5]: its distortion is D for every
+    prior, or n(m-1)(1-δ)/m if that is less.
 
     Parameters
     ----------
-    distortion : float
-        D, expected number of changed records, from 0 to n.
     n_records, n_symbols : int
-        Records n, and symbols m of one record.
+        Records n >= 1, and symbols m >= 2 of one record.
     delta : float
-        δ of (ε, δ)-DP, bounding events (not single outputs), from 0 to 1.
-
-    Returns
-    -------
-    float
-        ε in nats; inf at D = 0 (unless δ = 1).
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
+        δ, bounding events (not single outputs), from 0 to 1.
 
     Examples
     --------
-    >>> round(uniform_dp(0.5, n_records=2, n_symbols=3), 6), uniform_dp(1.4, n_records=2, n_symbols=3)
-    (1.791759, 0.0)
-    """
-    n_records, n_symbols = records(n_records, n_symbols)
-    distortion, delta = distortion_within(distortion, n_records), number("delta", delta, 0, 1)
-    if distortion * n_symbols >= (1 - delta) * n_records * (n_symbols - 1):
-        return 0.0
-    return max(0.0, hamming_epsilon(distortion / (1 - delta), n_records, n_symbols))
-
-
-def uniform_dp_distortion(eps: float, n_records: int, n_symbols: int, delta: float = 0.0) -> float:
-    """Least distortion of (ε, δ)-DP: D*(ε) = (1-δ) h(ε); the inverse of `uniform_dp`.
-
-    Parameters
-    ----------
-    eps : float
-        ε in nats, >= 0; inf is allowed.
-    n_records : int
-        Records n, >= 1.
-    n_symbols : int
-        Symbols m of one record, >= 2.
-    delta : float
-        δ by event, from 0 to 1.
-
-    Returns
-    -------
-    float
-        Expected number of changed records.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> round(uniform_dp_distortion(1.0, n_records=3, n_symbols=2), 6)
-    0.806824
-    """
-    return (1 - number("delta", delta, 0, 1)) * hamming_distortion(eps, n_records, n_symbols)
-
-
-def uniform_dp_mechanism(distortion: float, n_records: int, n_symbols: int, delta: float = 0.0) -> NDArray[np.float64]:
-    """Optimal (ε, δ)-DP channel at distortion D: δ I + (1-δ) E_d, shape (m**n, m**n).
-
-    Its ε is `uniform_dp`. Its distortion is D for every prior, or n(m-1)(1-δ)/m if that is less.
-
-    Parameters
-    ----------
-    distortion : float
-        D, expected number of changed records.
-    n_records : int
-        Records n, >= 1.
-    n_symbols : int
-        Symbols m of one record, >= 2.
-    delta : float
-        δ by event, from 0 to 1.
-
-    Returns
-    -------
-    ndarray of shape (m**n, m**n)
-        Rows sum to 1; databases in lexicographic order.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> uniform_dp_mechanism(0.25, n_records=1, n_symbols=2)
+    >>> family = UniformDP(n_records=2, n_symbols=3)
+    >>> round(family.privacy(0.5), 6), family.privacy(1.4), round(family.distortion(1.791759), 6)
+    (1.791759, 0.0, 0.5)
+    >>> UniformDP(1, 2).channel(0.25).matrix
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    epsilon = uniform_dp(distortion, n_records, n_symbols, delta)
-    matrix = (1 - delta) * hamming_mechanism(epsilon, n_records, n_symbols)
-    matrix[np.diag_indices_from(matrix)] += delta
-    return matrix
+
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        vars(self)["delta"] = number("delta", self.delta, 0, 1)
+
+    def entrywise_privacy(self, distortion: float) -> float:
+        """ε if p(y|x) <= e**ε p(y|x') + δ is asked of single outputs only: h^-1(D/(1 - m**(n-1) δ)).
+
+        For comparison with [ZB Def. 3.2, Thm 9, 17.2]; not a privacy notion. A channel that reveals x together with a
+        uniform tag of 1/δ values meets it at ε = 0. For n = 1 it is `privacy`.
+
+        Examples
+        --------
+        >>> family = UniformDP(n_records=2, n_symbols=2, delta=0.1)
+        >>> round(family.entrywise_privacy(0.5), 4), round(family.privacy(0.5), 4)
+        (0.7885, 0.9555)
+        """
+        delta = min(1.0, self.n_symbols ** (self.n_records - 1) * self.delta)
+        return UniformDP(self.n_records, self.n_symbols, delta).privacy(distortion)
+
+    def _level(self, distortion: float) -> float:
+        return super()._level(distortion / (1 - self.delta)) if self.delta < 1 else 0.0
+
+    def _loss(self, level: float) -> float:
+        return level
+
+    def _distortion(self, level: float) -> float:
+        return (1 - self.delta) * mean_distance(level, self.n_records, self.n_symbols)
+
+    def _matrix(self, distortion: float) -> NDArray[np.float64]:
+        matrix = (1 - self.delta) * super()._matrix(distortion)
+        matrix[np.diag_indices_from(matrix)] += self.delta
+        return matrix
 
 
-def entrywise_dp(distortion: float, n_records: int, n_symbols: int, delta: float) -> float:
-    """ε at distortion D if p(y|x) <= e**ε p(y|x') + δ is asked of single outputs only: h^-1(D/(1 - m**(n-1) δ)).
+@dataclass(frozen=True)
+class UniformRenyiDP(_UniformOfOrder):
+    """Rényi DP of order α of n records: log(c**α q**(1-α) + q**α c**(1-α) + (m-2)q)/(α-1) [ZB Thm 7.5].
 
-    For comparison with [ZB Def. 3.2, Thm 9, 17.2]; not a privacy notion. A channel that reveals x together with a
-    uniform tag of 1/δ values meets it at ε = 0. For n = 1 the number agrees with `uniform_dp`.
-
-    Parameters
-    ----------
-    distortion : float
-        D, expected number of changed records.
-    n_records : int
-        Records n, >= 1.
-    n_symbols : int
-        Symbols m of one record, >= 2.
-    delta : float
-        δ by single output, from 0 to m**-(n-1).
-
-    Returns
-    -------
-    float
-        ε in nats.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> round(entrywise_dp(0.5, n_records=2, n_symbols=2, delta=0.1), 4)
-    0.7885
-    >>> round(uniform_dp(0.5, n_records=2, n_symbols=2, delta=0.1), 4)
-    0.9555
-    """
-    n_records, n_symbols = records(n_records, n_symbols)
-    distortion, delta = distortion_within(distortion, n_records), number("delta", delta, 0, 1)
-    return uniform_dp(distortion, n_records, n_symbols, min(1.0, n_symbols ** (n_records - 1) * delta))
-
-
-def uniform_renyi_dp(distortion: float, n_records: int, n_symbols: int, alpha: float) -> float:
-    """Least order-α Rényi DP at distortion D: log(c**α q**(1-α) + q**α c**(1-α) + (m-2)q)/(α-1) [ZB Thm 7.5].
-
-    With d = D/n, q = d/(m-1), c = 1-d; 0 for d >= (m-1)/m. Exact for all n; `symmetric_mechanism` reaches it.
-    At α = 1 the divergence (c-q) log(c/q), at inf `uniform_dp`.
+    With d = D/n, q = d/(m-1), c = 1-d; 0 for d >= (m-1)/m. Exact for all n; the channel is that of `UniformDP`. At
+    α = 1 the divergence (c-q) log(c/q), at inf `UniformDP`.
 
     Parameters
     ----------
-    distortion : float
-        D, from 0 to n.
     n_records, n_symbols : int
-        Records n, and symbols m of one record.
+        Records n >= 1, and symbols m >= 2 of one record.
     alpha : float
         Order, at least 1.
 
     Examples
     --------
-    >>> round(uniform_renyi_dp(0.25, n_records=1, n_symbols=2, alpha=2), 6)
-    0.847298
+    >>> family = UniformRenyiDP(n_records=1, n_symbols=2, alpha=2)
+    >>> round(family.privacy(0.25), 6), round(family.distortion(0.847298), 6)
+    (0.847298, 0.25)
     """
-    alpha = number("alpha", alpha, 1, math.inf)
-    epsilon = uniform_dp(distortion, n_records, n_symbols)
-    return _renyi(epsilon, n_symbols, alpha)
 
-
-def _renyi(eps: float, n_symbols: int, alpha: float) -> float:
-    """Rényi divergence between two rows of m-ary randomized response at level ε."""
-    if eps == 0 or math.isinf(eps) or math.isinf(alpha):
-        return eps
-    order = alpha - 1
-    # c**α q**(1-α) + q**α c**(1-α) - c - q factors into q (1 - e**(-(α-1)ε))(e**(αε) - 1): nothing cancels.
-    if alpha * eps < _EXPONENT:
-        grown = math.expm1(alpha * eps) / (math.exp(eps) + n_symbols - 1)
+    def _loss(self, level: float) -> float:
+        if level == 0 or math.isinf(level) or math.isinf(self.alpha):
+            return level
+        m, order, exponent = self.n_symbols, self.alpha - 1, self.alpha * level
+        # c**α q**(1-α) + q**α c**(1-α) - c - q factors into q (1 - e**(-(α-1)ε))(e**(αε) - 1): nothing cancels.
+        if exponent < _EXPONENT:
+            grown = math.expm1(exponent) / (math.exp(level) + m - 1)
+            return level * grown if order == 0 else math.log1p(grown * -math.expm1(-order * level)) / order
+        exponent -= float(np.logaddexp(level, math.log(m - 1)))
         if order == 0:
-            return eps * grown
-        return math.log1p(grown * -math.expm1(-order * eps)) / order
-    exponent = alpha * eps - float(np.logaddexp(eps, math.log(n_symbols - 1)))
-    if order == 0:
-        return eps * math.exp(exponent)
-    return float(np.logaddexp(0.0, exponent + math.log(-math.expm1(-order * eps)))) / order
+            return level * math.exp(exponent)
+        return float(np.logaddexp(0.0, exponent + math.log(-math.expm1(-order * level)))) / order
 
 
-def uniform_renyi_dp_distortion(eps: float, n_records: int, n_symbols: int, alpha: float) -> float:
-    """Least distortion of order-α Rényi DP: the inverse of `uniform_renyi_dp`.
+@dataclass(frozen=True)
+class UniformSibson(_UniformOfOrder):
+    """Sibson information of order α of n records: mutual information at α = 1, maximal leakage at α = inf [ZB Thm 7].
+
+    At α = 1 the symmetric channel tells n(log m - h_b(D/n)) - D log(m-1) [Thm 7.7], and for n = 1 at any α
+    α/(α-1) log(m (((1-D)**α + (m-1)q**α)/m)**(1/α)), q = D/(m-1) [Thm 7.6]. For n >= 2 and α > 1 the product of
+    such channels, which the paper prints, is only an upper bound (`product_bound`). The optimum puts probability
+    g_j ~ (1 - kj)_+**(1/(α-1)) on each database at distance j, with k fixed by D. At α = inf that is a
+    fractional Hamming ball of height c: log(m**n c), log(m(1-D)) for n = 1 [Thm 7.4, 8.4]. There it is
+    max-information too, channel and inverse included, if the prior is exactly uniform [Thm 7.3].
 
     Parameters
     ----------
-    eps : float
-        Rényi divergence allowed, in nats, >= 0.
     n_records, n_symbols : int
-        Records n, and symbols m of one record.
+        Records n >= 1, and symbols m >= 2 of one record.
     alpha : float
         Order, at least 1.
 
     Examples
     --------
-    >>> round(uniform_renyi_dp_distortion(0.847298, n_records=1, n_symbols=2, alpha=2), 6)
-    0.25
+    >>> family = UniformSibson(n_records=2, n_symbols=2, alpha=8)
+    >>> round(family.privacy(0.6), 4), round(family.product_bound(0.6), 4), round(family.distortion(0.3652), 4)
+    (0.3652, 0.5714, 0.6)
+    >>> leakage = UniformSibson(n_records=2, n_symbols=2, alpha=float("inf"))
+    >>> round(leakage.privacy(0.7), 4), leakage.channel(0.5).matrix[0]
+    (0.2624, array([0.5 , 0.25, 0.25, 0.  ]))
     """
-    n_records, n_symbols = records(n_records, n_symbols)
-    alpha, eps = number("alpha", alpha, 1, math.inf), number("eps", eps, 0, math.inf)
-    return hamming_distortion(level_of(lambda level: _renyi(level, n_symbols, alpha), eps), n_records, n_symbols)
 
+    def product_bound(self, distortion: float) -> float:
+        """Information of n symmetric channels, one a record: n times one record's at D/n [ZB Thm 7, 17].
 
-def uniform_mutual_information(distortion: float, n_records: int, n_symbols: int) -> float:
-    """Least I(X;Y) at distortion D, uniform prior: n(log m - h_b(D/n)) - D log(m-1), in nats [ZB Thm 7.7].
+        What the paper prints. The least among products of identical factors (Lemma 16.2 holds for those only),
+        among all channels for n = 1 or α = 1; else an upper bound, n log(m(1-D/n)) at α = inf.
+        """
+        one = UniformSibson(1, self.n_symbols, self.alpha)
+        return self.n_records * one.privacy(self._within(distortion) / self.n_records)
 
-    `symmetric_mechanism` reaches it.
+    @property
+    def _symmetric(self) -> bool:
+        """Whether the symmetric channel is the best one at every distortion."""
+        return self.alpha == 1 or self.n_records == 1
 
-    Parameters
-    ----------
-    distortion : float
-        D, expected number of changed records.
-    n_records : int
-        Records n, >= 1.
-    n_symbols : int
-        Symbols m of one record, >= 2.
+    @property
+    def _path(self) -> ShellPath:
+        return ShellPath(self.n_records, self.n_symbols, self.alpha)
 
-    Returns
-    -------
-    float
-        Information in nats.
+    def _loss(self, level: float) -> float:
+        """What m-ary randomized response on every record tells under the uniform law; for α > 1 on one record."""
+        m, ratio, order = self.n_symbols, math.exp(-level), self.alpha - 1
+        spread = 1 + (m - 1) * ratio
+        gain = math.log1p((m - 1) * -math.expm1(-level) / spread)  # log(m c), c the probability to keep
+        if order == 0:
+            return self.n_records * max(0.0, gain - level * (m - 1) * ratio / spread)
+        if order * gain > 1:
+            loss = math.log1p(-1 / spread) + order * (gain - level) if spread > 1 else -math.inf
+            return float(np.logaddexp(order * gain - math.log(spread), loss)) / order
+        moved = (m - 1) * ratio * math.expm1(order * (gain - level))
+        return max(0.0, math.log1p((math.expm1(order * gain) + moved) / spread) / order)
 
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
+    def _privacy(self, distortion: float) -> float:
+        level = self._level(distortion)
+        if level == 0:
+            return 0.0
+        if math.isinf(self.alpha):
+            return Ball(distortion, self.n_records, self.n_symbols).leakage
+        if math.isinf(level):
+            return self.n_records * math.log(self.n_symbols)
+        return self._loss(level) if self._symmetric else self._path.at(lambda law: law[0] - distortion)[1]
 
-    Examples
-    --------
-    >>> round(uniform_mutual_information(0.5, n_records=2, n_symbols=3), 6)
-    0.725981
-    """
-    n_records, n_symbols = records(n_records, n_symbols)
-    return n_records * _information(uniform_dp(distortion, n_records, n_symbols), n_symbols)
+    def _distortion(self, level: float) -> float:
+        most = self.n_records * math.log(self.n_symbols)
+        if level >= most:
+            return 0.0
+        if math.isinf(self.alpha):
+            return distance_of_ball(level - most, self.n_records, self.n_symbols)
+        if self._symmetric or level == 0:
+            return super()._distortion(level)
+        return self._path.at(lambda law: level - law[1])[0]
 
-
-def _information(level: float, n_symbols: int) -> float:
-    """Mutual information of m-ary randomized response at this level under the uniform law."""
-    if math.isinf(level):
-        return math.log(n_symbols)
-    ratio = math.exp(-level)
-    spread = 1 + (n_symbols - 1) * ratio
-    return max(
-        0.0, math.log1p((n_symbols - 1) * -math.expm1(-level) / spread) - level * (n_symbols - 1) * ratio / spread
-    )
-
-
-def uniform_mutual_information_distortion(information: float, n_records: int, n_symbols: int) -> float:
-    """Least distortion with I(X;Y) at most the given nats: the inverse of `uniform_mutual_information`.
-
-    Parameters
-    ----------
-    information : float
-        Limit on the information, in nats.
-    n_records : int
-        Records n, >= 1.
-    n_symbols : int
-        Symbols m of one record, >= 2.
-
-    Returns
-    -------
-    float
-        Expected number of changed records.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> round(uniform_mutual_information_distortion(0.725981, n_records=2, n_symbols=3), 5)
-    0.5
-    """
-    n_records, n_symbols = records(n_records, n_symbols)
-    information = number("information", information, 0, math.inf)
-    if information >= n_records * math.log(n_symbols):
-        return 0.0
-    return hamming_distortion(
-        level_of(lambda level: n_records * _information(level, n_symbols), information), n_records, n_symbols
-    )
-
-
-def symmetric_mechanism(distortion: float, n_records: int, n_symbols: int) -> NDArray[np.float64]:
-    """Channel that keeps each record with probability 1 - D/n, else draws another letter; shape (m**n, m**n).
-
-    Optimal for DP, Rényi DP and mutual information at a uniform prior, all n [ZB Thm 7].
-
-    Parameters
-    ----------
-    distortion : float
-        D, expected number of changed records.
-    n_records : int
-        Records n, >= 1.
-    n_symbols : int
-        Symbols m of one record, >= 2.
-
-    Returns
-    -------
-    ndarray of shape (m**n, m**n)
-        Rows sum to 1; databases in lexicographic order.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> symmetric_mechanism(0.25, n_records=1, n_symbols=2)
-    array([[0.75, 0.25],
-           [0.25, 0.75]])
-    """
-    return uniform_dp_mechanism(distortion, n_records, n_symbols)
+    def _matrix(self, distortion: float) -> NDArray[np.float64]:
+        level = self._level(distortion)
+        if level == 0 or math.isinf(level) or self._symmetric:
+            return super()._matrix(distortion)
+        heights = (
+            Ball(distortion, self.n_records, self.n_symbols).heights
+            if math.isinf(self.alpha)
+            else np.exp(self._path.at(lambda law: law[0] - distortion)[2])
+        )
+        return isotropic(heights, self.n_records, self.n_symbols)
 
 
 def max_information_bound(distortion: float, n_symbols: int, least_share: float) -> float:
     """Max-information of the symmetric channel on one record: log((1-D)/(q + p0(1-D-q))), q = D/(m-1) [ZB Thm 7.3].
 
     An upper bound on the least one for a prior whose smallest entry is p0 (exact for the uniform law, p0 = 1/m);
-    the exact figure for a known prior is `optimal_max_information_channel`'s.
+    `OptimalMaxInformation` has the exact figure for a known prior.
 
     Parameters
     ----------
     distortion : float
         D, from 0 to 1.
     n_symbols : int
-        Letters.
+        Letters m.
     least_share : float
         p0, from 0 to 1/m.
 
@@ -369,11 +272,9 @@ def max_information_bound(distortion: float, n_symbols: int, least_share: float)
     >>> round(max_information_bound(0.25, n_symbols=2, least_share=0.5), 6)
     0.405465
     """
-    _, n_symbols = records(1, n_symbols)
-    distortion = distortion_within(distortion, 1)
-    share = number("least_share", least_share, 0, 1 / n_symbols)
-    other = distortion / (n_symbols - 1)
-    if distortion * n_symbols >= n_symbols - 1:
+    m, distortion = whole_number("n_symbols", n_symbols, 2), number("distortion", distortion, 0, 1)
+    share, other = number("least_share", least_share, 0, 1 / m), distortion / (m - 1)
+    if distortion * m >= m - 1:
         return 0.0
     floor = other + share * (1 - distortion - other)
     return math.log((1 - distortion) / floor) if floor else math.inf

@@ -26,7 +26,7 @@ from sanitize.mechanisms import (
     product_channel,
     randomized_response,
 )
-from sanitize.tradeoff import identifiability_threshold
+from sanitize.tradeoff import DatabaseIdentifiability
 
 # λ* of log k - H(Z) = ε, to four decimals.
 TABLE = {
@@ -290,7 +290,7 @@ def least_by_lp(prior, n):
 def test_the_threshold_is_where_the_output_law_is_non_negative(n, prior):
     prior = np.array(prior)
     m = round(len(prior) ** (1 / n))
-    least = identifiability_threshold(prior, n)
+    least = DatabaseIdentifiability(prior, n).threshold
     if prior.min() > 1e-6:  # below, the tolerance of the program hides the sign
         assert least == pytest.approx(least_by_lp(prior, n), rel=1e-4)
     # And by inverting the whole matrix in 50 digits.
@@ -308,22 +308,22 @@ def test_the_threshold_is_where_the_output_law_is_non_negative(n, prior):
 def test_the_threshold_of_one_record_in_closed_form():
     for prior in ([0.5, 0.3, 0.2], [0.7, 0.3], [0.25, 0.25, 0.3, 0.2], [1 - 1e-12, 1e-12]):
         closed = math.log(1 / min(prior) - len(prior) + 1)
-        assert identifiability_threshold(prior, 1) == pytest.approx(closed, rel=1e-9)
+        assert DatabaseIdentifiability(prior, 1).threshold == pytest.approx(closed, rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("m", [2, 3])
 def test_the_threshold_is_zero_exactly_at_the_uniform_law(n, m):
     uniform = np.full(m**n, 1 / m**n)
-    assert identifiability_threshold(uniform, n) == 0.0
-    assert identifiability_threshold(uniform + 1e-6 * np.resize([1, -1], m**n) * (m == 2), n) > 0 or m == 3
+    assert DatabaseIdentifiability(uniform, n).threshold == 0.0
+    assert DatabaseIdentifiability(uniform + 1e-6 * np.resize([1, -1], m**n) * (m == 2), n).threshold > 0 or m == 3
     assert (identifiability_channel(uniform, n, 0.0).matrix == identifiability_channel(uniform, n, 0.0).matrix[0]).all()
     assert identifiability_channel(uniform, n, 1.2).matrix == pytest.approx(kernel_exact(n, m, 1.2), abs=1e-15)
 
 
 def test_independent_records_have_the_threshold_of_the_worst_one():
     one, other = np.array([0.6, 0.4]), np.array([0.7, 0.3])
-    assert identifiability_threshold(np.kron(one, other), 2) == pytest.approx(math.log(1 / 0.3 - 1), rel=1e-9)
+    assert DatabaseIdentifiability(np.kron(one, other), 2).threshold == pytest.approx(math.log(1 / 0.3 - 1), rel=1e-9)
 
 
 @given(st.integers(1, 3), st.integers(2, 3), st.integers(0, 2**32 - 1))
@@ -331,7 +331,7 @@ def test_the_feasible_levels_are_an_interval_above_the_largest_prior_ratio(n, m,
     """ε~_X >= ε_X, and all larger ε are feasible (T_r T_s = T_rs), which Lemma 4 needs and does not prove."""
     prior = np.random.default_rng(seed).dirichlet(np.ones(m**n)) * 0.9 + 0.1 / m**n
     prior /= prior.sum()
-    least = identifiability_threshold(prior, n)
+    least = DatabaseIdentifiability(prior, n).threshold
     d = distances(n, m)
     eps_x = max(math.log(prior[x] / prior[z]) for x, z in zip(*np.nonzero(d == 1), strict=True))
     assert least >= eps_x - 1e-12
@@ -345,7 +345,7 @@ def test_the_feasible_levels_are_an_interval_above_the_largest_prior_ratio(n, m,
 def test_lemma_4_identifiability_and_distance_of_e_i(n, prior, more):
     prior = np.array(prior)
     m = round(len(prior) ** (1 / n))
-    epsilon = identifiability_threshold(prior, n) + more
+    epsilon = DatabaseIdentifiability(prior, n).threshold + more
     matrix = identifiability_channel(prior, n, epsilon).matrix
     d = distances(n, m)
     joint = prior[:, None] * matrix
@@ -361,7 +361,7 @@ def test_theorem_2_e_i_is_rate_distortion_optimal():
     for n, prior in PRIORS:
         prior = np.array(prior)
         m = round(len(prior) ** (1 / n))
-        epsilon = identifiability_threshold(prior, n) + 0.3
+        epsilon = DatabaseIdentifiability(prior, n).threshold + 0.3
         joint = prior[:, None] * identifiability_channel(prior, n, epsilon).matrix
         outer = prior[:, None] * joint.sum(axis=0)
         information = float((joint[joint > 0] * np.log(joint[joint > 0] / outer[joint > 0])).sum())
@@ -375,7 +375,7 @@ def test_e_i_is_differentially_private_at_epsilon_plus_the_prior_ratio():
     for n, prior in PRIORS[3:]:
         prior = np.array(prior)
         m = round(len(prior) ** (1 / n))
-        epsilon = identifiability_threshold(prior, n) + 0.2
+        epsilon = DatabaseIdentifiability(prior, n).threshold + 0.2
         matrix = identifiability_channel(prior, n, epsilon).matrix
         d = distances(n, m)
         pairs = list(zip(*np.nonzero(d == 1), strict=True))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from inspect import signature
 from itertools import product
+from typing import TYPE_CHECKING
 
 import mpmath
 import numpy as np
@@ -14,6 +17,9 @@ from uniform_cases import INF, SIZES, dp_level, mean_distance
 from sanitize import tradeoff as td
 from sanitize.errors import InvalidDistribution, InvalidParameter
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 mpmath.mp.dps = 50
 
 # --- databases and the symmetric channel ----------------------------------------------------------------------
@@ -22,12 +28,11 @@ mpmath.mp.dps = 50
 @pytest.mark.parametrize(("n", "m"), [(1, 2), (3, 5), (100, 2)])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.3, 5.0, 50.0])
 def test_wyz_32_and_17_are_inverse_and_match_high_precision(n: int, m: int, epsilon: float) -> None:
-    exact = n / (1 + mpmath.exp(mpmath.mpf(epsilon)) / (m - 1))
-    distortion = td.hamming_distortion(epsilon, n, m)
+    exact, family = n / (1 + mpmath.exp(mpmath.mpf(epsilon)) / (m - 1)), td.UniformDP(n, m)
+    distortion = family.distortion(epsilon)
     assert distortion == pytest.approx(float(exact), rel=1e-14, abs=0)
-    assert td.hamming_epsilon(distortion, n, m) == pytest.approx(epsilon, rel=1e-9, abs=1e-15)
-    assert td.hamming_epsilon(0, n, m) == INF
-    assert td.hamming_epsilon(n, n, m) == -INF
+    assert family.privacy(distortion) == pytest.approx(epsilon, rel=1e-9, abs=1e-15)
+    assert (family.privacy(0), family.privacy(n)) == (INF, 0)
 
 
 @pytest.mark.parametrize(("n", "m"), SIZES)
@@ -40,11 +45,11 @@ def test_distances_count_differing_records(n: int, m: int) -> None:
 @pytest.mark.parametrize(("n", "m"), SIZES)
 @pytest.mark.parametrize("epsilon", [1e-6, 0.7, 4.0])
 def test_wyz_lemma_5_e_d_is_private_at_epsilon_with_distortion_h_for_any_prior(n, m, epsilon) -> None:
-    channel = td.hamming_mechanism(epsilon, n, m)
+    channel = td.UniformDP(n, m).channel(td.UniformDP(n, m).distortion(epsilon)).matrix
     prior = np.random.default_rng(1).dirichlet(np.ones(m**n))
     assert channel.sum(axis=1) == pytest.approx(1)
     assert dp_level(channel, n, m) == pytest.approx(epsilon, rel=1e-6, abs=0)
-    assert mean_distance(prior, channel, n, m) == pytest.approx(td.hamming_distortion(epsilon, n, m))
+    assert mean_distance(prior, channel, n, m) == pytest.approx(td.UniformDP(n, m).distortion(epsilon))
 
 
 def test_wyz_lemma_1_last_sum_carries_the_distance_not_its_complement() -> None:
@@ -53,7 +58,7 @@ def test_wyz_lemma_1_last_sum_carries_the_distance_not_its_complement() -> None:
     right = sum(math.comb(n, j) * (m - 1) ** j * j * math.exp(-j * e) for j in range(n + 1)) / norm
     printed = sum(math.comb(n, j) * (m - 1) ** j * j * math.exp(-(n - j) * e) for j in range(n + 1)) / norm
     assert (round(right, 4), round(printed, 4)) == (0.9966, 2.5137)
-    assert td.hamming_distortion(e, n, m) == pytest.approx(right)
+    assert td.UniformDP(n, m).distortion(e) == pytest.approx(right)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 3), (2, 2), (2, 3)])
@@ -66,167 +71,172 @@ def test_wyz_lemma_1_the_relaxed_problem_has_value_h(n: int, m: int) -> None:
     rows[np.arange(len(pairs)), pairs[:, 1]] = -math.exp(epsilon)
     total = np.ones((1, m**n))
     found = linprog(distances[0], A_ub=rows, b_ub=np.zeros(len(pairs)), A_eq=total, b_eq=[1], method="highs")
-    assert found.fun == pytest.approx(td.hamming_distortion(epsilon, n, m), abs=1e-9)
+    assert found.fun == pytest.approx(td.UniformDP(n, m).distortion(epsilon), abs=1e-9)
 
 
 # --- hostile arguments -----------------------------------------------------------------------------------------
 
-RECORD_FUNCTIONS = (
-    td.uniform_dp,
-    td.uniform_dp_mechanism,
-    td.symmetric_mechanism,
-    td.uniform_maximal_leakage,
-    td.uniform_max_information,
-    td.ball_mechanism,
-    td.uniform_mutual_information,
-    td.hamming_epsilon,
-    lambda d, n, m: td.entrywise_dp(d, n, m, 0.1),
-    lambda d, n, m: td.uniform_renyi_dp(d, n, m, 2),
-    lambda d, n, m: td.uniform_sibson_information(d, n, m, 2),
-    lambda d, n, m: td.shell_mechanism(d, n, m, 2),
-    lambda d, n, m: td.product_sibson_information(d, n, m, 2),
+FAMILIES = (
+    td.UniformDP,
+    partial(td.UniformDP, delta=0.1),
+    partial(td.UniformRenyiDP, alpha=2),
+    *(partial(td.UniformSibson, alpha=alpha) for alpha in (1, 2, INF)),
 )
 
-LEVEL_FUNCTIONS = (
-    ("eps", td.hamming_distortion),
-    ("eps", td.hamming_mechanism),
-    ("eps", td.uniform_dp_distortion),
-    ("eps", lambda v, n, m: td.uniform_renyi_dp_distortion(v, n, m, 2)),
-    ("leakage", td.uniform_maximal_leakage_distortion),
-    ("information", td.uniform_mutual_information_distortion),
-    ("information", lambda v, n, m: td.uniform_sibson_information_distortion(v, n, m, 2)),
-)
+
+def questions(family: td.Tradeoff) -> list[Callable[[object], object]]:
+    """All that a family answers of a distortion."""
+    named = ("privacy", "channel", "bounds", "product_bound", "entrywise_privacy", "at_distortion")
+    asked = [getattr(family, name) for name in named if hasattr(family, name)]
+    return [partial(one, n_records=1) if "n_records" in signature(one).parameters else one for one in asked]
 
 
 def test_the_largest_matrix_of_databases_is_made_and_no_larger_one(monkeypatch) -> None:
-    monkeypatch.setattr("sanitize.tradeoff._hamming._DENSE_CELLS", 3**4 + 1)
+    monkeypatch.setattr("sanitize.tradeoff._hamming.DENSE_CELLS", 3**4 + 1)
     assert td.hamming_distances(2, 3).shape == (9, 9)
     for n, m in ((3, 3), (2, 4)):
         with pytest.raises(InvalidParameter, match="for a matrix of databases"):
             td.hamming_distances(n, m)
 
 
-@pytest.mark.parametrize("function", RECORD_FUNCTIONS)
-def test_bad_distortions_and_sizes_are_refused(function) -> None:
-    for distortion in (-1e-9, 2.1, math.nan, INF, "1", None):
-        with pytest.raises(InvalidParameter, match=r"^distortion must .* between 0 and 2, got"):
-            function(distortion, 2, 3)
+@pytest.mark.parametrize("made", FAMILIES)
+def test_bad_distortions_levels_and_sizes_are_refused(made) -> None:
+    for question in questions(made(2, 3)):
+        for distortion in (-1e-9, 2.1, math.nan, INF, "1", None):
+            with pytest.raises(InvalidParameter, match=r"^distortion must .* between 0 and 2, got"):
+                question(distortion)
+    for level in (-1e-9, math.nan, -INF, "1", None, True):
+        with pytest.raises(InvalidParameter, match=r"^level must .* between 0 and inf, got"):
+            made(2, 3).distortion(level)
     for n in (0, -1, 1.5, "1", True):
         with pytest.raises(InvalidParameter, match=r"^n_records must be a whole number >= 1, got"):
-            function(0.5, n, 3)
+            made(n, 3)
     for m in (1, 0, 2.5, None):
         with pytest.raises(InvalidParameter, match=r"^n_symbols must be a whole number >= 2, got"):
-            function(0.5, 2, m)
+            made(2, m)
 
 
-@pytest.mark.parametrize(("name", "function"), LEVEL_FUNCTIONS)
-def test_bad_levels_are_refused(name: str, function) -> None:
-    for level in (-1e-9, math.nan, -INF, "1", None, True):
-        with pytest.raises(InvalidParameter, match=rf"^{name} must .* between 0 and inf, got"):
-            function(level, 2, 3)
-    with pytest.raises(InvalidParameter, match=r"^n_symbols must"):
-        function(1.0, 2, 1)
+@pytest.mark.parametrize(
+    ("family", "most"),
+    [
+        (td.PriorDP([0.5, 0.5], n_records=2), 2),
+        (td.RecordsDP([[0.5, 0.5], [0.9, 0.1]]), 2),
+        (td.PriorMaximalLeakage([0.5, 0.5]), 1),
+        (td.DatabaseIdentifiability([0.25] * 4, 2), 2),
+        (td.DatabaseDP([0.25] * 4, 2), 2),
+        (td.DatabaseMutualInformation([0.25] * 4, 2), 2),
+        (td.OptimalDP([0.5, 0.5], np.eye(2)), INF),
+        (td.OptimalIdentifiability([0.5, 0.5], np.eye(2)), INF),
+        (td.OptimalMaxInformation([0.5, 0.5], np.eye(2)), INF),
+        (td.OptimalSibson([0.5, 0.5], np.eye(2), 2), INF),
+    ],
+)
+def test_bad_distortions_and_levels_are_refused_by_families_with_a_prior(family, most: float) -> None:
+    for distortion in (-1e-9, math.nan, "1", None, *([2.1] if most < INF else [])):
+        for question in questions(family):
+            with pytest.raises(InvalidParameter, match=rf"^distortion must .* between 0 and {most}, got"):
+                question(distortion)
+    for level in (-1e-9, math.nan, "1", None, True):
+        with pytest.raises(InvalidParameter, match=r"^level must .* between 0 and inf, got"):
+            family.distortion(level)
 
 
 def test_bad_orders_deltas_and_shares_are_refused() -> None:
     for alpha in (0.5, -1, math.nan):
-        for call in (
-            lambda a: td.uniform_renyi_dp(0.1, 1, 2, a),
-            lambda a: td.uniform_renyi_dp_distortion(0.1, 1, 2, a),
-            lambda a: td.uniform_sibson_information(0.1, 1, 2, a),
-            lambda a: td.uniform_sibson_information_distortion(0.1, 1, 2, a),
-            lambda a: td.shell_mechanism(0.1, 1, 2, a),
-            lambda a: td.product_sibson_information(0.1, 1, 2, a),
-        ):
+        for made in (td.UniformRenyiDP, td.UniformSibson, lambda n, m, a: td.OptimalSibson([0.5, 0.5], np.eye(2), a)):
             with pytest.raises(InvalidParameter, match=r"^alpha must lie between 1 and inf"):
-                call(alpha)
+                made(1, 2, alpha)
     for delta in (-0.1, 1.1, math.nan):
         for call in (
-            lambda d: td.uniform_dp(0.1, 1, 2, d),
-            lambda d: td.uniform_dp_distortion(0.1, 1, 2, d),
-            lambda d: td.uniform_dp_mechanism(0.1, 1, 2, d),
-            lambda d: td.entrywise_dp(0.1, 1, 2, d),
-            lambda d: td.prior_dp(0.1, [0.5, 0.5], d),
-            lambda d: td.prior_dp_distortion(0.1, [0.5, 0.5], d),
-            lambda d: td.prior_dp_mechanism(0.1, [0.5, 0.5], d),
-            lambda d: td.records_dp(0.1, [[0.5, 0.5]], d),
-            lambda d: td.records_dp_distortion(0.1, [[0.5, 0.5]], d),
-            lambda d: td.optimal_dp_channel(0.1, [0.5, 0.5], np.eye(2), delta=d),
+            lambda d: td.UniformDP(1, 2, d),
+            lambda d: td.PriorDP([0.5, 0.5], d),
+            lambda d: td.RecordsDP([[0.5, 0.5]], d),
+            lambda d: td.OptimalDP([0.5, 0.5], np.eye(2), d),
         ):
             with pytest.raises(InvalidParameter, match=r"^delta must lie between 0 and 1"):
                 call(delta)
     with pytest.raises(InvalidParameter, match=r"^least_share must lie between 0 and 0\.5"):
         td.max_information_bound(0.1, 2, 0.6)
+    for distortion, m in ((1.1, 2), (0.1, 1)):
+        with pytest.raises(InvalidParameter, match="must"):
+            td.max_information_bound(distortion, m, 0.1)
     with pytest.raises(InvalidParameter, match=r"2\*\*25"):
         td.hamming_distances(30, 2)
 
 
-PRIOR_FUNCTIONS = (
-    lambda p: td.prior_dp(0.1, p),
-    lambda p: td.prior_dp_distortion(0.1, p),
-    lambda p: td.prior_dp_mechanism(0.1, p),
-    lambda p: td.prior_maximal_leakage(0.1, p),
-    lambda p: td.prior_maximal_leakage_distortion(0.1, p),
-    lambda p: td.prior_maximal_leakage_mechanism(0.1, p),
-    lambda p: td.iid_dp(0.1, p, 2),
-    lambda p: td.iid_dp_distortion(0.1, p, 2),
-    lambda p: td.iid_maximal_leakage_bound(0.1, p, 2),
-    lambda p: td.records_dp(0.1, [p]),
-    lambda p: td.records_dp_mechanism(0.1, [p]),
-    td.identifiability_threshold,
-    lambda p: td.identifiability_mechanism(1.0, p),
-    lambda p: td.identifiability_tradeoff(0.1, p),
-    lambda p: td.dp_tradeoff(0.1, p),
-    lambda p: td.prior_mutual_information(0.1, p),
-    lambda p: td.optimal_dp_channel(1.0, p, np.eye(2)),
+PRIOR_FAMILIES = (
+    td.PriorDP,
+    td.PriorMaximalLeakage,
+    lambda p: td.RecordsDP([p]),
+    td.DatabaseIdentifiability,
+    td.DatabaseDP,
+    td.DatabaseMutualInformation,
+    lambda p: td.OptimalDP(p, np.eye(2)),
+    lambda p: td.OptimalIdentifiability(p, np.eye(2)),
+    lambda p: td.OptimalMaxInformation(p, np.eye(2)),
+    lambda p: td.OptimalSibson(p, np.eye(2), 2),
 )
 
 
-@pytest.mark.parametrize("function", PRIOR_FUNCTIONS)
-@pytest.mark.parametrize("prior", [[0.5, 0.6], [-0.1, 1.1], [math.nan, 1.0], [INF, 0.0]])
-def test_bad_priors_are_refused(function, prior) -> None:
+@pytest.mark.parametrize("made", PRIOR_FAMILIES)
+@pytest.mark.parametrize("prior", [[0.5, 0.6], [-0.1, 1.1], [math.nan, 1.0], [INF, 0.0], 2, [["a", "b"]], []])
+def test_bad_priors_are_refused(made, prior) -> None:
     with pytest.raises(InvalidDistribution, match=r"prior must"):
-        function(prior)
+        made(prior)
 
 
-def test_bad_sets_lengths_and_programs_are_refused() -> None:
-    with pytest.raises(InvalidDistribution, match=r"at least one record"):
-        td.records_dp(0.1, [])
-    with pytest.raises(InvalidDistribution, match=r"one common order"):
-        td.ordered_maximal_leakage(0.1, [[0.7, 0.3], [0.4, 0.6]])
-    with pytest.raises(InvalidDistribution, match=r"priors must be a matrix"):
-        td.ordered_maximal_leakage(0.1, [[0.7, 0.3], [1.0]])
-    with pytest.raises(InvalidDistribution, match="n_records entries"):
-        td.identifiability_threshold([0.2, 0.3, 0.5], 2)
-    with pytest.raises(InvalidDistribution, match=r"same databases"):
-        td.source_set_dp_tradeoff(0.1, [[0.5, 0.5], [0.2, 0.3, 0.5]])
-    with pytest.raises(InvalidDistribution, match=r"at least one law"):
-        td.source_set_dp_tradeoff(0.1, [])
-    with pytest.raises(InvalidParameter, match=r"2\*\*25 cells"):
-        td.records_dp_mechanism(0.1, [[0.5, 0.5]] * 13)
-    with pytest.raises(InvalidParameter, match=r"eps must be at least 1.09861"):
-        td.identifiability_mechanism(1.0, [0.5, 0.3, 0.2])
-    with pytest.raises(InvalidParameter, match=r"distortion must lie between 0 and 0.4 for the closed form"):
-        td.prior_mutual_information(0.41, [0.5, 0.3, 0.2])
-    with pytest.raises(InvalidParameter, match=r"distances must have shape"):
-        td.optimal_dp_channel(1.0, [0.5, 0.5], np.eye(3))
-    with pytest.raises(InvalidParameter, match=r"finite entries"):
-        td.optimal_dp_channel(1.0, [0.5, 0.5], [[0.0, math.nan], [1.0, 0.0]])
-    with pytest.raises(InvalidParameter, match=r"arrays of numbers"):
-        td.optimal_dp_channel(1.0, [0.5, 0.5], [["a", "b"], ["c", "d"]])
-    with pytest.raises(InvalidParameter, match=r"neighbours must"):
-        td.optimal_dp_channel(1.0, [0.5, 0.5], np.eye(2), neighbours=[[0, 2]])
-    with pytest.raises(InvalidDistribution, match=r"one law"):
-        td.optimal_max_information_channel(1.0, [[0.5, 0.5], [0.4, 0.6]], np.eye(2))
-    with pytest.raises(InvalidDistribution, match=r"positive entries"):
-        td.optimal_identifiability_channel(1.0, [1.0, 0.0], np.eye(2))
-    with pytest.raises(InvalidParameter, match=r"no solution"):
-        td.optimal_identifiability_channel(0.1, [0.9, 0.1], 1 - np.eye(2))
-    with pytest.raises(InvalidParameter, match=r"no solution"):
-        td.optimal_maximal_leakage_channel(0.5, [0.5, 0.5], np.ones((2, 2)))
-    with pytest.raises(InvalidParameter, match=r"reachable by some level"):
-        td.least_level(lambda e: td.optimal_dp_channel(e, [0.5, 0.5], np.ones((2, 2))), 0.5)
-    with pytest.raises(InvalidParameter, match=r"distortion must lie between 1 and inf"):
-        td.optimal_mutual_information_channel(0.5, [0.5, 0.5], np.ones((2, 2)))
-    with pytest.raises(InvalidParameter, match=r"tol must"):
-        td.optimal_mutual_information_channel(0.1, [0.5, 0.5], 1 - np.eye(2), 0.0)
+@pytest.mark.parametrize(
+    ("call", "wrong", "said"),
+    [
+        (lambda: td.RecordsDP([]), InvalidDistribution, "at least one record"),
+        (lambda: td.PriorMaximalLeakage([[0.7, 0.3], [0.4, 0.6]]), InvalidDistribution, "one common order"),
+        (lambda: td.PriorMaximalLeakage([[0.7, 0.3], [1.0]]), InvalidDistribution, "one law .* or several"),
+        (lambda: td.PriorMaximalLeakage([0.7, 0.3]).product_bound(0.1, 0), InvalidParameter, "n_records must"),
+        (lambda: td.DatabaseIdentifiability([0.2, 0.3, 0.5], 2), InvalidDistribution, "n_records entries"),
+        (lambda: td.DatabaseIdentifiability([1.0], 2), InvalidDistribution, "n_records entries"),
+        (lambda: td.DatabaseIdentifiability([[0.5, 0.5], [0.4, 0.6]]), InvalidDistribution, "one law"),
+        (lambda: td.DatabaseDP([[0.5, 0.5], [0.2, 0.3, 0.5]]), InvalidDistribution, "one law .* or several"),
+        (lambda: td.RecordsDP([[0.5, 0.5]] * 13).channel(0.1), InvalidParameter, r"2\*\*25 cells"),
+        (lambda: td.PriorDP([0.5, 0.5], n_records=13).channel(0.1), InvalidParameter, r"2\*\*25 cells"),
+        (
+            lambda: td.DatabaseIdentifiability([0.5, 0.3, 0.2]).distortion(1.0),
+            InvalidParameter,
+            "level must be at least 1.09861",
+        ),
+        *(
+            (partial(question, 0.41), InvalidParameter, "distortion must lie between 0 and 0.4 for the closed form")
+            for family in (td.DatabaseIdentifiability, td.DatabaseDP, td.DatabaseMutualInformation)
+            for question in (family([0.5, 0.3, 0.2]).privacy, family([0.5, 0.3, 0.2]).channel)
+        ),
+        (
+            lambda: td.DatabaseMutualInformation([0.5, 0.3, 0.2]).distortion(0.01),
+            InvalidParameter,
+            "between 0 and 0.4 for the closed form",
+        ),
+        (lambda: td.OptimalDP([0.5, 0.5], np.eye(3)), InvalidParameter, "distances must have shape"),
+        (lambda: td.OptimalDP([0.5, 0.5], [[0.0, math.nan], [1.0, 0.0]]), InvalidParameter, "finite entries"),
+        (lambda: td.OptimalDP([0.5, 0.5], [["a", "b"], ["c", "d"]]), InvalidParameter, "distances must be a matrix"),
+        (lambda: td.OptimalDP([0.5, 0.5], np.eye(2), neighbours=[[0, 2]]), InvalidParameter, "neighbours must"),
+        (lambda: td.OptimalMaxInformation([[0.5, 0.5], [0.4, 0.6]], np.eye(2)), InvalidDistribution, "one law"),
+        (lambda: td.OptimalSibson([[0.5, 0.5], [0.4, 0.6]], np.eye(2), 2), InvalidDistribution, "one law"),
+        (lambda: td.OptimalIdentifiability([1.0, 0.0], np.eye(2)), InvalidDistribution, "positive entries"),
+        (
+            lambda: td.OptimalIdentifiability([0.9, 0.1], 1 - np.eye(2)).at_level(0.1),
+            InvalidParameter,
+            "level must be at least 2.197",
+        ),
+        (lambda: td.OptimalDP([0.5, 0.5], np.ones((2, 2))).privacy(0.5), InvalidParameter, "reachable by some level"),
+        *(
+            (
+                lambda alpha=alpha: td.OptimalSibson([0.5, 0.5], np.ones((2, 2)), alpha).privacy(0.5),
+                InvalidParameter,
+                "distortion must lie between 1 and inf",
+            )
+            for alpha in (1, 2, INF)
+        ),
+        (lambda: td.OptimalSibson([0.5, 0.5], 1 - np.eye(2), 1, tol=0.0), InvalidParameter, "tol must"),
+    ],
+)
+def test_bad_sets_lengths_and_programs_are_refused(call, wrong, said: str) -> None:
+    with pytest.raises(wrong, match=said):
+        call()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from sanitize import tradeoff as td
-from sanitize.tradeoff._measured import measured_max_information
+from sanitize.tradeoff._linear_program import measured_max_information
 
 mpmath.mp.dps = 60
 CASES = 400
@@ -105,12 +105,12 @@ def test_dp_channels_keep_their_level_and_reach_the_closed_form(seed: int) -> No
     for _ in range(CASES // 4):
         m, level, unit = size_of(rng), level_in(rng), scale_in(rng)
         prior, d = law(rng, m), unit * (1 - np.eye(m))
-        found = td.optimal_dp_channel(level, prior, d)
+        found = td.OptimalDP(prior, d).at_level(level)
         assert found.privacy <= level
-        assert ratio_level(exact(found.channel)) <= mpmath.mpf(found.privacy)
+        assert ratio_level(exact(found.matrix)) <= mpmath.mpf(found.privacy)
         truth = unit * local_distortion(prior, level, 0.0)
         assert close(found.distortion, truth)
-        assert close(found.distortion, spent(prior, d, found.channel), 5e-324, rel=1e-12)
+        assert close(found.distortion, spent(prior, d, found.matrix), 5e-324, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -120,10 +120,10 @@ def test_dp_channels_with_delta_keep_both_and_reach_the_closed_form(seed: int) -
         m, level, unit = min(size_of(rng), 30), level_in(rng), scale_in(rng)
         delta = float(rng.choice([1e-9, 10 ** rng.uniform(-12, 0), rng.random(), 1.0]))
         prior, d = law(rng, m), unit * (1 - np.eye(m))
-        found = td.optimal_dp_channel(level, prior, d, delta=delta)
+        found = td.OptimalDP(prior, d, delta).at_level(level)
         assert found.privacy <= level
         if m <= 10:
-            assert event_excess(exact(found.channel), found.privacy) <= mpmath.mpf(delta)
+            assert event_excess(exact(found.matrix), found.privacy) <= mpmath.mpf(delta)
         # A cell beside 1 is known to 1e-16, and what δ leaves of the distortion no better.
         truth = unit * local_distortion(prior, level, delta)
         loose = 1e-15 * unit + (delta * unit if level < 1e-14 else 0)
@@ -137,15 +137,15 @@ def test_maximal_leakage_channels_keep_their_distortion_and_reach_the_closed_for
         m, unit = size_of(rng), scale_in(rng)
         prior, d = law(rng, m), unit * (1 - np.eye(m))
         share = float(rng.choice([rng.random(), 10 ** rng.uniform(-12, 0)])) * (1 - prior.max())
-        found = td.optimal_maximal_leakage_channel(share * unit, prior, d)
+        found = td.OptimalSibson(prior, d, INF).at_distortion(share * unit)
         if m <= 30:
-            table = exact(found.channel)
+            table = exact(found.matrix)
             assert log(sum(max(column) for column in zip(*table, strict=True))) <= mpmath.mpf(found.privacy)
-        assert spent(prior, d, found.channel) <= share * unit * (1 + 1e-9)
+        assert spent(prior, d, found.matrix) <= share * unit * (1 + 1e-9)
         assert close(found.privacy, local_leakage(prior, share), 2e-15 * m)
-        ordered = td.ordered_maximal_leakage_mechanism(share, [prior])
+        ordered = td.PriorMaximalLeakage([prior]).channel(share).matrix
         assert spent(prior, 1 - np.eye(m), ordered) <= share * (1 + 1e-9)
-        assert close(td.ordered_maximal_leakage(share, [prior]), local_leakage(prior, share), 2e-15 * m)
+        assert close(td.PriorMaximalLeakage([prior]).privacy(share), local_leakage(prior, share), 2e-15 * m)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -160,7 +160,7 @@ def test_ordered_distortions_reach_the_closed_form(seed: int) -> None:
         for prior in priors if k <= m else []:
             p = [mpmath.mpf(float(v)) for v in prior]
             truth = max(truth, (sum(p[k - 1 :]) - (shown - k + 1) * p[k - 1]) / sum(p))
-        assert close(td.ordered_maximal_leakage_distortion(level, priors), truth, 2e-15 * m)
+        assert close(td.PriorMaximalLeakage(priors).distortion(level), truth, 2e-15 * m)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -170,9 +170,9 @@ def test_identifiability_channels_keep_their_level_and_reach_h(seed: int) -> Non
         m, unit = max(2, min(size_of(rng), 30)), scale_in(rng)
         prior = rng.dirichlet(np.full(m, rng.choice([0.5, 1.0, 20.0]))) + 1e-9
         prior, d = prior / prior.sum(), unit * (1 - np.eye(m))
-        level = td.identifiability_threshold(prior) + float(10 ** rng.uniform(-3, 1.5))
-        found = td.optimal_identifiability_channel(level, prior, d)
-        joint = [[Fraction(float(p)) * v for v in row] for p, row in zip(prior, exact(found.channel), strict=True)]
+        level = td.DatabaseIdentifiability(prior).threshold + float(10 ** rng.uniform(-3, 1.5))
+        found = td.OptimalIdentifiability(prior, d).at_level(level)
+        joint = [[Fraction(float(p)) * v for v in row] for p, row in zip(prior, exact(found.matrix), strict=True)]
         assert ratio_level(joint) <= mpmath.mpf(found.privacy) <= level + 1e-9
         truth = unit * (m - 1) / (mpmath.exp(level) + m - 1)
         assert close(found.distortion, truth)
@@ -185,15 +185,15 @@ def test_max_information_channels_keep_their_level_and_reach_the_uniform_value(s
         m, level, unit = size_of(rng), level_in(rng), scale_in(rng)
         prior = np.full(m, 1 / m) if case % 2 else law(rng, m)
         d = unit * (1 - np.eye(m)) if case % 4 else unit * rng.random((m, m))
-        found = td.optimal_max_information_channel(level, prior, d)
+        found = td.OptimalMaxInformation(prior, d).at_level(level)
         assert found.privacy <= level
-        table, p = exact(found.channel), [Fraction(float(v)) for v in prior]
+        table, p = exact(found.matrix), [Fraction(float(v)) for v in prior]
         whole = sum(p)
         for column in zip(*table, strict=True):
             marginal = sum(a * b for a, b in zip(p, column, strict=True)) / whole
             if max(column) > 0:
                 assert log(max(column)) - log(marginal) <= mpmath.mpf(found.privacy)
-        assert close(found.distortion, spent(prior, d, found.channel), 5e-324, rel=1e-12)
+        assert close(found.distortion, spent(prior, d, found.matrix), 5e-324, rel=1e-12)
         if case % 2:
             truth = max(mpmath.mpf(0), 1 - mpmath.exp(mpmath.mpf(level)) / m) * unit
             assert close(found.distortion, truth, 1e-9 * unit)
@@ -242,13 +242,13 @@ def test_least_informations_keep_their_distortion_and_reach_the_closed_form(seed
         prior, share = sharp_law(rng)
         m, unit = len(prior), scale_in(rng)
         d = unit * (1 - np.eye(m))
-        found = td.optimal_mutual_information_channel(share * unit, prior, d)
+        found = td.OptimalSibson(prior, d, 1).at_distortion(share * unit)
         p, spend = [mpmath.mpf(float(v)) for v in prior], mpmath.mpf(share)
         truth = -mpmath.fsum(v * mpmath.log(v) for v in p) + spend * mpmath.log(spend / (m - 1))
         truth += (1 - spend) * mpmath.log1p(-spend)
         assert close(found.privacy, max(truth, mpmath.mpf(0)), 2e-9)
-        assert information(prior, found.channel) <= mpmath.mpf(found.privacy) * (1 + mpmath.mpf("1e-12")) + 1e-14
-        assert spent(prior, d, found.channel) <= share * unit * (1 + 1e-9)
+        assert information(prior, found.matrix) <= mpmath.mpf(found.privacy) * (1 + mpmath.mpf("1e-12")) + 1e-14
+        assert spent(prior, d, found.matrix) <= share * unit * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -260,9 +260,9 @@ def test_least_sibson_informations_keep_their_distortion_and_reach_the_uniform_v
         alpha = float(rng.choice([2.0, 5.0, rng.uniform(1.05, 3), rng.uniform(3, 40)]))
         share = float(rng.choice([rng.random(), 10 ** rng.uniform(-6, 0)])) * (m - 1) / m
         prior, d = np.full(m, 1 / m), unit * (1 - np.eye(m))
-        found = td.optimal_sibson_channel(share * unit, prior, d, alpha)
+        found = td.OptimalSibson(prior, d, alpha).at_distortion(share * unit)
         a, spend = mpmath.mpf(alpha), mpmath.mpf(share)
         norm = ((1 - spend) ** a + (m - 1) * (spend / (m - 1)) ** a) / m
         truth = a / (a - 1) * (mpmath.log(m) + mpmath.log(norm) / a)
         assert close(found.privacy, truth, 2e-9)
-        assert spent(prior, d, found.channel) <= share * unit * (1 + 1e-9)
+        assert spent(prior, d, found.matrix) <= share * unit * (1 + 1e-9)

@@ -57,13 +57,13 @@ def level_of(channel: np.ndarray, delta: float = 0.0) -> float:
 @pytest.mark.parametrize("delta", [0.0, 1e-12, 0.15])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.4, 1.5, 5.0])
 def test_zb_theorems_9_and_13_are_the_optimum_of_the_linear_program(prior, delta: float, epsilon: float) -> None:
-    found = td.optimal_dp_channel(epsilon, prior, hamming(len(prior)), delta=delta)
-    closed = td.prior_dp_distortion(epsilon, prior, delta)
-    assert closed == pytest.approx(found.distortion, abs=1e-8)
-    assert closed == pytest.approx((1 - delta) * td.prior_dp_distortion(epsilon, prior))
+    family = td.PriorDP(prior, delta)
+    closed = family.distortion(epsilon)
+    assert closed == pytest.approx(td.OptimalDP(prior, hamming(len(prior)), delta).distortion(epsilon), abs=1e-8)
+    assert closed == pytest.approx((1 - delta) * td.PriorDP(prior).distortion(epsilon))
     # Up to some level the best guess alone is optimal, and the least level at its distortion is 0.
     if 1e-9 < closed < (1 - delta) * (1 - prior.max()) - 1e-9:
-        assert td.prior_dp(closed, prior, delta) == pytest.approx(epsilon, rel=1e-6, abs=0)
+        assert family.privacy(closed) == pytest.approx(epsilon, rel=1e-6, abs=0)
 
 
 @pytest.mark.parametrize("prior", PRIORS)
@@ -84,54 +84,55 @@ def test_zb_theorem_13_the_intervals_of_the_paper(prior) -> None:
             and distortion > tail(k)
         ]
         assert hits
-        assert td.prior_dp(distortion, prior) == pytest.approx(min(hits), abs=1e-9)
+        assert td.PriorDP(prior).privacy(distortion) == pytest.approx(min(hits), abs=1e-9)
 
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("delta", [0.0, 0.2])
 def test_the_optimal_local_channel_has_its_level_and_distortion(prior, delta: float) -> None:
+    family = td.PriorDP(prior, delta)
     for share in SHARES:
         distortion = share * (1 - prior.max()) * (1 - delta)
-        channel = td.prior_dp_mechanism(distortion, prior, delta)
+        channel = family.channel(distortion).matrix
         assert channel.sum(axis=1) == pytest.approx(1)
         assert float(prior @ (channel * hamming(len(prior))).sum(axis=1)) == pytest.approx(distortion, abs=1e-12)
         if distortion > 1e-4:
-            assert level_of(channel, delta) == pytest.approx(td.prior_dp(distortion, prior, delta), abs=1e-8)
+            assert level_of(channel, delta) == pytest.approx(family.privacy(distortion), abs=1e-8)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 def test_zb_lemma_10_nothing_leaks_exactly_from_the_distortion_of_the_best_guess(delta: float) -> None:
     for prior in PRIORS:
-        edge = (1 - delta) * (1 - prior.max())
-        assert td.prior_dp(edge * (1 + 1e-12), prior, delta) == 0
+        edge, family = (1 - delta) * (1 - prior.max()), td.PriorDP(prior, delta)
+        assert family.privacy(edge * (1 + 1e-12)) == 0
         if edge > 0:
-            assert td.prior_dp(edge * 0.999, prior, delta) > 0
-            assert td.prior_dp(0.0, prior, delta) == INF
-    assert td.prior_dp(0.0, [0.5, 0.5], 1.0) == 0
-    assert td.prior_dp(0.1, [1.0]) == 0
-    assert td.prior_dp_distortion(INF, [0.5, 0.5]) == 0
+            assert family.privacy(edge * 0.999) > 0
+            assert family.privacy(0.0) == INF
+    assert td.PriorDP([0.5, 0.5], 1.0).privacy(0.0) == 0
+    assert td.PriorDP([1.0]).privacy(0.1) == 0
+    assert td.PriorDP([0.5, 0.5]).distortion(INF) == 0
 
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_zb_theorem_14_is_the_optimum_of_the_linear_program(prior) -> None:
+    family, program = td.PriorMaximalLeakage(prior), td.OptimalSibson(prior, hamming(len(prior)), INF)
     for share in (0.0, *SHARES, 1.05):
         distortion = min(1.0, share * (1 - prior.max()))
-        found = td.optimal_maximal_leakage_channel(distortion + 1e-15, prior, hamming(len(prior)))
-        value = td.prior_maximal_leakage(distortion, prior)
-        assert value == pytest.approx(found.privacy, abs=1e-7)
+        value = family.privacy(distortion)
+        assert value == pytest.approx(program.privacy(distortion + 1e-15), abs=1e-7)
         if 1e-9 < share < 1:
-            assert td.prior_maximal_leakage_distortion(value, prior) == pytest.approx(distortion, abs=1e-9)
-        channel = td.prior_maximal_leakage_mechanism(distortion, prior)
+            assert family.distortion(value) == pytest.approx(distortion, abs=1e-9)
+        channel = family.channel(distortion).matrix
         assert channel.sum(axis=1) == pytest.approx(1)
         assert math.log(channel.max(axis=0).sum()) == pytest.approx(value, abs=1e-12)
         assert float(prior @ (channel * hamming(len(prior))).sum(axis=1)) <= distortion + 1e-12 or share > 1
 
 
 def test_zb_lemma_33_no_leakage_iff_the_best_guess_is_good_enough() -> None:
-    assert td.prior_maximal_leakage(0.5, [0.5, 0.3, 0.2]) == 0
-    assert td.prior_maximal_leakage(0.499, [0.5, 0.3, 0.2]) > 0
-    assert td.prior_maximal_leakage_distortion(INF, [0.5, 0.5]) == 0
-    assert td.prior_maximal_leakage(0.0, [0.4, 0.4, 0.2, 0.0]) == pytest.approx(math.log(3))
+    assert td.PriorMaximalLeakage([0.5, 0.3, 0.2]).privacy(0.5) == 0
+    assert td.PriorMaximalLeakage([0.5, 0.3, 0.2]).privacy(0.499) > 0
+    assert td.PriorMaximalLeakage([0.5, 0.5]).distortion(INF) == 0
+    assert td.PriorMaximalLeakage([0.4, 0.4, 0.2, 0.0]).privacy(0.0) == pytest.approx(math.log(3))
 
 
 def ordered_sets() -> list[np.ndarray]:
@@ -142,26 +143,25 @@ def ordered_sets() -> list[np.ndarray]:
 
 @pytest.mark.parametrize("priors", ordered_sets())
 def test_zb_corollary_15_ordered_sets_are_the_optimum_of_the_linear_program(priors) -> None:
-    d = hamming(priors.shape[1])
+    d, family = hamming(priors.shape[1]), td.PriorMaximalLeakage(priors)
     for distortion in (0.02, 0.2, 0.4):
-        value = td.ordered_maximal_leakage(distortion, priors)
-        found = td.optimal_maximal_leakage_channel(distortion, priors, d)
-        assert value == pytest.approx(found.privacy, abs=1e-8)
-        channel = td.ordered_maximal_leakage_mechanism(distortion, priors)
+        value = family.privacy(distortion)
+        assert value == pytest.approx(td.OptimalSibson(priors, d, INF).privacy(distortion), abs=1e-8)
+        channel = family.channel(distortion).matrix
         assert (priors @ (channel * d).sum(axis=1) <= distortion + 1e-12).all()
         assert math.log(channel.max(axis=0).sum()) == pytest.approx(value, abs=1e-12)
         if value > 0:
-            assert td.ordered_maximal_leakage_distortion(value, priors) == pytest.approx(distortion, abs=1e-9)
+            assert family.distortion(value) == pytest.approx(distortion, abs=1e-9)
 
 
 @pytest.mark.parametrize("priors", ordered_sets()[1:3])
 def test_zb_proposition_12_one_program_is_the_worst_mixture_of_the_set(priors) -> None:
     """By the minimax theorem the program's value is the largest closed form over the hull of the set."""
     epsilon, delta = 0.8, 0.1
-    found = td.optimal_dp_channel(epsilon, priors, hamming(priors.shape[1]), delta=delta).distortion
+    found = td.OptimalDP(priors, hamming(priors.shape[1]), delta).distortion(epsilon)
     rng = np.random.default_rng(1)
     weights = np.concatenate([np.eye(len(priors)), rng.dirichlet(np.full(len(priors), 0.5), size=4000)])
-    values = [td.prior_dp_distortion(epsilon, w @ priors, delta) for w in weights]
+    values = [td.PriorDP(w @ priors, delta).distortion(epsilon) for w in weights]
     assert max(values) <= found + 1e-9
     assert max(values) == pytest.approx(found, abs=2e-3)
 
@@ -169,17 +169,29 @@ def test_zb_proposition_12_one_program_is_the_worst_mixture_of_the_set(priors) -
 def test_zb_theorem_6_source_sets_lie_between_their_priors_and_the_symmetric_channel() -> None:
     priors = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])
     for distortion in (0.1, 0.3, 0.45):
-        interval = td.source_set_dp_tradeoff(distortion, priors)
-        found = td.least_level(lambda e: td.optimal_dp_channel(e, priors, hamming(3)), distortion)
-        assert interval.lower - 1e-7 <= found.privacy <= interval.upper + 1e-7
+        interval = td.DatabaseDP(priors).bounds(distortion)
+        found = td.OptimalDP(priors, hamming(3)).privacy(distortion)
+        assert interval.lower - 1e-7 <= found <= interval.upper + 1e-7
+
+
+def test_one_prior_of_a_set_with_a_low_threshold_makes_the_closed_form_that_of_the_set() -> None:
+    """h(ε~) is 0.4 of the first and 0.2 of the second."""
+    priors = np.array([[0.5, 0.3, 0.2], [0.8, 0.1, 0.1]])
+    family = td.DatabaseDP(priors)
+    assert family.largest == pytest.approx(0.4)
+    for distortion in (0.1, 0.35):
+        level = td.UniformDP(1, 3).privacy(distortion)
+        assert family.privacy(distortion) == level
+        assert family.bounds(distortion) == td.PrivacyInterval(level, level)
+        assert td.OptimalDP(priors, hamming(3)).privacy(distortion) == pytest.approx(level, abs=1e-7)
 
 
 def test_zb_lemma_5_adding_mixtures_of_the_priors_changes_nothing() -> None:
     priors, d = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]), hamming(3)
     hull = np.concatenate([priors, np.random.default_rng(0).dirichlet([1, 1], size=5) @ priors])
-    alone, mixed = td.optimal_dp_channel(0.8, priors, d), td.optimal_dp_channel(0.8, hull, d)
+    alone, mixed = td.OptimalDP(priors, d).at_level(0.8), td.OptimalDP(hull, d).at_level(0.8)
     assert alone.distortion == pytest.approx(mixed.distortion, abs=1e-9)
-    assert (hull @ (alone.channel * d).sum(axis=1) <= alone.distortion + 1e-9).all()
+    assert (hull @ (alone.matrix * d).sum(axis=1) <= alone.distortion + 1e-9).all()
 
 
 @pytest.mark.parametrize("prior", [PRIORS[2], PRIORS[3], PRIORS[7]])
@@ -190,11 +202,11 @@ def test_zb_colouring_lemmas_describe_the_optimal_local_channels(prior, delta: f
     Every diagonal is black. Rows of released letters are red off the diagonal and come first by probability; the
     other rows are white, within the ratio. No row is all black or all red.
     """
-    order = np.argsort(-prior, kind="stable")
+    order, family = np.argsort(-prior, kind="stable"), td.PriorDP(prior, delta)
     for share in (0.2, 0.6, 0.9):
         distortion = share * (1 - prior.max()) * (1 - delta)
-        channel = td.prior_dp_mechanism(distortion, prior, delta)[np.ix_(order, order)]
-        epsilon, bottom = td.prior_dp(distortion, prior, delta), channel.min(axis=0)
+        channel = family.channel(distortion).matrix[np.ix_(order, order)]
+        epsilon, bottom = family.privacy(distortion), channel.min(axis=0)
         assert float((prior[order] * (1 - np.diag(channel))).sum()) == pytest.approx(distortion)
         assert np.diag(channel) == pytest.approx(math.exp(epsilon) * bottom + delta)
         red = [bool(np.allclose(np.delete(row - bottom, i), 0)) for i, row in enumerate(channel)]
@@ -202,7 +214,7 @@ def test_zb_colouring_lemmas_describe_the_optimal_local_channels(prior, delta: f
         assert (channel <= math.exp(epsilon) * bottom + delta + 1e-12).all()
         shown = bottom > 0
         assert not (channel[:, shown] == bottom[shown]).all(axis=1).any()
-        leaky = td.prior_maximal_leakage_mechanism(distortion, prior)
+        leaky = td.PriorMaximalLeakage(prior).channel(distortion).matrix
         assert (np.diag(leaky) == leaky.max(axis=0)).all()
 
 
@@ -212,9 +224,9 @@ def test_local_distortions_at_extreme_levels_in_high_precision(epsilon: float, d
     prior = [0.5, 0.25, 0.1875, 0.0625]  # exact doubles
     e = mpmath.exp(mpmath.mpf(epsilon))
     exact = min(1 - sum(map(mpmath.mpf, prior[:k])) * e / (e + k - 1) for k in range(1, 5)) * (1 - mpmath.mpf(delta))
-    assert td.prior_dp_distortion(epsilon, prior, delta) == pytest.approx(float(exact), rel=1e-6, abs=0)
+    assert td.PriorDP(prior, delta).distortion(epsilon) == pytest.approx(float(exact), rel=1e-6, abs=0)
     if epsilon == 50:
-        assert td.prior_dp(float(exact), prior, delta) == pytest.approx(50, rel=1e-6)
+        assert td.PriorDP(prior, delta).privacy(float(exact)) == pytest.approx(50, rel=1e-6)
 
 
 # --- independent records ---------------------------------------------------------------------------------------
@@ -237,12 +249,12 @@ def test_independent_records_are_the_optimum_of_the_global_linear_program(priors
     codes = np.stack(np.unravel_index(np.arange(len(joint)), sizes), axis=1)
     distances = (codes[:, None] != codes[None]).sum(axis=2)
     pairs = hamming_neighbours(sizes=sizes)
-    found = td.optimal_dp_channel(epsilon, joint, distances, delta=delta, neighbours=pairs)
-    closed = td.records_dp_distortion(epsilon, priors, delta)
-    assert closed == pytest.approx(found.distortion, abs=1e-8)
+    family = td.RecordsDP(priors, delta)
+    closed = family.distortion(epsilon)
+    assert closed == pytest.approx(td.OptimalDP(joint, distances, delta, pairs).distortion(epsilon), abs=1e-8)
     guess = (1 - delta) * sum(1 - max(p) for p in priors)
-    assert td.records_dp(closed, priors, delta) == pytest.approx(epsilon if closed < guess - 1e-9 else 0, abs=1e-9)
-    channel = td.records_dp_mechanism(closed, priors, delta)
+    assert family.privacy(closed) == pytest.approx(epsilon if closed < guess - 1e-9 else 0, abs=1e-9)
+    channel = family.channel(closed).matrix
     assert float(joint @ (channel * distances).sum(axis=1)) == pytest.approx(closed)
     both = np.concatenate([pairs, pairs[:, ::-1]])
     gap = channel[both[:, 0]] - math.exp(epsilon + 1e-9) * channel[both[:, 1]]
@@ -252,23 +264,27 @@ def test_independent_records_are_the_optimum_of_the_global_linear_program(priors
 def test_zb_theorem_18_1_iid_records_cost_what_one_costs_at_d_over_n() -> None:
     prior = [0.5, 0.3, 0.2]
     for n, distortion, delta in ((1, 0.2, 0.0), (2, 0.5, 0.0), (3, 0.3, 0.05), (1000, 77.0, 0.0)):
-        value = td.iid_dp(distortion, prior, n, delta)
-        assert value == pytest.approx(td.prior_dp(distortion / n, prior, delta))
-        assert td.iid_dp_distortion(value, prior, n, delta) == pytest.approx(distortion)
+        family = td.PriorDP(prior, delta, n)
+        value = family.privacy(distortion)
+        assert value == pytest.approx(td.PriorDP(prior, delta).privacy(distortion / n))
+        assert family.distortion(value) == pytest.approx(distortion)
         if n < 10:
-            assert td.records_dp(distortion, [prior] * n, delta) == pytest.approx(value)
-    assert td.records_dp(0.0, [prior] * 2) == INF
-    assert td.records_dp(1.0, [prior] * 2) == 0
-    assert td.records_dp(1e-20, [prior] * 2) == pytest.approx(math.log(2) * 2 + 20 * math.log(10))
+            each = td.RecordsDP([prior] * n, delta)
+            assert each.privacy(distortion) == pytest.approx(value)
+            assert each.channel(distortion).matrix == pytest.approx(family.channel(distortion).matrix, abs=1e-12)
+    assert td.RecordsDP([prior] * 2).privacy(0.0) == INF
+    assert td.RecordsDP([prior] * 2).privacy(1.0) == 0
+    assert td.RecordsDP([prior] * 2).privacy(1e-20) == pytest.approx(math.log(2) * 2 + 20 * math.log(10))
 
 
 def test_zb_theorem_18_2_the_iid_product_is_not_optimal_for_maximal_leakage() -> None:
     prior = np.array([0.6, 0.4])
     joint = np.kron(prior, prior)
-    bound = td.iid_maximal_leakage_bound(0.4, prior, 2)
-    found = td.optimal_maximal_leakage_channel(0.4, joint, td.hamming_distances(2, 2))
-    assert found.privacy < bound - 0.05
-    assert td.iid_maximal_leakage_bound(0.2, prior, 1) == td.prior_maximal_leakage(0.2, prior)
+    family = td.PriorMaximalLeakage(prior)
+    found = td.OptimalSibson(joint, td.hamming_distances(2, 2), INF).privacy(0.4)
+    assert found < family.product_bound(0.4, 2) - 0.05
+    assert family.product_bound(0.4, 2) == pytest.approx(2 * family.privacy(0.2))
+    assert family.product_bound(0.2, 1) == family.privacy(0.2)
 
 
 # --- identifiability -------------------------------------------------------------------------------------------
@@ -290,7 +306,7 @@ def letters(prior: np.ndarray, n: int) -> int:
 
 @pytest.mark.parametrize(("prior", "n"), DATABASES)
 def test_wyz_threshold_is_where_the_inverted_kernel_stops_being_a_law(prior, n: int) -> None:
-    m, threshold = letters(prior, n), td.identifiability_threshold(prior, n)
+    m, threshold = letters(prior, n), td.DatabaseIdentifiability(prior, n).threshold
 
     def least(epsilon) -> mpmath.mpf:
         e = mpmath.exp(-mpmath.mpf(epsilon))
@@ -308,29 +324,30 @@ def test_wyz_threshold_is_where_the_inverted_kernel_stops_being_a_law(prior, n: 
 
 def test_threshold_has_its_ends() -> None:
     for n, m in ((1, 2), (1, 7), (2, 3), (3, 2)):
-        assert td.identifiability_threshold(np.full(m**n, 1 / m**n), n) == pytest.approx(0, abs=1e-12)
-        assert td.identifiability_mechanism(0.5, np.full(m**n, 1 / m**n), n) == pytest.approx(
-            td.hamming_mechanism(0.5, n, m)
-        )
-    assert td.identifiability_threshold([1.0, 0.0]) == INF
-    assert td.identifiability_mechanism(5e-324, [0.5, 0.5]) == pytest.approx(np.full((2, 2), 0.5))
-    assert (td.identifiability_mechanism(INF, [1.0, 0.0]) == np.eye(2)).all()
-    assert td.identifiability_tradeoff(0.1, [1.0, 0.0]).upper == INF
-    assert td.identifiability_mechanism(0.0, [0.5, 0.5]) == pytest.approx(np.full((2, 2), 0.5))
+        even, symmetric = td.DatabaseIdentifiability(np.full(m**n, 1 / m**n), n), td.UniformDP(n, m)
+        assert even.threshold == pytest.approx(0, abs=1e-12)
+        for level in (0.0, 5e-324, 0.5):
+            distortion = min(symmetric.distortion(level), even.largest)
+            assert even.channel(distortion).matrix == pytest.approx(symmetric.channel(distortion).matrix)
+    certain = td.DatabaseIdentifiability([1.0, 0.0])
+    assert (certain.threshold, certain.largest, certain.bounds(0.1).upper) == (INF, 0, INF)
+    assert (certain.channel(0).matrix == np.eye(2)).all()
 
 
 @pytest.mark.parametrize(("prior", "n"), DATABASES)
 @pytest.mark.parametrize("above", [0.0, 0.5, 3.0])
 def test_wyz_lemma_4_e_i_is_identifiable_at_epsilon_with_distortion_h(prior, n: int, above: float) -> None:
-    m, epsilon = letters(prior, n), td.identifiability_threshold(prior, n) + above
-    channel = td.identifiability_mechanism(epsilon, prior, n)
+    m, family = letters(prior, n), td.DatabaseIdentifiability(prior, n)
+    epsilon = family.threshold + above
+    channel = family.channel(family.distortion(epsilon)).matrix
+    assert family.privacy(family.distortion(epsilon)) == pytest.approx(epsilon)
     distances = td.hamming_distances(n, m)
     joint = prior[:, None] * channel
     pairs = np.argwhere(distances == 1)
     shown = joint.sum(axis=0) > 1e-9  # at the threshold some output never occurs
     assert channel.sum(axis=1) == pytest.approx(1)
     assert np.log(joint[pairs[:, 0]][:, shown] / joint[pairs[:, 1]][:, shown]).max() == pytest.approx(epsilon)
-    assert float((joint * distances).sum()) == pytest.approx(td.hamming_distortion(epsilon, n, m))
+    assert float((joint * distances).sum()) == pytest.approx(td.UniformDP(n, m).distortion(epsilon))
     # New: its differential privacy is ε + ε_X, or less when the output that shows it never occurs.
     dp = np.log(channel[pairs[:, 0]][:, shown] / channel[pairs[:, 1]][:, shown]).max()
     most = epsilon + prior_ratio(prior, hamming_neighbours(n, m))
@@ -344,25 +361,28 @@ def test_wyz_lemma_4_e_i_is_identifiable_at_epsilon_with_distortion_h(prior, n: 
 def test_wyz_theorem_1_holds_against_the_linear_programs(prior, n: int, share: float) -> None:
     m = letters(prior, n)
     d, pairs = td.hamming_distances(n, m), hamming_neighbours(n, m)
-    distortion = share * td.hamming_distortion(td.identifiability_threshold(prior, n), n, m)
-    identifiable, private = td.identifiability_tradeoff(distortion, prior, n), td.dp_tradeoff(distortion, prior, n)
-    found_i = td.least_level(lambda e: td.optimal_identifiability_channel(e, prior, d, pairs), distortion).privacy
-    found_d = td.least_level(lambda e: td.optimal_dp_channel(e, prior, d, neighbours=pairs), distortion).privacy
+    identifying, dp = td.DatabaseIdentifiability(prior, n), td.DatabaseDP(prior, n)
+    distortion = share * identifying.largest
+    identifiable, private = identifying.bounds(distortion), dp.bounds(distortion)
+    found_i = td.OptimalIdentifiability(prior, d, pairs).privacy(distortion)
+    found_d = td.OptimalDP(prior, d, neighbours=pairs).privacy(distortion)
     assert identifiable.lower - 1e-7 <= found_i <= identifiable.upper + 1e-7
     assert private.lower - 1e-7 <= found_d <= private.upper + 1e-7
     if share < 1:
         assert identifiable.exact
         assert private.exact  # New: both functions are h^-1 up to h(ε~_X), whatever ε_X is
-        assert found_i == pytest.approx(td.hamming_epsilon(distortion, n, m), abs=1e-7)
-        assert found_d == pytest.approx(td.hamming_epsilon(distortion, n, m), abs=1e-7)
+        level = td.UniformDP(n, m).privacy(distortion)
+        assert [found_i, found_d] == pytest.approx([level, level], abs=1e-7)
+        assert identifying.privacy(distortion) == dp.privacy(distortion) == level
+        assert identifying.distortion(level) == dp.distortion(level) == pytest.approx(distortion)
+        assert (dp.channel(distortion).matrix == td.UniformDP(n, m).channel(distortion).matrix).all()
 
 
 def test_wyz_theorem_1_is_not_tight_beyond_the_threshold() -> None:
     prior, epsilon = np.array([0.5, 0.3, 0.2]), 0.99936
-    found = td.optimal_identifiability_channel(epsilon, prior, hamming(3))
-    assert round(found.distortion, 5) == 0.45669
-    assert round(td.hamming_distortion(epsilon, 1, 3), 5) == 0.42404
-    assert prior_ratio(prior) < epsilon < td.identifiability_threshold(prior)
+    assert round(td.OptimalIdentifiability(prior, hamming(3)).distortion(epsilon), 5) == 0.45669
+    assert round(td.UniformDP(1, 3).distortion(epsilon), 5) == 0.42404
+    assert prior_ratio(prior) < epsilon < td.DatabaseIdentifiability(prior).threshold
 
 
 def test_wyz_lemmas_2_and_3_bound_every_identifiable_channel() -> None:
@@ -378,33 +398,43 @@ def test_wyz_lemmas_2_and_3_bound_every_identifiable_channel() -> None:
             spent = float((joint * d).sum())
             identifiable = np.log(joint[pairs[:, 0]] / joint[pairs[:, 1]]).max()
             private = np.log(channel[pairs[:, 0]] / channel[pairs[:, 1]]).max()
-            assert identifiable >= max(td.hamming_epsilon(spent, n, m), ratio) - 1e-12
-            assert private >= max(td.hamming_epsilon(spent, n, m) - ratio, 0) - 1e-12
+            assert identifiable >= max(td.UniformDP(n, m).privacy(spent), ratio) - 1e-12
+            assert private >= max(td.UniformDP(n, m).privacy(spent) - ratio, 0) - 1e-12
 
 
 @pytest.mark.parametrize(("prior", "n"), DATABASES)
 @pytest.mark.parametrize("share", [0.3, 0.95])
 def test_wyz_theorem_2_e_i_has_the_least_mutual_information(prior, n: int, share: float) -> None:
     m = letters(prior, n)
-    largest = td.hamming_distortion(td.identifiability_threshold(prior, n), n, m)
+    family = td.DatabaseMutualInformation(prior, n)
+    largest = family.largest
     distortion = share * largest
-    closed = td.prior_mutual_information(distortion, prior, n)
-    found = td.optimal_mutual_information_channel(distortion, prior, td.hamming_distances(n, m), 1e-8)
-    assert closed == pytest.approx(found.privacy, abs=2e-8)
-    joint = prior[:, None] * td.identifiability_mechanism(td.hamming_epsilon(distortion, n, m), prior, n)
+    closed = family.privacy(distortion)
+    found = td.OptimalSibson(prior, td.hamming_distances(n, m), 1, tol=1e-8).privacy(distortion)
+    assert closed == pytest.approx(found, abs=2e-8)
+    assert family.distortion(closed) == pytest.approx(distortion)
+    joint = prior[:, None] * family.channel(distortion).matrix
     out = joint.sum(axis=0)
     information = float((joint * np.log(joint / (prior[:, None] * out))).sum())
     assert information == pytest.approx(closed, abs=1e-10)
-    assert td.prior_mutual_information(largest, prior, n) < closed
+    assert family.privacy(largest) < closed
+    assert family.distortion(family.privacy(0.0)) == 0
     with pytest.raises(InvalidParameter, match="for the closed form"):
-        td.prior_mutual_information(1.01 * largest, prior, n)
+        family.privacy(1.01 * largest)
 
 
 def test_constant_release_needs_no_privacy_loss() -> None:
     prior = DATABASES[3][0]
-    assert td.dp_tradeoff(0.7, prior, 2) == td.PrivacyInterval(0.0, 0.0)
-    assert td.dp_tradeoff(1.0, DATABASES[4][0], 2).exact
-    interval = td.dp_tradeoff(0.65, prior, 2)
+    assert td.DatabaseDP(prior, 2).bounds(0.7) == td.PrivacyInterval(0.0, 0.0)
+    assert td.DatabaseDP(DATABASES[4][0], 2).bounds(1.0).exact
+    assert td.DatabaseDP([1.0, 0.0, 0.0, 0.0], 2).bounds(0.0) == td.PrivacyInterval(0.0, 0.0)
+    assert td.DatabaseDP([0.5, 0.0, 0.0, 0.5], 2).bounds(0.0) == td.PrivacyInterval(INF, INF)
+    certain = td.DatabaseDP([1.0, 0.0])
+    assert certain.bounds(0.0) == td.PrivacyInterval(0.0, 0.0)
+    for question in (certain.privacy, certain.channel):
+        with pytest.raises(InvalidParameter, match="positive entries only"):
+            question(0.0)
+    interval = td.DatabaseDP(prior, 2).bounds(0.65)
     assert interval.lower < interval.upper
     assert not interval.exact
 
@@ -415,18 +445,16 @@ def test_constant_release_needs_no_privacy_loss() -> None:
 def test_programs_take_any_distortion_matrix_and_output_alphabet() -> None:
     prior = np.array([0.5, 0.3, 0.2])
     d = np.array([[0.0, 1.0, 3.0, 0.6], [1.0, 0.0, 1.0, 0.6], [3.0, 1.0, 0.0, 0.6]])
-    by_ratio = td.optimal_dp_channel(0.7, prior, d)
+    private, told = td.OptimalDP(prior, d), td.OptimalSibson(prior, d, 1)
+    by_ratio = private.at_level(0.7)
     everyone = [[i, j] for i in range(3) for j in range(i)]
-    by_pairs = td.optimal_dp_channel(0.7, prior, d, neighbours=everyone)
+    by_pairs = td.OptimalDP(prior, d, neighbours=everyone).at_level(0.7)
     assert by_ratio.distortion == pytest.approx(by_pairs.distortion, abs=1e-9)
-    assert by_ratio.channel.shape == (3, 4)
-    assert td.optimal_dp_channel(0.7, prior, d, delta=1.0).distortion == pytest.approx(0, abs=1e-12)
-    assert td.optimal_dp_channel(0.0, prior, d).distortion == pytest.approx(float((prior @ d).min()))
-    free = td.optimal_mutual_information_channel(0.9, prior, d)
-    assert free.privacy == 0
-    assert td.optimal_mutual_information_channel(0.0, prior, d).privacy == pytest.approx(
-        float(-(prior * np.log(prior)).sum()), abs=1e-6
-    )
+    assert by_ratio.matrix.shape == (3, 4)
+    assert td.OptimalDP(prior, d, 1.0).distortion(0.7) == pytest.approx(0, abs=1e-12)
+    assert private.distortion(0.0) == pytest.approx(float((prior @ d).min()))
+    assert told.privacy(0.9) == 0
+    assert told.privacy(0.0) == pytest.approx(float(-(prior * np.log(prior)).sum()), abs=1e-6)
 
 
 def test_blahut_arimoto_meets_the_lagrangian_dual() -> None:
@@ -441,7 +469,7 @@ def test_blahut_arimoto_meets_the_lagrangian_dual() -> None:
         return -float(-prior @ np.log(norm) - slope * distortion - math.log(((prior / norm) @ weights).max()))
 
     best = -minimize_scalar(dual, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-7}).fun
-    found = td.optimal_mutual_information_channel(distortion, prior, d, 1e-10)
+    found = td.OptimalSibson(prior, d, 1, tol=1e-10).at_distortion(distortion)
     assert found.privacy == pytest.approx(best, abs=1e-6)
     assert found.distortion == pytest.approx(distortion, abs=1e-9)
 
@@ -451,42 +479,58 @@ def test_blahut_arimoto_meets_the_lagrangian_dual() -> None:
 )
 def test_blahut_of_order_alpha_finds_the_closed_forms(n: int, m: int, distortion: float, alpha: float) -> None:
     prior, d = np.full(m**n, float(m) ** -n), td.hamming_distances(n, m)
-    found = td.optimal_sibson_channel(distortion, prior, d, alpha)
-    assert found.privacy == pytest.approx(td.uniform_sibson_information(distortion, n, m, alpha), abs=2e-7)
+    program, family = td.OptimalSibson(prior, d, alpha), td.UniformSibson(n, m, alpha)
+    found = program.at_distortion(distortion)
+    assert found.privacy == pytest.approx(family.privacy(distortion), abs=2e-7)
     assert found.distortion == pytest.approx(distortion, abs=1e-9)
+    assert program.channel(distortion).matrix == pytest.approx(found.matrix, abs=1e-15)
 
 
 def test_blahut_of_order_alpha_beats_every_nearby_channel_and_ends_at_both_known_orders() -> None:
     prior, d, distortion = np.array([0.6, 0.3, 0.1, 0.0]), 1 - np.eye(4), 0.2
-    found = [td.optimal_sibson_channel(distortion, prior, d, a, 1e-4) for a in (1, 3, INF)]
+    found = [td.OptimalSibson(prior, d, a, tol=1e-4).at_distortion(distortion) for a in (1, 3, INF)]
     values, best = [one.privacy for one in found], found[1]
     assert values == sorted(values)
-    assert values[0] == pytest.approx(td.optimal_mutual_information_channel(distortion, prior, d).privacy, abs=2e-4)
-    assert values[-1] == pytest.approx(td.prior_maximal_leakage(distortion, prior), abs=1e-8)
+    assert values[0] == pytest.approx(td.OptimalSibson(prior, d, 1).privacy(distortion), abs=2e-4)
+    assert values[-1] == pytest.approx(td.PriorMaximalLeakage(prior).privacy(distortion), abs=1e-8)
 
     def order_3(channel):
         return 1.5 * math.log(((prior @ channel**3) ** (1 / 3)).sum())
 
-    assert order_3(best.channel) == pytest.approx(best.privacy, abs=1e-9)
+    assert order_3(best.matrix) == pytest.approx(best.privacy, abs=1e-9)
     rng = np.random.default_rng(2)
     for _ in range(300):
-        mixed = 0.9 * best.channel + 0.1 * rng.dirichlet(np.full(4, 0.5), size=4)
+        mixed = 0.9 * best.matrix + 0.1 * rng.dirichlet(np.full(4, 0.5), size=4)
         spent = float(prior @ (mixed * d).sum(axis=1))
         if spent > distortion:  # pulled back to the distortion by some of the identity
             mixed = mixed + (1 - distortion / spent) * (np.eye(4) - mixed)
         assert order_3(mixed) >= best.privacy - 1e-4
-    assert td.optimal_sibson_channel(0.9, prior, d, 3).privacy == 0
+    assert td.OptimalSibson(prior, d, 3).privacy(0.9) == 0
 
 
 def test_information_of_order_alpha_takes_any_order_and_refuses_bad_numbers() -> None:
     prior, d = np.full(9, 1 / 9), td.hamming_distances(2, 3)
     for alpha in (50, 1000):
-        found = td.optimal_sibson_channel(0.8, prior, d, alpha)
-        assert found.privacy == pytest.approx(td.uniform_sibson_information(0.8, 2, 3, alpha), abs=1e-8)
+        found = td.OptimalSibson(prior, d, alpha).privacy(0.8)
+        assert found == pytest.approx(td.UniformSibson(2, 3, alpha).privacy(0.8), abs=1e-8)
     for alpha in (0.5, math.nan):
         with pytest.raises(InvalidParameter, match="alpha must lie between 1 and inf"):
-            td.optimal_sibson_channel(0.8, prior, d, alpha)
+            td.OptimalSibson(prior, d, alpha)
     with pytest.raises(InvalidParameter, match="tol must lie between"):
-        td.optimal_sibson_channel(0.8, prior, d, 2, 0.0)
+        td.OptimalSibson(prior, d, 2, 0.0)
     with pytest.raises(InvalidParameter, match="distortion must lie between 0 and inf"):
-        td.optimal_sibson_channel(-0.1, prior, d, 2)
+        td.OptimalSibson(prior, d, 2).at_distortion(-0.1)
+
+
+@pytest.mark.parametrize(("n", "m", "alpha"), [(1, 4, 1), (2, 2, 5), (2, 2, INF)])
+def test_a_least_distortion_of_a_program_is_the_inverse_of_its_least_level(n: int, m: int, alpha: float) -> None:
+    """A distance of 7 on top of every cell, and units of 100: the search is over what there is to be had."""
+    family = td.UniformSibson(n, m, alpha)
+    program = td.OptimalSibson(np.full(m**n, float(m) ** -n), 7 + 100 * td.hamming_distances(n, m), alpha)
+    for distortion in (0.05 * n, 0.4 * n, 0.9 * n * (m - 1) / m):
+        found = program.at_level(family.privacy(distortion))
+        assert found.distortion == pytest.approx(7 + 100 * distortion, rel=1e-6)
+        assert found.privacy <= family.privacy(distortion) + 1e-9
+    assert program.distortion(0) == pytest.approx(7 + 100 * n * (m - 1) / m, rel=1e-6)
+    assert program.distortion(n * math.log(m)) == pytest.approx(7, abs=1e-4)
+    assert program.at_distortion(INF).privacy == 0

@@ -13,6 +13,7 @@ from sanitize import conversions as cv
 from sanitize import tradeoff as td
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.notions import approximate_dp, global_dp
+from sanitize.tradeoff._tradeoff import least_argument
 
 mpmath.mp.dps = 60
 HUGE = 10**400
@@ -61,18 +62,17 @@ def test_bounds_on_divergence_and_information_are_never_below_the_true_ones(leve
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: td.optimal_dp_channel(HUGE, [0.5, 0.5], np.eye(2)),
-        lambda: td.optimal_dp_channel(1.0, [0.5, 0.5], [[HUGE, 0], [0, 1]]),
-        lambda: td.optimal_dp_channel(1.0, [HUGE, 0], np.eye(2)),
-        lambda: td.optimal_dp_channel(1.0, [1e308, 1e308], np.eye(2)),
-        lambda: td.optimal_dp_channel(1.0, [], np.eye(2)),
-        lambda: td.optimal_dp_channel(1.0, np.zeros((0, 2)), np.eye(2)),
-        lambda: td.optimal_dp_channel(1.0, [0.5, 0.5], np.eye(2), neighbours=[[0, 1], [1]]),
-        lambda: td.ordered_maximal_leakage(0.1, []),
-        lambda: td.ordered_maximal_leakage(0.1, np.zeros((0, 2))),
-        lambda: td.uniform_dp(0.1, HUGE, 2),
-        lambda: td.uniform_maximal_leakage(0.1, 2, HUGE),
-        lambda: td.least_level(3, 0.1),
+        lambda: td.OptimalDP([0.5, 0.5], np.eye(2)).at_level(HUGE),
+        lambda: td.OptimalDP([0.5, 0.5], [[HUGE, 0], [0, 1]]),
+        lambda: td.OptimalDP([HUGE, 0], np.eye(2)),
+        lambda: td.OptimalDP([1e308, 1e308], np.eye(2)),
+        lambda: td.OptimalDP([], np.eye(2)),
+        lambda: td.OptimalDP(np.zeros((0, 2)), np.eye(2)),
+        lambda: td.OptimalDP([0.5, 0.5], np.eye(2), neighbours=[[0, 1], [1]]),
+        lambda: td.PriorMaximalLeakage([]),
+        lambda: td.PriorMaximalLeakage(np.zeros((0, 2))),
+        lambda: td.UniformDP(HUGE, 2),
+        lambda: td.UniformSibson(2, HUGE, math.inf),
         lambda: cv.approximate_dp_delta(HUGE, 0.0, 1.0),
         lambda: cv.mutual_information_from_total_variation(0.1, HUGE, 2),
         lambda: approximate_dp([[0.5, 0.5], [0.5, 0.5]], eps=HUGE),
@@ -90,20 +90,20 @@ def test_hostile_arguments_get_one_short_line(call) -> None:
 
 def test_distances_at_the_ends_of_doubles_are_taken() -> None:
     d = 1e308 * (1 - np.eye(2))
-    found = td.optimal_dp_channel(1.0, [0.5, 0.5], d)
-    assert found.distortion / 1e308 == pytest.approx(td.uniform_dp_distortion(1.0, 1, 2))
-    tiny = td.optimal_dp_channel(1.0, [0.5, 0.5], 1e-300 * (1 - np.eye(2)))
-    assert tiny.distortion / 1e-300 == pytest.approx(td.uniform_dp_distortion(1.0, 1, 2))
+    found = td.OptimalDP([0.5, 0.5], d).at_level(1.0)
+    assert found.distortion / 1e308 == pytest.approx(td.UniformDP(1, 2).distortion(1.0))
+    tiny = td.OptimalDP([0.5, 0.5], 1e-300 * (1 - np.eye(2))).at_level(1.0)
+    assert tiny.distortion / 1e-300 == pytest.approx(td.UniformDP(1, 2).distortion(1.0))
 
 
 def test_the_least_level_is_not_below_the_optimum_and_its_channel_has_it() -> None:
     prior, d = [0.5, 0.3, 0.2], 1 - np.eye(3)
     for distortion in (1e-12, 1e-9, 1e-6, 1e-3, 0.2, 0.4999):
-        found = td.least_level(lambda eps: td.optimal_dp_channel(eps, prior, d), distortion)
-        exact = td.prior_dp(distortion, prior)
+        found = td.OptimalDP(prior, d).at_distortion(distortion)
+        exact = td.PriorDP(prior).privacy(distortion)
         assert exact - 1e-11 <= found.privacy <= exact + 1e-8
         assert found.distortion <= distortion * (1 + 1e-9)
-        assert global_dp(found.channel, 1, 3) <= found.privacy
+        assert global_dp(found.matrix, 1, 3) <= found.privacy
         assert math.isfinite(found.privacy)
 
 
@@ -113,13 +113,13 @@ def test_the_least_level_of_a_design_that_jumps(jump: float, before: float | Non
     """Only halving finds a jump, before which there is no channel or a costly one."""
     asked = []
 
-    def design(level: float) -> td.OptimalChannel:
+    def design(level: float) -> td.OptimalChannel | None:
         asked.append(level)
         if level < jump and before is None:
-            raise InvalidParameter("eps must be larger")
+            return None
         return td.OptimalChannel(level, before if level < jump else after, np.eye(2))
 
-    found = td.least_level(design, 0.1)
+    found = least_argument(design, lambda one: one.distortion, 0.1)
     assert jump <= found.privacy <= jump * (1 + 1e-8)
     assert len(asked) < 100
 
@@ -149,17 +149,17 @@ def test_with_a_delta_any_distances_are_met_at_the_optimum_of_the_program_of_eve
     """The last four are below what δ of a private channel's mass, given to its likeliest outputs, reaches."""
     rng = np.random.default_rng(seed)
     prior, d = rng.dirichlet(np.ones(m)), rng.random((m, m)) * (1 - np.eye(m))
-    found = td.optimal_dp_channel(eps, prior, d, delta=delta)
+    found = td.OptimalDP(prior, d, delta).at_level(eps)
     best = least_distortion_with_events(eps, prior, d, delta)
     assert best - 1e-9 <= found.distortion <= best + 1e-6
     assert found.privacy <= eps
-    gap = found.channel[:, None] - math.exp(eps) * found.channel[None]
+    gap = found.matrix[:, None] - math.exp(eps) * found.matrix[None]
     assert np.maximum(gap, 0).sum(axis=2).max() <= delta + 1e-12
 
 
 def test_information_meets_the_closed_form_where_an_output_is_given_up() -> None:
     prior, d = [0.5, 0.3, 0.2], 1 - np.eye(3)
     for distortion in (0.399999, 0.4):
-        found = td.optimal_mutual_information_channel(distortion, prior, d)
-        assert found.privacy == pytest.approx(td.prior_mutual_information(distortion, prior), abs=1e-9)
+        found = td.OptimalSibson(prior, d, 1).at_distortion(distortion)
+        assert found.privacy == pytest.approx(td.DatabaseMutualInformation(prior).privacy(distortion), abs=1e-9)
         assert found.distortion <= distortion

@@ -41,23 +41,22 @@ def least_distortion(level: float, prior: np.ndarray, n: int, *, of_posteriors: 
 def test_wyz_theorem_1_up_to_the_threshold_is_the_least_level(prior, n: int, share: float) -> None:
     """At the stated level the distortion is enough, and a little below it is not: of posteriors and of the channel."""
     m = round(len(prior) ** (1 / n))
-    distortion = share * td.hamming_distortion(td.identifiability_threshold(prior, n), n, m)
-    for kind, of_posteriors in ((td.identifiability_tradeoff, True), (td.dp_tradeoff, False)):
-        stated = kind(distortion, prior, n)
+    distortion = share * td.DatabaseIdentifiability(prior, n).largest
+    for family, of_posteriors in ((td.DatabaseIdentifiability, True), (td.DatabaseDP, False)):
+        stated = family(prior, n).bounds(distortion)
         assert least_distortion(stated.upper, prior, n, of_posteriors=of_posteriors) <= distortion + 1e-7
         assert least_distortion(stated.lower - 1e-3, prior, n, of_posteriors=of_posteriors) > distortion + 1e-6
         if share < 1:
             assert stated.exact
-            assert stated.lower == pytest.approx(td.hamming_epsilon(distortion, n, m))
+            assert stated.lower == pytest.approx(td.UniformDP(n, m).privacy(distortion))
 
 
 @pytest.mark.parametrize(("prior", "n"), DATABASES)
 @pytest.mark.parametrize("share", [1.1, 1.4])
 def test_wyz_theorem_1_beyond_the_threshold_brackets_the_least_level(prior, n: int, share: float) -> None:
-    m = round(len(prior) ** (1 / n))
-    distortion = share * td.hamming_distortion(td.identifiability_threshold(prior, n), n, m)
-    for kind, of_posteriors in ((td.identifiability_tradeoff, True), (td.dp_tradeoff, False)):
-        stated = kind(distortion, prior, n)
+    distortion = share * td.DatabaseIdentifiability(prior, n).largest
+    for family, of_posteriors in ((td.DatabaseIdentifiability, True), (td.DatabaseDP, False)):
+        stated = family(prior, n).bounds(distortion)
         if math.isfinite(stated.upper):
             assert least_distortion(stated.upper, prior, n, of_posteriors=of_posteriors) <= distortion + 1e-7
         if stated.lower > 1e-3:

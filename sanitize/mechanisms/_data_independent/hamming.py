@@ -12,7 +12,7 @@ from sanitize._checks import nats, probabilities, whole_number
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms._data_independent.randomized_response import randomized_response
-from sanitize.tradeoff import identifiability_threshold
+from sanitize.tradeoff import DatabaseIdentifiability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     n_records : int
         n >= 1.
     eps : float
-        Nats, finite, at least ``identifiability_threshold(prior, n_records)``.
+        Nats, finite, at least the threshold of `DatabaseIdentifiability`.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
         return hamming_channel(n, m, 0.0)
     # At the threshold itself one entry is zero up to rounding.
     if eps == 0 or (p_y := _output_law(p, parts, m, eps)).min() < -_ROUNDING:
-        least = identifiability_threshold(p, n)
+        least = DatabaseIdentifiability(p, n).threshold
         raise InvalidParameter(f"eps must be at least {least:.9g} nats for this prior, got {eps}")
     one = np.full((m, m), math.exp(-eps))
     np.fill_diagonal(one, 1.0)
