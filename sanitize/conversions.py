@@ -13,6 +13,7 @@ import numpy as np
 
 from sanitize._checks import number, whole_number
 from sanitize.bounds import Bound
+from sanitize.capacity import dp_information_bound
 
 _LN2 = math.log(2)
 _RTOL = 4 * np.finfo(float).eps
@@ -211,14 +212,7 @@ def mutual_information_from_dp(eps: float) -> float:
     >>> round(mutual_information_from_dp(1.0), 4), round(mutual_information_from_dp(2.0), 4)
     (0.1233, 0.4745)
     """
-    eps = number("eps", eps, 0, math.inf)
-    if eps < 0.1:
-        # Both z - 1 and log z start at ε/2; what is left is even in ε.
-        return _up(eps**2 / 8 - eps**4 / 576 + eps**6 / 25920 - eps**8 / 1075200)
-    if math.isinf(eps):
-        return math.inf
-    above = (eps + math.expm1(-eps)) / -math.expm1(-eps)
-    return _up(above - math.log1p(above))
+    return _up(dp_information_bound(number("eps", eps, 0, math.inf)))
 
 
 def total_variation_from_mutual_information(information: float) -> Bound:

@@ -49,7 +49,7 @@ def test_a_converted_delta_is_never_below_the_true_one() -> None:
         assert found <= exact + 4e-15 * min(abs(exact), 1) + 3e-16
 
 
-@pytest.mark.parametrize("level", [1e-9, 1e-3, 0.099, 0.1, 1.0, 30.0])
+@pytest.mark.parametrize("level", [1e-9, 1e-3, 0.099, 0.1, 0.129, 0.13544046270265528, 1.0, 30.0])
 def test_bounds_on_divergence_and_information_are_never_below_the_true_ones(level: float) -> None:
     e = mpmath.mpf(level)
     assert cv.kl_from_dp(level).tight >= e * mpmath.tanh(e / 2) or level == 30.0  # there it is ε itself
