@@ -116,16 +116,26 @@ def joint_release(
         )
     kernels = [_rows(channel, *column, j + 1) for j, (channel, column) in enumerate(zip(given, columns, strict=True))]
     shape = tuple(kernel.shape[1] for _, kernel in kernels)
-    n_y = math.prod(shape)
-    if n_y > _MAX_OUTPUTS:
+    check_outputs(shape)
+    return law_of_tuples(_contracted(pmf, kernels), shape, sensitive, n)
+
+
+def check_outputs(shape: tuple[int, ...]) -> None:
+    """Whether the law of tuples with so many symbols in each place fits in memory."""
+    if math.prod(shape) > _MAX_OUTPUTS:
         raise InvalidParameter(
-            f"channels release {n_y} tuples, more than {_MAX_OUTPUTS}; measure fewer columns at once"
+            f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer at once"
         )
-    released = _contracted(pmf, kernels)
+
+
+def law_of_tuples(
+    released: NDArray[np.float64], shape: tuple[int, ...], sensitive: Alphabet, n: int | None = None
+) -> JointDistribution:
+    """Law of S and the tuples of output numbers that can occur, from all of them in lexicographic order."""
     kept = np.flatnonzero(released.sum(axis=0))
-    names = [f"y{j + 1}" for j in range(len(shape))]
     numbers = np.stack(np.unravel_index(kept, shape), axis=1)
     symbols = numbers[:, 0].tolist() if len(shape) == 1 else [tuple(row) for row in numbers.tolist()]
+    names = [f"y{j + 1}" for j in range(len(shape))]
     return JointDistribution(released[:, kept], sensitive, Alphabet(names, symbols), n)
 
 

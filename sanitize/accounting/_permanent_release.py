@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize.accounting._joint_release import tensor_of
+from sanitize.accounting._joint_release import check_outputs, law_of_tuples, tensor_of
 from sanitize.alphabet import Alphabet
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
 
-# Released sequences that fit in memory, and pairs of a history and its symbols worked on at once.
-_MAX_OUTPUTS = 1 << 20
+# Pairs of a history and its symbols worked on at once.
 _BLOCK_PAIRS = 1 << 20
 
 
@@ -88,10 +87,7 @@ def permanent_release(law: ArrayLike, histories: ArrayLike, channel: Channel | A
     if len(np.unique(codes, axis=0)) < len(codes):
         raise InvalidParameter("histories must be different from each other; add up the law of equal ones")
     length = codes.shape[1]
-    if n_y**length > _MAX_OUTPUTS:
-        raise InvalidParameter(
-            f"the channel releases {n_y**length} sequences, more than {_MAX_OUTPUTS}; measure fewer at once"
-        )
+    check_outputs((n_y,) * length)
     released = np.zeros((len(pmf), n_y**length))
     step = max(1, _BLOCK_PAIRS // n_y ** min(length, n_x))
     for start in range(0, len(codes), step):
@@ -99,11 +95,7 @@ def permanent_release(law: ArrayLike, histories: ArrayLike, channel: Channel | A
         history, weight, sequence = _answers(codes[rows], kernel)
         for own, mass in zip(released, pmf[:, rows], strict=True):
             own += np.bincount(sequence, mass[history] * weight, len(own))
-    kept = np.flatnonzero(released.sum(axis=0))
-    numbers = np.stack(np.unravel_index(kept, (n_y,) * length), axis=1)
-    symbols = numbers[:, 0].tolist() if length == 1 else [tuple(row) for row in numbers.tolist()]
-    names = [f"y{t + 1}" for t in range(length)]
-    return JointDistribution(released[:, kept], Alphabet.of_size("s", len(pmf)), Alphabet(names, symbols))
+    return law_of_tuples(released, (n_y,) * length, Alphabet.of_size("s", len(pmf)))
 
 
 def _answers(

@@ -203,7 +203,8 @@ def sibson_bound(lower: float, upper: float, alpha: float) -> Bound:
     """
     lower, upper = _nats(lower, upper)
     alpha = number("alpha", alpha, 1, math.inf)
-    return Bound(_information(lower, upper, alpha), _printed_information(upper, alpha))
+    printed = upper if math.isinf(alpha) or upper == 0 else math.inf if alpha == 1 else upper * alpha / (alpha - 1)
+    return Bound(_information(lower, upper, alpha), printed)
 
 
 def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
@@ -247,12 +248,6 @@ def ldp_bound(lower: float, upper: float) -> Bound:
 
 def _nats(lower: float, upper: float) -> tuple[float, float]:
     return number("lower", lower, 0, math.inf), number("upper", upper, 0, math.inf)
-
-
-def _printed_information(upper: float, alpha: float) -> float:
-    if math.isinf(alpha) or upper == 0:
-        return upper
-    return math.inf if alpha == 1 else upper * alpha / (alpha - 1)
 
 
 def _deviation(lower: float, upper: float) -> float:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from sanitize.capacity._amplitude import LARGEST_AMPLITUDE as LARGEST_AMPLITUDE
-from sanitize.capacity._amplitude import amplitude_capacity, known_values_capacity
+from sanitize.capacity._amplitude import amplitude_capacity, awgn_capacity, known_values_capacity
 from sanitize.capacity._amplitude import capacity_near as capacity_near
-from sanitize.capacity._awgn import awgn_capacity
 from sanitize.capacity._blahut_arimoto import DenseKernel as DenseKernel
 from sanitize.capacity._blahut_arimoto import solve as solve
 from sanitize.capacity._capacity import Bracketed as Bracketed

@@ -1,4 +1,4 @@
-"""Capacity of Y = X + N(0, 1) when only the amplitude of X is bounded, with the certificate that proves it.
+"""Capacity of Y = X + N(0, 1) when the amplitude of X is bounded, with the certificate that proves it; or its power.
 
 The best input is discrete with few points (Smith 1971). A convex program on a grid of inputs finds where they
 lie, or, for large amplitudes, what is known of their shape; Newton on the optimality conditions D(x) = C, D'(x) = 0
@@ -9,6 +9,7 @@ I(p) <= C <= max_x D(x).
 from __future__ import annotations
 
 import math
+import sys
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,38 @@ def amplitude_capacity(amplitude: float, tol: float = 1e-9) -> AmplitudeCapacity
     (0.65286881, True, [-2.0, 0.0, 2.0])
     """
     return capacity_near(number("amplitude", amplitude, 0, LARGEST_AMPLITUDE), None, check_tol(tol))
+
+
+def awgn_capacity(power: float, noise_variance: float = 1.0) -> float:
+    """Capacity log(1 + P/N)/2 of Y = X + Z with E X² <= P and Z normal of variance N, in nats [WXH Cor. 6].
+
+    Reached by a normal input. An input bounded in amplitude, |X| <= √P, carries less: `amplitude_capacity`.
+
+    Parameters
+    ----------
+    power : float
+        P, >= 0.
+    noise_variance : float
+        N, > 0 and finite.
+
+    Returns
+    -------
+    float
+        Nats, >= 0; inf for unbounded power.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> round(awgn_capacity(1.0), 6), round(amplitude_capacity(1.0).value, 6)
+    (0.346574, 0.336831)
+    """
+    p = number("power", power, 0, math.inf)
+    n = number("noise_variance", noise_variance, sys.float_info.min, sys.float_info.max)
+    return math.log1p(p / n) / 2
 
 
 def capacity_near(amplitude: float, known: AmplitudeCapacity | None, tol: float = 1e-9) -> AmplitudeCapacity:
