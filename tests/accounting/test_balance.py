@@ -396,6 +396,9 @@ def test_letters_with_many_laws_still_get_a_bound():
     balance = balance_function(channel, 2.2, sizes=(2, 6), starts=4)
     assert 0 < balance.restricted_lower <= balance.restricted_upper <= balance.capacity_upper + 1e-12
     assert_allclose(balance.capacity_upper, float(individual_channel_capacity(channel, sizes=(2, 6))), atol=1e-8)
+    whole = balance_function(channel, 2.2).restricted_upper
+    assert whole < balance.capacity_upper
+    assert_allclose(balance.restricted_upper, whole, atol=1e-8)
 
 
 # --- hostile arguments ---------------------------------------------------------------------------------------

@@ -363,6 +363,7 @@ def test_wyz_theorem_1_holds_against_the_linear_programs(prior, n: int, share: f
     d, pairs = td.hamming_distances(n, m), hamming_neighbours(n, m)
     identifying, dp = td.DatabaseIdentifiability(prior, n), td.DatabaseDP(prior, n)
     distortion = share * identifying.largest
+    assert identifying.distortion(identifying.threshold) == dp.distortion(dp.threshold) == dp.largest
     identifiable, private = identifying.bounds(distortion), dp.bounds(distortion)
     found_i = td.OptimalIdentifiability(prior, d, pairs).privacy(distortion)
     found_d = td.OptimalDP(prior, d, neighbours=pairs).privacy(distortion)
