@@ -22,6 +22,8 @@ from sanitize.report._pictures import lift_map, margins
 from sanitize.report._standing import standing_to
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sanitize.report._audience import Audience
     from sanitize.report._verdict import Verdict
 
@@ -92,29 +94,8 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "constant": list(report._constant),
             "binned": list(facts.binned),
         },
-        "measures": [
-            {
-                "name": measure.name,
-                "label": measure.label,
-                "unit": measure.unit,
-                "kind": measure.kind,
-                "before": exact(measure.before),
-                "after": exact(measure.after),
-                "bound": exact(measure.bound),
-                "low": exact(measure.low),
-                "high": exact(measure.high),
-            }
-            for measure in report.measures
-        ],
-        "kept": [
-            {
-                "column": column.column,
-                "share": exact(column.share),
-                "before": exact(column.before),
-                "after": exact(column.after),
-            }
-            for column in report.kept
-        ],
+        "measures": [_exact(vars(measure)) for measure in report.measures],
+        "kept": [_exact(vars(column)) for column in report.kept],
         # The law is one of cells of a tree: "before" is then of cells as well, which hide rows already.
         "of_cells": report._of_cells,
         "sections": [
@@ -133,13 +114,14 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         "n_single": report._n_single,
         "n_combinations": len(report._before.public),
         "n_symbols": len(report.excess),
-        "symbols": [
-            {name: value if isinstance(value, str) else exact(value) for name, value in row.items()}
-            for row in report._symbols(n_symbols)
-        ],
+        "symbols": [_exact(row) for row in report._symbols(n_symbols)],
     }
     others = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
     return with_headline(document) | {"warnings": [*warnings_of_facts(document), *others]}
+
+
+def _exact(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value if isinstance(value, str) else exact(value) for name, value in row.items()}
 
 
 def to_json(document: dict[str, Any], path: str | Path | None) -> str:

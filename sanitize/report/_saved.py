@@ -6,9 +6,25 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from sanitize._files.declared import (
+    Cell,
+    Count,
+    Declared,
+    Finite,
+    Misfit,
+    NonNegative,
+    Number,
+    Share,
+    form,
+    listed,
+    read,
+    require,
+)
 from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize.budgets import BUDGETS, budget_from_dict, budget_words
+from sanitize.channel import Status
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
+from sanitize.measures import Kind
 from sanitize.report._audience import Audience, check_audience, publish, warnings_of_facts
 from sanitize.report._document import SCHEMA, VERSION
 from sanitize.report._headline import (
@@ -21,7 +37,6 @@ from sanitize.report._headline import (
     state_of,
     with_headline,
 )
-from sanitize.report._schema import INTERNAL, PUBLIC, check
 from sanitize.report._standing import standing_from, standing_to
 from sanitize.report._views import ReportViews
 
@@ -36,6 +51,106 @@ _MOST_BYTES = 1 << 28
 _ROUNDING = 1e-3
 # Mechanisms that certify symbol by symbol, where others have a worst case over a set of laws.
 _CERTIFIED = ("tree merging", "tree random response")
+
+
+_FIGURE = Number | None
+
+
+class MeasureForm(Declared, frozen=True):
+    """A line of a report as plain values; see `Measure`."""
+
+    name: str
+    label: str
+    unit: str
+    kind: Kind
+    before: Number | None
+    after: Number | None
+    bound: Number | None
+    low: Number | None
+    high: Number | None
+
+
+class _Side(Declared, frozen=True):
+    n_symbols: Count
+    symbols: list[str]
+    shares: list[Share]
+    log_lift: list[list[Number]]
+
+
+class _LiftMap(Declared, frozen=True):
+    n_sensitive: Count
+    prior: list[Share]
+    before: _Side
+    after: _Side
+
+    def __post_init__(self) -> None:
+        for side in (self.before, self.after):
+            require(len(side.symbols) == len(side.shares) == len(side.log_lift), "is not rectangular")
+            require(all(len(row) == len(self.prior) for row in side.log_lift), "is not rectangular")
+
+
+_STANDING = form(
+    status=Status,
+    gap=NonNegative | None,
+    among=str,
+    words=str,
+)
+_VERDICT = form(
+    **dict.fromkeys(("ok", "useless", "counted", "seeded", "refuted"), bool),
+    **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people"), str),
+    state=State,
+    budget=dict[str, Finite | str] | None,
+    worst_excess=_FIGURE,
+    tolerance=Number,
+    standing=_STANDING | None,
+    confidence=Share | None,
+)
+_PAIR = form(
+    **dict.fromkeys(("name", "title", "question", "verdict", "difference", "words"), str),
+    people=Share,
+    outsiders=Share | None,
+    standing=Literal["more", "a little more", "no more", "open"] | None,
+    ranked=bool,
+)
+_JUDGEMENT = form(
+    **dict.fromkeys(("headline", "sentence"), str),
+    notes=list[str],
+    n_people=Count,
+    n_outsiders=Count | None,
+    confidence=Share,
+    pairs=listed(_PAIR),
+)
+_LIFTS = dict.fromkeys(("max_log_lift", "min_log_lift"), Number)
+_CURVE = form(
+    mechanism=str, points=listed(form(label=str, mutual_information=Number, **_LIFTS, normalized_utility=Share))
+)
+_COMMON = {
+    "schema": str,
+    "version": int,
+    "library_version": str,
+    "audience": Literal["internal", "public"],
+    "verdict": _VERDICT,
+    "origin": form(**dict.fromkeys(("title", "date", "table", "policy", "digest"), str | None)) | None,
+    "columns": form(**dict.fromkeys(("sensitive", "released", "kept", "constant", "binned"), list[str])),
+    "kept": listed(form(column=str, share=Share, before=_FIGURE, after=_FIGURE)),
+    "of_cells": bool,
+    "measures": list[MeasureForm],
+    "warnings": list[str],
+    "sections": listed(form(name=str, title=str, words=str, columns=list[str], rows=list[list[Cell]], public=bool)),
+}
+_FORMS = {
+    "public": form(**_COMMON),
+    "internal": form(
+        **_COMMON,
+        **dict.fromkeys(("n_rows", "n_unseen", "n_single"), Count | None),
+        **dict.fromkeys(("n_combinations", "n_symbols"), Count),
+        symbols=listed(form(symbol=str, probability=Share, **_LIFTS, excess=_FIGURE)),
+        judgement=_JUDGEMENT | None,
+        lift=_LiftMap | None,
+        margins=form(n_symbols=Count, rows=listed(form(symbol=str, before=Share | None, after=Share | None))) | None,
+        curve=_CURVE | None,
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +182,10 @@ class SavedReport(ReportViews):
             raise SourceError(f"this is not a report: its schema is not {SCHEMA!r}")
         if document.get("version") != VERSION or isinstance(document["version"], bool):
             raise SourceError(f"the report has another version than {VERSION}, the one this library reads")
-        check(document, INTERNAL if document.get("audience") == "internal" else PUBLIC)
+        try:
+            read(_FORMS["internal" if document.get("audience") == "internal" else "public"], document)
+        except Misfit as error:
+            raise SourceError(f"the report is damaged, or another program's: {error}") from None
         saved = copy.deepcopy(dict(document))
         _check_sense(saved)
         return cls(saved)
@@ -185,7 +303,7 @@ def _check_headline(document: dict[str, Any]) -> None:
 def _check_words(verdict: dict[str, Any]) -> None:
     """What is allowed, in words, is what the budget's numbers say."""
     budget = verdict["budget"]
-    if budget is not None and budget["type"] not in BUDGETS:
+    if budget is not None and "type" in budget and budget["type"] not in BUDGETS:
         return  # a budget of somebody else's making: its words are its own
     try:
         made = None if budget is None else budget_from_dict(budget)

@@ -640,5 +640,5 @@ def test_the_four_tests_are_in_every_view_of_the_owner_and_in_no_other(tmp_path)
     assert "was not measured" in plain.to_html()
     forged = json.loads(report.to_json())
     forged["judgement"]["pairs"][0]["people"] = "all"
-    with pytest.raises(sz.errors.SourceError, match="'people' of entry 0 of 'pairs'"):
+    with pytest.raises(sz.errors.SourceError, match=r"pairs\[0\]\.people must be a share"):
         sz.LeakageReport.from_dict(forged)

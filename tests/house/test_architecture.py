@@ -37,6 +37,7 @@ TABLES = ("sanitize/_tables/", "sanitize/_files/", "sanitize/_release/", "saniti
 DOORS = {
     "cryptography": ("sanitize/_sampling/noise.py",),
     "jinja2": ("sanitize/report/",),
+    "msgspec": ("sanitize/_files/declared.py",),
     "matplotlib": ("sanitize/report/", "sanitize/plots.py"),
     "tqdm": ("sanitize/_progress.py",),
     "dask": ("sanitize/dask.py",),
