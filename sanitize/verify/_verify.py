@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sanitize._files.csv import CsvSource
+from sanitize._files.declared import Declared, Misfit, plain, read, said
 from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
 from sanitize._files.open import delimited, open_source
@@ -25,10 +25,11 @@ from sanitize.errors import (
 )
 from sanitize.policy import Policy
 from sanitize.printing import RowModel
+from sanitize.report import State
 from sanitize.saved import Receipt
 from sanitize.verify._again import design_check, designed, drawn_again
 from sanitize.verify._canonical import form_checks, write_canonical
-from sanitize.verify._check import Check, read_verification
+from sanitize.verify._check import Check
 from sanitize.verify._printed import printed_types, stored_type
 from sanitize.verify._rows import check_rows
 from sanitize.verify._stated import check_papers
@@ -42,16 +43,15 @@ if TYPE_CHECKING:
     from sanitize._release.designers.designer import Designer
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
-    from sanitize.report import LeakageReport, State
+    from sanitize.report import LeakageReport
 
     File = str | os.PathLike[str]
 
 FALSE_ALARM = 1e-6
-SCHEMA, VERSION = "sanitize/verification", 1
+_HEAD = {"schema": "sanitize/verification", "version": 1}
 
 
-@dataclass(frozen=True)
-class Verification:
+class Verification(Declared, frozen=True):
     """What the verification of a released file found. Frozen.
 
     Attributes
@@ -76,8 +76,8 @@ class Verification:
     FAIL  order  sorted
     """
 
-    checks: tuple[Check, ...]
-    false_alarm: float = FALSE_ALARM
+    checks: Annotated[tuple[Check, ...], said("a list of checks, and not empty", min_length=1)]
+    false_alarm: Annotated[float, said("a chance below 1", ge=0, lt=1)] = FALSE_ALARM
     state: State | None = None
     headline: str | None = None
     sentence: str | None = None
@@ -112,18 +112,7 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        checks = [{"name": check.name, "ok": check.ok, "detail": check.detail} for check in self.checks]
-        return {
-            "schema": SCHEMA,
-            "version": VERSION,
-            "ok": self.ok,
-            "false_alarm": self.false_alarm,
-            "state": self.state,
-            "headline": self.headline,
-            "sentence": self.sentence,
-            "digest": self.digest,
-            "checks": checks,
-        }
+        return {**_HEAD, "ok": self.ok, **plain(self), "checks": [plain(check) for check in self.checks]}
 
     def to_json(self) -> str:
         """The same as JSON; whatever is not ASCII is escaped."""
@@ -138,7 +127,15 @@ class Verification:
         SourceError
             If it is not a verification, or contradicts itself.
         """
-        return cls(**read_verification(saved, SCHEMA, VERSION))
+        if not isinstance(saved, dict) or {name: saved.get(name) for name in _HEAD} != _HEAD:
+            raise SourceError("this is not the JSON that sanitize verify --json printed")
+        try:
+            found = read(cls, {name: value for name, value in saved.items() if name not in {*_HEAD, "ok"}})
+        except Misfit as error:
+            raise SourceError(f"the verification is damaged, or another program's: {error}") from None
+        if saved.get("ok") is not found.ok:
+            raise SourceError("the verification's verdict contradicts its checks")
+        return found
 
     def __str__(self) -> str:
         return self.to_text()

@@ -399,8 +399,11 @@ def test_a_saved_verification_comes_back(place):
         {"false_alarm": 2.0},
         {"schema": "x"},
         {"digest": 7},
+        {"more": 1},
     ):
         with pytest.raises(SourceError):
             Verification.from_dict(saved | edit)
+    with pytest.raises(SourceError, match=r"checks\[0\]\.ok must be true or false"):
+        Verification.from_dict(saved | {"checks": [{"name": "", "ok": 1, "detail": ""}]})
     with pytest.raises(SourceError):
         Verification.from_dict([saved])
