@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 import msgspec
 import numpy as np
 import pyarrow as pa
-from msgspec import Meta, Struct
+from msgspec import UNSET as UNSET
+from msgspec import Meta as Meta
+from msgspec import Struct
 
 from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import SanitizeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -29,10 +31,11 @@ if TYPE_CHECKING:
     Kinds = Mapping[Any, Callable[[Any], Any]]
 
 T = TypeVar("T")
+Unset = msgspec.UnsetType
 
 # What reading a form raises: the library's refusals, and those of a form's own rules.
 _REFUSALS = (msgspec.MsgspecError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
-_LARGEST_WHOLE, _LARGEST = (1 << 63) - 1, sys.float_info.max
+_LARGEST_WHOLE, LARGEST = (1 << 63) - 1, sys.float_info.max
 _FREE = "[...]"
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
 
@@ -54,7 +57,8 @@ class Misfit(ValueError):
         Keys and positions that lead to it.
     fault : {"wrong", "missing", "unknown", "rule"}
     extra : dict
-        What was said of the field beside its type; of an unknown key those that are known.
+        What was said of the field beside its type, what it ``must`` be, or one of which ``words``; of an unknown key
+        those that are ``known``.
     value : object
         What stands there, or an unknown key: not for messages about data.
     """
@@ -74,14 +78,14 @@ class Misfit(ValueError):
         super().__init__(f"{place.removeprefix('.') or 'it'} {what}")
 
 
-def said(must: str = "", **limits: Any) -> Meta:
-    """What errors say that a value must be, and the limits that hold it to that."""
-    return Meta(extra={"must": must}, **limits)
+def said(must: str = "", advice: str = "", **limits: Any) -> Meta:
+    """What errors say that a value must be and what to do, and the limits that hold it to that."""
+    return Meta(extra={"must": must, "advice": advice}, **limits)
 
 
 Count = Annotated[int, said("a whole number >= 0", ge=0, le=_LARGEST_WHOLE)]
-Finite = Annotated[float, said("a finite number", ge=-_LARGEST, le=_LARGEST)]
-NonNegative = Annotated[float, said("a finite number >= 0", ge=0, le=_LARGEST)]
+Finite = Annotated[float, said("a finite number", ge=-LARGEST, le=LARGEST)]
+NonNegative = Annotated[float, said("a finite number >= 0", ge=0, le=LARGEST)]
 Number = Annotated[Finite | Literal["inf", "-inf"], said("a number, 'inf' or '-inf'")]
 Share = Annotated[float, said("a share between 0 and 1", ge=-1e-9, le=1 + 1e-9)]
 Cell = Annotated[int, said(ge=-_LARGEST_WHOLE, le=_LARGEST_WHOLE)] | Finite | str | None
@@ -93,14 +97,29 @@ class Declared(Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all forms."""
 
 
-def form(**fields: Any) -> Any:
-    """A form of these fields that is only compared with, and has no rules."""
-    return msgspec.defstruct("Form", fields.items(), bases=(Declared,), frozen=True, forbid_unknown_fields=True)
+def form(name: str = "Form", tag: tuple[str, str] | tuple[None, None] = (None, None), /, **fields: Any) -> Any:
+    """A form without rules, from its fields: of each the type, or the type and what stands for it where it is absent.
+
+    The tag is the key, and the word under it, by which forms are told from one another.
+    """
+    entries = [(key, *(of if isinstance(of, tuple) else (of,))) for key, of in fields.items()]
+    settings: dict[str, Any] = {"bases": (Declared,), "frozen": True, "kw_only": True, "forbid_unknown_fields": True}
+    return msgspec.defstruct(name, entries, tag_field=tag[0], tag=tag[1], **settings)
 
 
 def listed(entry: Any) -> Any:
     """A list of what has this form."""
     return list[entry]
+
+
+def notes_of(structure: Any) -> dict[str, dict[str, Any]]:
+    """What was said of each field of a form."""
+    return {field.name: _bare(field.type)[1] for field in msgspec.structs.fields(structure)}
+
+
+def schemas_of(form: Any) -> dict[str, Any]:
+    """JSON schema of a form, and of all forms in it, by their names."""
+    return msgspec.json.schema_components([form], ref_template="#/$defs/{name}")[1]
 
 
 def require(holds: Any, what: str = "does not fit the rest", *path: str | int) -> None:
@@ -151,26 +170,31 @@ def _misfit(value: Any, form: Any, kinds: Kinds, path: Place) -> Misfit:
         if _is_tagged(value, structure):
             return _of_keys(value, structure, kinds, path)
     if structures:
-        tags = [structure.__struct_config__.tag for structure in structures]
         field = structures[0].__struct_config__.tag_field
         if field not in value:
             return Misfit("is missing", (*path, field), "missing", extra)
-        return Misfit(f"must be {_one_of(tags)}", (*path, field), "wrong", extra, value[field])
+        tags = [structure.__struct_config__.tag for structure in structures]
+        return _wrong(Literal[tuple(tags)], value[field], (*path, field))
     cause = _refusal(value, form, kinds)
-    if isinstance(cause, msgspec.ValidationError):
-        return Misfit(f"must be {_must(form)}", path, "wrong", extra, value)
-    return _by_rule(cause, path)
+    return _wrong(form, value, path) if isinstance(cause, msgspec.ValidationError) else _by_rule(cause, path)
+
+
+def _wrong(form: Any, value: Any, path: Place) -> Misfit:
+    base, extra = _bare(form)
+    words = {"words": get_args(base)} if get_origin(base) is Literal and "must" not in extra else {}
+    return Misfit(f"must be {_must(form)}", path, "wrong", {"must": _must(form), **words, **extra}, value)
 
 
 def _of_keys(value: dict[str, Any], structure: Any, kinds: Kinds, path: Place) -> Misfit:
     """What is wrong with an object, each of whose values fits."""
     fields = msgspec.structs.fields(structure)
-    known = [field.encode_name for field in fields]
+    tag_field = structure.__struct_config__.tag_field
+    known = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
     for field in fields:
         if field.required and field.encode_name not in value:
             return Misfit("is missing", (*path, field.encode_name), "missing", _bare(field.type)[1])
     for key in value:
-        if key not in known and key != structure.__struct_config__.tag_field:
+        if key not in known:
             return Misfit("has a key that does not belong there", path, "unknown", {"known": known}, key)
     return _by_rule(_refusal(value, structure, kinds), path)
 
@@ -205,11 +229,17 @@ def _parts(value: Any, form: Any) -> Iterator[tuple[str | int, Any, Any]]:
 
 
 def _bare(form: Any) -> tuple[Any, dict[str, Any]]:
-    """A type without what was said of it, and that."""
-    if get_origin(form) is not Annotated:
-        return form, {}
-    base, *metas = get_args(form)
-    return base, {key: word for meta in metas for key, word in (meta.extra or {}).items() if word}
+    """A type without what was said of it and whether it may be left out, and what was said."""
+    notes: dict[str, Any] = {}
+    while True:
+        inner = get_args(form)
+        if get_origin(form) is Annotated:
+            form = inner[0]
+            notes = {key: word for meta in inner[1:] for key, word in (meta.extra or {}).items() if word} | notes
+        elif Unset in inner:
+            form = Union[tuple(one for one in inner if one is not Unset)]  # noqa: UP007
+        else:
+            return form, notes
 
 
 def _members(base: Any) -> list[Any]:
@@ -228,10 +258,6 @@ def _is_tagged(value: dict[str, Any], structure: Any) -> bool:
     return config.tag is None or value.get(config.tag_field) == config.tag
 
 
-def _one_of(words: Iterable[Any]) -> str:
-    return f"one of {', '.join(map(repr, words))}"
-
-
 def _must(form: Any) -> str:
     """What a value of this form is, in words."""
     base, extra = _bare(form)
@@ -241,7 +267,7 @@ def _must(form: Any) -> str:
     if kind in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_must, get_args(base))))
     if kind is Literal:
-        return _one_of(get_args(base))
+        return f"one of {', '.join(map(repr, get_args(base)))}"
     if kind in (list, tuple):
         return "a list"
     return _WORDS.get(kind, "an object" if kind is dict or _is_structure(kind) else "what was written there")

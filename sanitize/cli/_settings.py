@@ -12,7 +12,7 @@ from sanitize._files.names import path_of
 from sanitize._files.numbers import AS_STORED, Numbers
 from sanitize._files.open import delimited, open_source
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
-from sanitize.policy import DEFAULT_MECHANISM, SETTINGS, TREES, Policy, PolicyBudget, PolicyChannel
+from sanitize.policy import DEFAULT_MECHANISM, OWNERS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _policy_of_settings(args: argparse.Namespace) -> Policy:
     mechanism = getattr(args, "mechanism", None) or DEFAULT_MECHANISM
     settings = {name: value for name in ("min_count", "smoothing") if (value := getattr(args, name, None)) is not None}
     for name in settings:
-        if mechanism not in SETTINGS[name][1]:
+        if mechanism not in OWNERS[name]:
             raise InvalidParameter(f"{mechanism} has no {_SETTINGS[name]}; leave it out, or take another -m")
     if keep and mechanism in TREES:
         raise InvalidParameter(f"{mechanism} releases a whole table, without -k; list all columns with -x")

@@ -1,10 +1,8 @@
 # The face of the room: read by type checkers, and by `lazy_loader` at run time.
-from ._channels import (
+from ._declaration import (
     DEFAULT_MECHANISM as DEFAULT_MECHANISM,
     MECHANISMS as MECHANISMS,
-    PolicyBudget as PolicyBudget,
-    PolicyChannel as PolicyChannel,
-    SETTINGS as SETTINGS,
+    OWNERS as OWNERS,
     TREES as TREES,
 )
 from ._plan import (
@@ -14,6 +12,8 @@ from ._plan import (
 from ._plan.proposals import FEW_ROWS as FEW_ROWS
 from ._policy import (
     Policy as Policy,
+    PolicyBudget as PolicyBudget,
+    PolicyChannel as PolicyChannel,
     designer_of as designer_of,
     is_joint as is_joint,
 )

@@ -2,32 +2,112 @@
 
 from __future__ import annotations
 
+import datetime
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from sanitize._files.declared import UNSET, plain
 from sanitize._files.names import path_of
-from sanitize.errors import ColumnError, PolicyError
-from sanitize.policy import _channels as tables
-from sanitize.policy import _reader as keys
-from sanitize.policy._channels import PolicyBudget, PolicyChannel, read_budget, read_channel
-from sanitize.policy._secret_dp import check_secret_dp
-from sanitize.policy._shape import Misshapen, check_shape
+from sanitize.budgets import AlphaLiftBudget, CapacityBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.errors import ColumnError, InvalidParameter, PolicyError
+from sanitize.policy._declaration import (
+    DEFAULT_MECHANISM,
+    DEFAULT_NOTION,
+    DOCUMENT,
+    MECHANISMS,
+    OWNERS,
+    check,
+    parts_of,
+)
+from sanitize.policy._reader import Misshapen, check_shape, fitting
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sanitize._release.designers.designer import Designer
-    from sanitize.policy._reader import Section
     from sanitize.transformers import Sanitizer
 
-VERSION = 1
 # A policy is written by people; more than this is another kind of file.
 _MOST_BYTES = 1 << 20
+_BUDGETS: dict[str, Any] = {
+    "lift": LiftBudget,
+    "ldp": LDPBudget,
+    "l1": L1LiftBudget,
+    "chi2": Chi2LiftBudget,
+    "alpha": AlphaLiftBudget,
+    "capacity": CapacityBudget,
+}
+# Keys that a policy has as its text gives them.
+_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "delimiter", "title")
+
+
+@dataclass(frozen=True)
+class PolicyBudget:
+    """A budget as a policy writes it.
+
+    Attributes
+    ----------
+    notion : {"lift", "ldp", "l1", "chi2", "alpha", "capacity"}
+    bounds : mapping of str to float
+        ``lower`` and ``upper``; for alpha also ``alpha``; ``eps`` for ldp; ``nats`` for capacity.
+    """
+
+    notion: str
+    bounds: Mapping[str, float]
+
+    def build(self) -> Any:
+        """The budget itself."""
+        return _BUDGETS[self.notion](**self.bounds)
+
+
+@dataclass(frozen=True)
+class PolicyChannel:
+    """One channel of a policy: the public columns released through it together, and how it is designed.
+
+    Attributes
+    ----------
+    name : str
+    public : tuple of str
+    mechanism : str
+        A key of the table of mechanisms.
+    bins : mapping of column to edges or calendar unit
+    settings : mapping of str to value
+        Settings of the estimator, those that the policy gives.
+    budget : PolicyBudget or None
+        Its own budget; None where it is designed within the budget of the whole release.
+    """
+
+    name: str
+    public: tuple[str, ...]
+    mechanism: str = DEFAULT_MECHANISM
+    bins: Mapping[str, list[Any] | str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    budget: PolicyBudget | None = None
+
+    def build(
+        self,
+        budget: Any,
+        sensitive: tuple[str, ...],
+        missing: Literal["category", "error"],
+        handle_unknown: Literal["high_risk", "error"],
+        random_state: Any,
+        kind: Callable[[str], Any],
+    ) -> Any:
+        """The estimator of this channel, or its designer, not fitted; ``kind`` gives the class of a name."""
+        estimator = kind(MECHANISMS[self.mechanism][0])
+        known = signature(estimator).parameters
+        given: dict[str, Any] = {"bins": dict(self.bins) or None, **self.settings}
+        shared = {"missing": missing, "handle_unknown": handle_unknown}
+        given |= {key: value for key, value in shared.items() if key in known}
+        return estimator(
+            budget, sensitive=list(sensitive), public=list(self.public), random_state=random_state, **given
+        )
 
 
 @dataclass(frozen=True)
@@ -147,47 +227,21 @@ class Policy:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, folder: str | os.PathLike[str] = ".") -> Policy:
         """Policy in the tables, arrays and values that TOML text stands for."""
-        top = keys.Section(values)
-        version = top.need("version", keys.whole(1), f"version = {VERSION}")
-        if version != VERSION:
-            raise PolicyError(f"version is {version}, and this sanitize reads version {VERSION}", "version")
-        columns = top.need("columns", keys.table, '[columns] with sensitive = ["..."] and public = ["..."]')
-        sensitive = columns.need("sensitive", tables.COLUMNS["sensitive"], 'sensitive = ["income"]')
-        keep, drop = (
-            columns.take("keep", tables.COLUMNS["keep"]) or (),
-            columns.take("drop", tables.COLUMNS["drop"]) or (),
+        document = fitting(DOCUMENT, _with_notions(values))
+        check(document)
+        columns, place = document.columns, Path(folder)
+        given = {name: value for name in _AS_GIVEN if (value := getattr(document, name)) is not UNSET}
+        return cls(
+            columns.sensitive,
+            tuple(_channel(part, where, place) for where, part in parts_of(document).items()),
+            _budget(document.budget),
+            columns.keep,
+            columns.drop,
+            ledger=place / document.ledger if document.ledger else None,
+            unit=columns.unit or None,
+            date=document.date.isoformat() if document.date else None,
+            **given,
         )
-        unit = columns.take("unit", tables.UNIT)
-        budget = top.need("budget", read_budget, "[budget] with lower = 1.5 and upper = 0.5 (nats)")
-        channels = _channels(top, columns, budget, keep)
-        columns.done()
-        keys.exactly_once(
-            [
-                ("columns.sensitive", sensitive),
-                *((f"channel {c.name!r}" if len(channels) > 1 else "columns.public", c.public) for c in channels),
-                ("columns.keep", keep),
-                ("columns.drop", drop),
-                ("columns.unit", () if unit is None else (unit,)),
-            ]
-        )
-        for channel in channels:
-            for column in channel.bins:
-                if column not in (*sensitive, *channel.public):
-                    raise PolicyError(f"bins names {column!r}, which is no column of its channel", f"bins.{column}")
-        chosen: dict[str, Any] = {
-            key: top.take(key, form, form.schema["enum"][0]) for key, form in tables.CHOICES.items()
-        }
-        workers = top.take("workers", tables.WORKERS)
-        chosen["delimiter"] = top.take("delimiter", tables.DELIMITER)
-        ledger = top.take("ledger", tables.LEDGER)
-        chosen |= {"title": top.take("title", tables.TITLE), "date": top.take("date", tables.DATE)}
-        if unit is not None and ledger is None:
-            raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
-        top.done()
-        check_secret_dp([channel.settings for channel in channels], chosen["rows"], ledger)
-        channels = tuple(channel.within(Path(folder)) for channel in channels)
-        place = None if ledger is None else Path(folder) / ledger
-        return cls(sensitive, channels, budget, keep, drop, workers=workers, ledger=place, unit=unit, **chosen)
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -273,88 +327,50 @@ def is_joint(policy: Policy) -> bool:
     return len(policy.channels) != 1 or bool(policy.keep) or policy.channels[0].budget is not None
 
 
-def _channels(top: Section, columns: Section, budget: PolicyBudget, keep: tuple[str, ...]) -> tuple[PolicyChannel, ...]:
-    """One channel for all public columns, or several with their own."""
-    several = isinstance(top.values.get("channel"), list)
-    if several:
-        columns.refuse("public", "each [[channel]] names its own public columns; move them there")
-        channels = top.need("channel", _several, "[[channel]]")
-    else:
-        public = columns.need("public", tables.COLUMNS["public"], 'public = ["age", "town"]')
-        section = top.take("channel", keys.table) or keys.Section({}, "channel")
-        for key in ("name", "public", "budget"):
-            section.refuse(key, "it belongs to [[channel]] tables; with one [channel] use columns.public and [budget]")
-        channels = (read_channel(section, "release", public, None),)
-    if several or keep:
-        if budget.notion not in tables.MERGING:
-            raise PolicyError(
-                "budget.notion must limit what is told about the sensitive columns (lift, ldp, l1, chi2 or alpha) "
-                "where several channels or kept columns are released together; give the channel a budget of its own",
-                "budget.notion",
-            )
-        for channel in channels:
-            _check_part(channel)
-            _check_sequential(channel)
-    else:
-        _check_notion(channels[0], budget, "budget")
-    return channels
-
-
-def _check_part(channel: PolicyChannel) -> None:
-    """Refuse a whole table as one channel of several."""
-    if channel.mechanism in tables.TREES:
-        raise PolicyError(
-            f"{channel.mechanism} releases a whole table through one channel, without others and without kept columns; "
-            "list all columns under columns.public, with one [channel]",
-            "channel.mechanism",
+def _with_notions(values: Any) -> Any:
+    """Tables of a policy in which every budget names its notion."""
+    if not isinstance(values, Mapping):
+        return values
+    made = dict(values)
+    if isinstance(made.get("budget"), Mapping):
+        made["budget"] = {"notion": DEFAULT_NOTION, **made["budget"]}
+    channel = made.get("channel")
+    if channel is not None:
+        made["channel"] = (
+            [_with_notions(one) for one in channel] if isinstance(channel, list) else _with_notions(channel)
         )
+    return made
 
 
-def _check_sequential(channel: PolicyChannel) -> None:
-    """Refuse a channel without a budget of its own that cannot be designed given the other columns."""
-    if channel.budget is not None:
-        return
-    if channel.mechanism not in tables.SEQUENTIAL:
-        raise PolicyError(
-            f"{channel.mechanism} needs a budget of its own beside kept columns or other channels; write [[channel]] "
-            f'with budget = {{ notion = "{tables.MECHANISMS[channel.mechanism][1][0]}", ... }}, or take subset-merging',
-            "channel.budget",
-        )
-    if channel.settings.get("smoothing"):
-        raise PolicyError(
-            "smoothing must be 0 in a channel without a budget of its own beside kept columns or other channels",
-            "channel.smoothing",
-        )
+def _budget(budget: Any) -> PolicyBudget:
+    bounds = plain(budget)
+    return PolicyBudget(bounds.pop("notion"), bounds)
 
 
-def _several(value: Any, where: str) -> tuple[PolicyChannel, ...]:
-    """Channels with names and public columns of their own."""
-    found: list[PolicyChannel] = []
-    if not value:
-        raise PolicyError(f"{where} is empty; give at least one [[channel]], or one [channel]", where)
-    for i, entry in enumerate(value):
-        section = keys.table(entry, f"{where}[{i}]")
-        name = section.need("name", keys.text, 'name = "home"')
-        if name in tables.RESERVED or "__" in name:
-            raise PolicyError(f"{where}[{i}].name must not be {name!r}; choose another name", f"{where}[{i}].name")
-        public = section.need("public", keys.some_names, 'public = ["age", "town"]')
-        own = section.take("budget", read_budget)
-        channel = read_channel(section, name, public, own)
-        if channel.mechanism == tables.AUTO:
-            where_ = f"{where}[{i}].mechanism"
-            raise PolicyError(f"{where_}: auto chooses for one [channel] alone; name the mechanism of each", where_)
-        if name in {other.name for other in found}:
-            raise PolicyError(f"{where}[{i}].name {name!r} is taken; give each channel its own name", where)
-        if own is not None:
-            _check_notion(channel, own, f"{where}[{i}].budget")
-        found.append(channel)
-    return tuple(found)
+def _channel(channel: Any, where: str, folder: Path) -> PolicyChannel:
+    """A channel of a policy in this folder."""
+    settings = {key: value for key in OWNERS if (value := getattr(channel, key)) is not UNSET}
+    if channel.hierarchies:
+        settings["hierarchies"] = {column: folder / name for column, name in channel.hierarchies.items()}
+    if channel.secret_dp:
+        from sanitize._release.designers.secret_dp import SecretDP
+
+        try:
+            settings["secret_dp"] = SecretDP(**plain(channel.secret_dp))
+        except InvalidParameter as error:
+            raise PolicyError(f"{where}.secret_dp: {error}", f"{where}.secret_dp") from None
+    bins = {
+        name: cuts if isinstance(cuts, str) else [_edge(edge) for edge in cuts] for name, cuts in channel.bins.items()
+    }
+    return PolicyChannel(
+        channel.name,
+        channel.public,
+        channel.mechanism,
+        bins,
+        settings,
+        _budget(channel.budget) if channel.budget else None,
+    )
 
 
-def _check_notion(channel: PolicyChannel, budget: PolicyBudget, where: str) -> None:
-    allowed = tables.MECHANISMS[channel.mechanism][1]
-    if budget.notion not in allowed:
-        raise PolicyError(
-            f"{where}.notion must be {' or '.join(map(repr, allowed))} with {channel.mechanism}, got {budget.notion!r}",
-            f"{where}.notion",
-        )
+def _edge(edge: Any) -> str | float:
+    return str(edge) if isinstance(edge, (str, datetime.date)) else float(edge)

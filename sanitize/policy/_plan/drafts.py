@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sanitize.errors import SanitizeError
-from sanitize.policy._channels import AUTO, MECHANISMS, SETTINGS, TREES
+from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, TREES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import TradeoffCurve
 from sanitize.suggestion import KINDS, point_of
@@ -117,7 +117,7 @@ class Drafts:
         if name == self.own:
             return policy
         policy = with_mechanism(policy, name)
-        if not (self._is_robust and name in SETTINGS["gap"][1]):
+        if not (self._is_robust and name in OWNERS["gap"]):
             return policy
         channel = policy.channels[0]
         settings = {"effort": _EFFORT_OF_A_ROBUST_ONE, **channel.settings}
@@ -194,7 +194,7 @@ class Drafts:
 def with_mechanism(policy: Policy, name: str) -> Policy:
     """The policy of one channel with another mechanism, and those of the channel's settings that it has."""
     channel = policy.channels[0]
-    settings = {key: value for key, value in channel.settings.items() if name in SETTINGS[key][1]}
+    settings = {key: value for key, value in channel.settings.items() if name in OWNERS[key]}
     return replace(policy, channels=(replace(channel, mechanism=name, settings=settings),))
 
 

@@ -14,7 +14,7 @@ from sanitize._progress import counted, shown
 from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._release.first_pass import RememberedPass
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
-from sanitize.policy._channels import AUTO
+from sanitize.policy._declaration import AUTO
 from sanitize.policy._plan.drafts import Drafts, chosen
 from sanitize.policy._plan.proposals import Proposal, proposals_text, propose
 from sanitize.policy._plan.whole_table import advice

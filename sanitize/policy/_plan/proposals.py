@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
-from sanitize.policy._channels import GRID, MECHANISMS, TREES
+from sanitize.policy._declaration import GRID, MECHANISMS, TREES
 from sanitize.policy._policy import is_joint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from sanitize.policy._channels import PolicyChannel
-    from sanitize.policy._policy import Policy
+    from sanitize.policy._policy import Policy, PolicyChannel
 
 # Combinations of values with fewer rows than this on average are not worth a law.
 FEW_ROWS = 5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.errors import SanitizeError
-from sanitize.policy._channels import MECHANISMS, SETTINGS, TREES
+from sanitize.policy._declaration import MECHANISMS, OWNERS, TREES
 from sanitize.policy._plan.proposals import FEW_ROWS
 from sanitize.policy._policy import designer_of, is_joint
 
@@ -61,7 +61,7 @@ def _tree_of(policy: Policy) -> Policy | None:
     if channel.mechanism in TREES or not fitting:
         return None
     settings = {
-        name: value for name, value in channel.settings.items() if name != "output" and fitting[0] in SETTINGS[name][1]
+        name: value for name, value in channel.settings.items() if name != "output" and fitting[0] in OWNERS[name]
     }
     bins = {name: edges for name, edges in channel.bins.items() if name in policy.sensitive}
     made = replace(channel, mechanism=fitting[0], settings=settings, bins=bins)

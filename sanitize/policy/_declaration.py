@@ -1,0 +1,375 @@
+"""Every key of a release policy, declared once: what may stand there, what is said of it, and how keys go together."""
+
+from __future__ import annotations
+
+import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+
+from sanitize._files.declared import LARGEST, UNSET, Finite, Meta, NonNegative, Unset, form, listed, notes_of, said
+from sanitize.binning import STEPS, date_edges
+from sanitize.errors import InvalidParameter, PolicyError
+from sanitize.policy._reader import fitting, misplaced, missing, refused, unlisted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+VERSION = 1
+MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
+DEFAULT_NOTION = "lift"
+# Mechanism in a policy -> its estimator, and the notions of budget it can be designed for.
+MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "watchdog": ("Watchdog", MERGING),
+    "subset-merging": ("SubsetMerging", MERGING),
+    "tree-merging": ("TreeMerging", MERGING),
+    "auto": ("BestSanitizer", MERGING),
+    "optimal-random-response": ("OptimalRandomResponse", ("lift", "ldp")),
+    "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
+    "tree-random-response": ("TreeRandomResponse", ("lift", "ldp")),
+    "randomized-response": ("RandomizedResponse", ("ldp",)),
+    "exponential-channel": ("ExponentialChannel", ("capacity",)),
+    "gaussian-channel": ("GaussianChannel", ("capacity",)),
+}
+# Chooses one of the others, for one channel alone.
+AUTO = "auto"
+DEFAULT_MECHANISM = "subset-merging"
+# Mechanisms that take what a joint budget leaves them, given the other columns.
+SEQUENTIAL = ("watchdog", "subset-merging")
+_TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
+GRID = "gaussian-channel"
+# Mechanisms over whole tables, which are released through one channel alone.
+TREES = ("tree-merging", "tree-random-response")
+# The output that is for whole tables only.
+MODEL = "model"
+_LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
+_NOT_GRID = tuple(name for name in MECHANISMS if name != GRID)
+_TUPLES = tuple(name for name in _NOT_GRID if name not in TREES)
+_SEARCHES = ("optimal-random-response", "subset-random-response")
+
+
+# ----------------------------------------------------------------------------------------- what may stand under a key
+
+
+def _key(of: Any, description: str | None = None, example: str = "") -> Any:
+    """A key that must be there, and how it is written where it is not."""
+    return Annotated[of, Meta(description=description, extra={"example": example})]
+
+
+def _maybe(of: Any, description: str, *owners: str) -> Any:
+    """A key that may be absent; of a channel also the mechanisms that have it."""
+    return Annotated[of | Unset, Meta(description=description, extra={"owners": owners})], UNSET
+
+
+def _one(description: str, *words: str) -> Any:
+    """A key with a few words to choose from, the first of which is the default."""
+    return Annotated[Literal[words], Meta(description=description)], words[0]
+
+
+_VERSION = said(f"{VERSION}, the version that this sanitize reads")
+_OPEN = "write inf for no bound"
+_LEVEL = Annotated[float, said("a number >= 0", _OPEN, ge=0)]
+_POSITIVE = Annotated[float, said("a finite number > 0", gt=0, le=LARGEST)]
+_INSIDE = Annotated[float, said("a number strictly between 0 and 1", gt=0, lt=1)]
+_WHOLE = [Annotated[int, said(f"a whole number >= {least}", ge=least)] for least in range(3)]
+_TEXT = Annotated[str, said("text", "put it in quotes", min_length=1)]
+_ONCE = {"uniqueItems": True}
+_NAMES = Annotated[
+    tuple[str, ...], said("an array of column names", 'write for example ["age", "town"]', extra_json_schema=_ONCE)
+]
+_SOME_NAMES = Annotated[_NAMES, said(min_length=1)]
+_FREE = f"text without __, and none of {', '.join(_TAKEN)}"
+_NAME = Annotated[str, said(_FREE, "choose another", pattern=rf"^(?!({'|'.join(_TAKEN)})$)(?!.*__)[^\n]+$")]
+_PAIR = Annotated[
+    list[Finite],
+    said("[low, high] with low < high, for example [0, 100]", min_length=2, max_length=2, extra_json_schema=_ONCE),
+]
+_EDGES = Annotated[list[Finite], said("an array of numbers", "write for example [18, 30, 45, 65]")]
+_ARRAYS = [{"type": "array", "items": {"type": kind}, "minItems": 2, **_ONCE} for kind in ("number", "string")]
+_CUTS = Annotated[Any, said(extra_json_schema={"anyOf": [*_ARRAYS, {"enum": list(STEPS)}]})]
+_DELIMITER = Annotated[str, said('one sign such as ";", "|" or "\\t"', max_length=1, pattern=r"^[\t -!#-/:-@\[-`{-~]$")]
+_ISO = {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
+_DAY = Annotated[datetime.date, said("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
+_PLAIN = said("an array of texts, numbers or booleans", 'write for example ["low", "high"]', min_length=1)
+_SECRETS = Annotated[list[str | bool | int | float], _PLAIN]
+
+
+_BOTH = {
+    "lower": _key(_LEVEL, example="lower = 1.5 (nats; inf for no bound)"),
+    "upper": _key(_LEVEL, example="upper = 0.5 (nats)"),
+}
+_BOUNDS = {
+    "lift": _BOTH,
+    "ldp": {"eps": _key(_LEVEL, example="eps = 1.0 (nats)")},
+    "l1": _BOTH,
+    "chi2": _BOTH,
+    "alpha": {"alpha": _key(Annotated[float, said("a number > 1", _OPEN, gt=1)], example="alpha = 2"), **_BOTH},
+    "capacity": {"nats": _key(Annotated[float, said("a number > 0", _OPEN, gt=0)], example="nats = 0.5")},
+}
+_BUDGET = _key(
+    Union[tuple(form(notion, ("notion", notion), **bounds) for notion, bounds in _BOUNDS.items())],  # noqa: UP007
+    "What released symbols may tell, in nats.",
+    "[budget] with lower = 1.5 and upper = 0.5 (nats)",
+)
+_SECRET_DP = form(
+    "secret_dp",
+    eps=_key(_POSITIVE, example="eps = 1.0 (nats)"),
+    delta=_key(_INSIDE, example="delta = 1e-6"),
+    values=(dict[str, _SECRETS], {}),
+)
+# Setting of a channel -> what may stand there, what is said of it, and the mechanisms that have it.
+_SETTINGS = {
+    "min_count": _maybe(_WHOLE[0], "Public values in fewer rows are pooled.", *_TUPLES),
+    "smoothing": _maybe(NonNegative, "Added to every cell of the counts: a prior, not data.", *_TUPLES),
+    "output": _maybe(
+        Literal["resample", "label", "model"],
+        "Print a released symbol as a public value, or as a label; of whole tables as a row drawn from a model.",
+        *_NOT_GRID,
+    ),
+    "min_rows": _maybe(_WHOLE[1], "Least rows of a block of a tree.", *TREES),
+    "min_cell_rows": _maybe(_WHOLE[1], "Least rows of a cell of a tree.", "tree-random-response"),
+    "max_cells": _maybe(_WHOLE[1], "Most cells of a tree.", *TREES),
+    "weights": _maybe(dict[str, NonNegative], "How much the information about each column counts.", *TREES),
+    "hierarchies": _maybe(
+        dict[str, _TEXT],
+        "File of the ancestors of each value of a column, nearest first, with semicolons; relative to this file.",
+        *TREES,
+    ),
+    "confidence": _maybe(_INSIDE, "Hold the budget for every law in a confidence set of this level.", *_LIFT_FAMILY),
+    "secret_dp": _maybe(
+        _SECRET_DP,
+        "Differential privacy of each row's secret, of noisy counts: { eps = 1.0, delta = 1e-6 }; needs confidence.",
+        "tree-random-response",
+    ),
+    "gap": _maybe(_POSITIVE, "Distance from the optimum that is good enough, in nats.", *_SEARCHES),
+    "effort": _maybe(
+        Annotated[float, said("a finite number >= 1", ge=1, le=LARGEST)],
+        "Units of work of the search; the same effort is the same work on every machine.",
+        *("subset-merging", *_SEARCHES),
+    ),
+    "time_limit": _maybe(
+        _POSITIVE,
+        "Seconds; what a time limit cut off cannot be designed again, so verify takes the channel of the release.",
+        *_SEARCHES,
+    ),
+    "distance": _maybe(
+        Literal["line", "circle", "hamming"], "Which public symbols are near one another.", "exponential-channel"
+    ),
+    "bounds": _maybe(
+        dict[str, _PAIR], "[low, high] of each public column, from knowledge and not from the rows.", GRID
+    ),
+    "step": _maybe(dict[str, _POSITIVE], "Distance of grid points of a column.", GRID),
+    "points": _maybe(_WHOLE[2], "Most grid points within the bounds, where no step is given.", GRID),
+    "reach": _maybe(NonNegative, "Standard deviations that the grid runs on beyond the bounds.", GRID),
+    "method": _maybe(Literal["exact", "closed_form"], "How noise is calibrated to the capacity.", GRID),
+}
+# [channel]: how columns.public are released; or several [[channel]], each with public columns of its own.
+_CHANNEL = form(
+    "channel",
+    name=_maybe(_NAME, "Of one of several channels."),
+    public=_maybe(_SOME_NAMES, "Columns of one of several channels."),
+    budget=_maybe(_BUDGET, "Of this channel alone, among several."),
+    mechanism=(_key(Literal[tuple(MECHANISMS)], "The rule that designs the channel."), DEFAULT_MECHANISM),
+    bins=(_key(dict[str, _CUTS], "Ascending edges of numbers or dates, or the calendar unit dates are cut into."), {}),
+    **_SETTINGS,
+)
+OWNERS: dict[str, tuple[str, ...]] = {key: notes_of(_CHANNEL)[key]["owners"] for key in _SETTINGS}
+_COLUMNS = form(
+    "columns",
+    sensitive=_key(_SOME_NAMES, "Columns to protect.", 'sensitive = ["income"]'),
+    public=_maybe(_SOME_NAMES, "Columns released together through one channel; omitted with [[channel]]."),
+    keep=(_key(_NAMES, "Columns released as they are; the budget covers what they tell."), ()),
+    drop=(_key(_NAMES, "Columns left out."), ()),
+    unit=_maybe(_TEXT, "Column that says whose a row is: what a unit was released is kept in the ledger."),
+)
+DOCUMENT = form(
+    "policy",
+    version=_key(Annotated[Literal[VERSION], _VERSION], "Version of this format.", f"version = {VERSION}"),
+    columns=_key(_COLUMNS, example='[columns] with sensitive = ["..."] and public = ["..."]'),
+    budget=_BUDGET,
+    channel=(_CHANNEL | Annotated[listed(_CHANNEL), said(min_length=1)], _CHANNEL()),
+    rows=_one("Order of released rows; a kept order is audited.", "shuffle", "keep"),
+    audience=_one("Who reads the report.", "internal", "public"),
+    missing=_one("Missing values are one symbol, or refused.", "category", "error"),
+    handle_unknown=_one("Symbols that were not there at fit.", "high_risk", "error"),
+    workers=_maybe(
+        _WHOLE[1], "Threads that read, count and draw; all cores by default. The output is the same for any."
+    ),
+    delimiter=_maybe(_DELIMITER, "What stands between the fields of a CSV source; told by its header otherwise."),
+    ledger=_maybe(_TEXT, "File that records releases of the same rows, or of the same units; relative to this file."),
+    title=_maybe(_TEXT, "Heading of the report."),
+    date=_maybe(_DAY, "Date that the report shows, as 2026-01-31; no clock is read."),
+)
+
+
+# ------------------------------------------------------------------------------------------- how keys go together
+
+
+def parts_of(document: Any) -> dict[str, Any]:
+    """Each channel with its name and public columns, by the path of its table."""
+    if isinstance(document.channel, list):
+        return {f"channel[{i}]": channel for i, channel in enumerate(document.channel)}
+    return {"channel": document.channel.__replace__(name="release", public=document.columns.public)}
+
+
+def notion_of(budget: Any) -> str:
+    """Name of the notion of a budget."""
+    return str(budget.__struct_config__.tag)
+
+
+def check(document: Any) -> None:
+    """Refuse what no key tells alone.
+
+    Raises
+    ------
+    PolicyError
+    """
+    columns, budget = document.columns, document.budget
+    if isinstance(document.channel, list):
+        if columns.public is not UNSET:
+            raise misplaced("columns.public", "each [[channel]] names its own public columns; move them there")
+        _check_several(document.channel)
+    else:
+        if columns.public is UNSET:
+            raise missing("columns.public", 'public = ["age", "town"]')
+        for key in ("name", "public", "budget"):
+            if getattr(document.channel, key) is not UNSET:
+                reason = "it belongs to [[channel]] tables; with one [channel] use columns.public and [budget]"
+                raise misplaced(f"channel.{key}", reason)
+    parts = parts_of(document)
+    _check_roles(columns, parts)
+    for where, part in parts.items():
+        _check_settings(where, part, columns.sensitive)
+    if len(parts) == 1 and "channel" in parts and not columns.keep:
+        _check_notion("budget", parts["channel"], budget)
+    elif notion_of(budget) not in MERGING:
+        raise refused(
+            "budget.notion",
+            "must limit what is told about the sensitive columns (lift, ldp, l1, chi2 or alpha) where several channels "
+            "or kept columns are released together; give the channel a budget of its own",
+        )
+    else:
+        for where, part in parts.items():
+            _check_part(where, part)
+    if columns.unit is not UNSET and document.ledger is UNSET:
+        raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
+    if any(part.secret_dp is not UNSET for part in parts.values()):
+        _check_secrets(document, parts.values())
+
+
+def _check_several(channels: list[Any]) -> None:
+    """Channels with names, public columns and perhaps budgets of their own."""
+    for i, channel in enumerate(channels):
+        where = f"channel[{i}]"
+        if channel.name is UNSET:
+            raise missing(f"{where}.name", 'name = "home"')
+        if channel.public is UNSET:
+            raise missing(f"{where}.public", 'public = ["age", "town"]')
+        if channel.mechanism == AUTO:
+            raise refused(f"{where}.mechanism", "must be named: auto chooses for one [channel] alone")
+        if channel.name in [other.name for other in channels[:i]]:
+            raise refused(f"{where}.name", f"{channel.name!r} is taken; give each channel its own name")
+        if channel.budget is not UNSET:
+            _check_notion(f"{where}.budget", channel, channel.budget)
+
+
+def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
+    """Refuse a column that is listed twice."""
+    released = {"columns.public" if where == "channel" else f"{where}.public": parts[where].public for where in parts}
+    lists = {"columns.sensitive": columns.sensitive, **released, "columns.keep": columns.keep}
+    lists |= {"columns.drop": columns.drop, "columns.unit": (columns.unit,) if columns.unit else ()}
+    places: dict[str, str] = {}
+    for where, names in lists.items():
+        for name in names:
+            if name in places:
+                there = "twice" if places[name] == where else f"under {places[name]} and"
+                words = f"column {name!r} is listed {there} under {where}; list each column exactly once"
+                raise PolicyError(words, where)
+            places[name] = where
+
+
+def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...]) -> None:
+    """Refuse settings of other mechanisms and of other columns."""
+    mechanism, public = channel.mechanism, channel.public
+    for key, owners in OWNERS.items():
+        if getattr(channel, key) is not UNSET and mechanism not in owners:
+            reason = f"{mechanism} does not have it; it is a setting of {', '.join(owners)}"
+            raise misplaced(f"{where}.{key}", reason)
+    if channel.output == MODEL and mechanism not in TREES:
+        raise refused(f"{where}.output", f"can be {MODEL!r} only with {' or '.join(TREES)}, not {mechanism}")
+    for key in ("bounds", "step", "weights", "hierarchies"):
+        for column in getattr(channel, key) or ():
+            if column not in public:
+                raise misplaced(f"{where}.{key}.{column}", f"{column!r} is not a public column of this channel")
+    for column, (low, high) in (channel.bounds or {}).items():
+        if low >= high:
+            raise refused(f"{where}.bounds.{column}", "must be [low, high] with low < high, for example [0, 100]")
+    absent = next((column for column in public if column not in (channel.bounds or ())), None)
+    if mechanism == GRID and absent is not None:
+        raise refused(
+            f"{where}.bounds",
+            f"lacks the column {absent!r}, and {GRID} needs bounds of every public column, from knowledge and not from "
+            f"the rows; write for example bounds = {{ {absent} = [0, 100] }}",
+        )
+    for column, cuts in channel.bins.items():
+        if column not in (*sensitive, *public):
+            raise PolicyError(f"bins names {column!r}, which is no column of its channel", f"bins.{column}")
+        _check_cuts(f"{where}.bins.{column}", cuts)
+
+
+def _check_cuts(where: str, cuts: Any) -> None:
+    """Refuse what are no edges of numbers or dates, in ascending order, and no calendar unit."""
+    if isinstance(cuts, str):
+        if cuts not in STEPS:
+            raise unlisted(where, STEPS, cuts)
+    elif isinstance(cuts, list) and any(isinstance(edge, (str, datetime.date)) for edge in cuts):
+        try:
+            date_edges(where, [str(edge) if isinstance(edge, (str, datetime.date)) else "" for edge in cuts])
+        except InvalidParameter as error:
+            raise PolicyError(str(error), where) from None
+    else:
+        edges = fitting(_EDGES, cuts, where)
+        if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
+            raise refused(where, "must be two or more edges in ascending order, for example [18, 30, 45, 65]")
+
+
+def _check_part(where: str, channel: Any) -> None:
+    """Refuse what cannot be one channel of several, or stand beside kept columns."""
+    mechanism = channel.mechanism
+    if mechanism in TREES:
+        raise refused(
+            f"{where}.mechanism",
+            f"must be another: {mechanism} releases a whole table through one channel, without others and without kept "
+            "columns; list all columns under columns.public, with one [channel]",
+        )
+    if channel.budget is not UNSET:
+        return
+    if mechanism not in SEQUENTIAL:
+        raise refused(
+            f"{where}.budget",
+            f"is missing: {mechanism} needs a budget of its own beside kept columns or other channels; write "
+            f'[[channel]] with budget = {{ notion = "{MECHANISMS[mechanism][1][0]}", ... }}, or take subset-merging',
+        )
+    if channel.smoothing:
+        raise refused(
+            f"{where}.smoothing",
+            "must be 0 in a channel without a budget of its own beside kept columns or other channels",
+        )
+
+
+def _check_notion(where: str, channel: Any, budget: Any) -> None:
+    allowed, notion = MECHANISMS[channel.mechanism][1], notion_of(budget)
+    if notion not in allowed:
+        words = f"must be {' or '.join(map(repr, allowed))} with {channel.mechanism}, got {notion!r}"
+        raise refused(f"{where}.notion", words)
+
+
+def _check_secrets(document: Any, parts: Iterable[Any]) -> None:
+    """Refuse what would look at secrets beside their noisy counts."""
+    if any(part.confidence is UNSET for part in parts):
+        raise PolicyError("channel.secret_dp needs a confidence; write confidence = 0.95", "channel.confidence")
+    if document.rows == "keep":
+        words = 'rows = "keep" is allowed after a look at every secret; leave it out with channel.secret_dp'
+        raise PolicyError(words, "rows")
+    if document.ledger is not UNSET:
+        words = "counts secrets without noise; leave it out with channel.secret_dp, and add up eps and delta"
+        raise refused("ledger", words)
