@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.declared import Count, Declared, plain, read, require
 from sanitize._tables.columns import (
     MISSING,
     UNSEEN,
@@ -22,7 +23,6 @@ from sanitize._tables.columns import (
 )
 from sanitize._tables.combined import Combined, answer_of_each, combined_of, distinct_table, occurring
 from sanitize._tables.keys import distinct_rows, position_of
-from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -268,30 +268,12 @@ class Alphabet:
             prefix = np.searchsorted(keys, prefix * (len(level) + 1) + code)
         return prefix.astype(np.int32)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Serializable form; levels travel as Arrow IPC, so no type loses precision."""
-        levels = [packed(level) for level in self.levels]
-        return {"columns": list(self.columns), "levels": levels, "codes": self.codes.tolist()}
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Alphabet:
-        """Inverse of `to_dict`, of what anybody may have written.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged, or its symbols are such as no table could have given: repeated, or out of order.
-        """
-        levels = tuple(unpacked(text) for text in state["levels"])
-        made = cls._of(tuple(state["columns"]), levels, np.array(state["codes"], np.int32).reshape(-1, len(levels)))
-        made._check()
-        return made
+    def form(self) -> AlphabetForm:
+        """What JSON can hold of it; levels travel as Arrow IPC, so no type loses precision."""
+        return AlphabetForm(self.columns, self.levels, self.codes.tolist())
 
     def _check(self) -> None:
-        names = self.columns
-        if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
-            raise InvalidParameter("an alphabet needs columns, each once")
-        for name, level, codes in zip(names, self.levels, self.codes.T, strict=True):
+        for name, level, codes in zip(self.columns, self.levels, self.codes.T, strict=True):
             check_type(level.type, name)
             if level.null_count or len(level.unique()) < len(level):
                 raise InvalidParameter("the values of an alphabet must be distinct")
@@ -302,11 +284,39 @@ class Alphabet:
             raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.to_dict()
+        state: dict[str, Any] = plain(self.form())
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        made = Alphabet.from_dict(state)
+        made = read(AlphabetForm, state).alphabet()
         self._set(made.columns, made.levels, made.codes)
+
+
+class AlphabetForm(Declared, frozen=True, eq=False):
+    """An alphabet as anybody may have written it."""
+
+    columns: tuple[str, ...]
+    levels: tuple[pa.Array, ...]
+    codes: list[list[Count]]
+
+    def __post_init__(self) -> None:
+        require(
+            0 < len(self.columns) == len(set(self.columns)) == len(self.levels), "must be named, each once", "columns"
+        )
+        require(all(len(row) == len(self.columns) for row in self.codes), "must be of all columns", "codes")
+
+    def alphabet(self) -> Alphabet:
+        """The alphabet.
+
+        Raises
+        ------
+        ValueError
+            If its symbols are such as no table could have given: repeated, or out of order.
+        """
+        codes = np.array(self.codes, np.int32).reshape(-1, len(self.columns))
+        made = Alphabet._of(self.columns, self.levels, codes)
+        made._check()
+        return made
 
 
 def symbols_of_rows(columns: Mapping[str, ArrowColumn]) -> tuple[Any, ...]:

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from sanitize.alphabet import Alphabet
+from sanitize._files import declared
+from sanitize.alphabet import Alphabet, AlphabetForm
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
 
@@ -217,7 +218,7 @@ def test_alphabets_survive_every_kind_of_copy(kind):
     for back in (
         pickle.loads(pickle.dumps(alphabet)),
         copy.deepcopy(alphabet),
-        Alphabet.from_dict(alphabet.to_dict()),
+        declared.read(AlphabetForm, declared.plain(alphabet.form())).alphabet(),
     ):
         assert back == alphabet
         assert hash(back) == hash(alphabet)

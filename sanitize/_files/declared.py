@@ -6,6 +6,7 @@ read may hold data, so that no error quotes a value, nor a key that was not decl
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from fractions import Fraction
@@ -19,6 +20,7 @@ from msgspec import UNSET as UNSET
 from msgspec import Meta as Meta
 from msgspec import Struct
 
+from sanitize._files.strict_json import NotStrict, seal_of, strict_json
 from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import SanitizeError
 
@@ -84,11 +86,13 @@ def said(must: str = "", advice: str = "", **limits: Any) -> Meta:
 
 
 Count = Annotated[int, said("a whole number >= 0", ge=0, le=_LARGEST_WHOLE)]
+Positive = Annotated[int, said("a whole number > 0", ge=1, le=_LARGEST_WHOLE)]
 Finite = Annotated[float, said("a finite number", ge=-LARGEST, le=LARGEST)]
 NonNegative = Annotated[float, said("a finite number >= 0", ge=0, le=LARGEST)]
 Number = Annotated[Finite | Literal["inf", "-inf"], said("a number, 'inf' or '-inf'")]
 Share = Annotated[float, said("a share between 0 and 1", ge=-1e-9, le=1 + 1e-9)]
 Cell = Annotated[int, said(ge=-_LARGEST_WHOLE, le=_LARGEST_WHOLE)] | Finite | str | None
+Version1 = Annotated[Literal[1], said("1, the version of this form that this library reads")]
 _Ratio = Annotated[str, said("a fraction", pattern=r"^\d{1,20}(/\d{1,20})?\Z")]  # others could take hours to read
 Digest = Annotated[str, said("64 hexadecimal digits", pattern=r"^[0-9a-f]{64}\Z")]
 
@@ -122,7 +126,7 @@ def schemas_of(form: Any) -> dict[str, Any]:
     return msgspec.json.schema_components([form], ref_template="#/$defs/{name}")[1]
 
 
-def require(holds: Any, what: str = "does not fit the rest", *path: str | int) -> None:
+def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None:
     """Refuse, in a form's `__post_init__`, values that its types cannot refuse."""
     if not holds:
         raise Misfit(what, path)
@@ -148,6 +152,34 @@ def read(form: type[T], values: Any, kinds: Kinds | None = None) -> T:
         return msgspec.convert(values, form, dec_hook=_reader(kinds or {}))
     except _REFUSALS:
         raise _misfit(values, form, kinds or {}, ()) from None
+
+
+def unsealed(form: type[T], text: str | bytes, kinds: Kinds | None = None) -> T:
+    """What a text says whose form ends with ``sha256``, the seal of all the rest.
+
+    Raises
+    ------
+    Misfit
+        If it is no JSON that says one thing only, does not fit its form, or was changed.
+    """
+    try:
+        state = strict_json(text)
+    except NotStrict as error:
+        raise Misfit(f"cannot be read: {error}") from None
+    is_changed = isinstance(state, dict) and state.get("sha256") != seal_of(state)
+    try:
+        made = read(form, state, kinds)
+    except Misfit as error:
+        if not is_changed or error.path in (("format",), ("version",)):
+            raise
+    require(not is_changed, "does not fit its seal, so it was changed or damaged")
+    return made
+
+
+def sealed(value: Any, indent: int | None = 1) -> str:
+    """Text of what has a form, with its seal; see `unsealed`."""
+    state = plain(value)
+    return json.dumps(state | {"sha256": seal_of(state)}, indent=indent, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:
@@ -202,7 +234,7 @@ def _of_keys(value: dict[str, Any], structure: Any, kinds: Kinds, path: Place) -
 def _by_rule(cause: Exception | None, path: Place) -> Misfit:
     if isinstance(cause, Misfit):
         return Misfit(cause.what, (*path, *cause.path), cause.fault, cause.extra, cause.value)
-    return Misfit(f"is refused: {cause}" if isinstance(cause, SanitizeError) else "does not fit together", path)
+    return Misfit(f"is refused: {cause}" if isinstance(cause, SanitizeError) else "is inconsistent", path)
 
 
 def _refusal(value: Any, form: Any, kinds: Kinds) -> Exception | None:
@@ -267,7 +299,8 @@ def _must(form: Any) -> str:
     if kind in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_must, get_args(base))))
     if kind is Literal:
-        return f"one of {', '.join(map(repr, get_args(base)))}"
+        words = ", ".join(map(repr, get_args(base)))
+        return f"one of {words}" if len(get_args(base)) > 1 else words
     if kind in (list, tuple):
         return "a list"
     return _WORDS.get(kind, "an object" if kind is dict or _is_structure(kind) else "what was written there")
@@ -300,14 +333,18 @@ def _plain(value: Any) -> Any:
 class _Packed(Declared, frozen=True):
     """An array of numbers: its type as NumPy writes it, and its bytes, eight booleans in one."""
 
-    type: Literal["|b1", "|u1", "<i4", "<i8", "<u8", "<f8"]
+    type: Annotated[str, said("a type of numbers", pattern=r"^(\|b1|\|[iu]1|<[iuf][248])\Z")]
     shape: tuple[Count, ...]
     content: bytes = msgspec.field(name="bytes")
 
     def unpacked(self, wanted: Any) -> NDArray[Any]:
-        require(wanted is Any or np.dtype(wanted) == np.dtype(self.type), "is of another type")
-        flat = np.frombuffer(self.content, np.uint8 if self.type == "|b1" else self.type)
-        if self.type == "|b1":
+        """The array, as numbers of the type that is wanted where they are such."""
+        is_packed = self.type == "|b1"
+        flat = np.frombuffer(self.content, np.uint8 if is_packed else self.type)
+        if is_packed:
             require(len(flat) == -(-math.prod(self.shape) // 8))
             flat = np.unpackbits(flat, count=math.prod(self.shape)).astype(bool)
-        return flat.reshape(self.shape).astype(flat.dtype.newbyteorder("="))
+        with np.errstate(invalid="ignore"):
+            made = flat.astype(flat.dtype.newbyteorder("=") if wanted is Any else wanted)
+        require((made == flat).all(), "holds other numbers")
+        return made.reshape(self.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -62,24 +62,23 @@ class TreeLayout(Layout):
         return _TreeColumns(self, source, workers)
 
 
-def plain_tree(layout: Layout) -> dict[str, Any] | None:
-    """The tree of a layout as plain values, without its counts of rows, which nothing needs; None if it has none."""
+def bare_tree(layout: Layout) -> Tree | None:
+    """The tree of a layout without its counts of rows, which nothing needs; None if it has none."""
     if not isinstance(layout, TreeLayout):
         return None
-    return replace(layout.tree, n_rows=np.zeros_like(layout.tree.n_rows)).to_dict()
+    return layout.tree.__replace__(n_rows=np.zeros_like(layout.tree.n_rows))
 
 
-def through_tree(layout: Layout, state: Any) -> Layout:
-    """Layout of the columns that a text names, through its tree if it has one.
+def through_tree(layout: Layout, tree: Tree | None) -> Layout:
+    """Layout of columns through a tree over the public ones, if there is one.
 
     Raises
     ------
     InvalidParameter
-        If it is no tree, or one over other columns.
+        If it is one over other columns.
     """
-    if state is None:
+    if tree is None:
         return layout
-    tree = Tree.from_dict(state)
     if tree.names != layout.public or layout.labelled or not set(layout.bins) <= set(layout.sensitive):
         raise InvalidParameter("its tree is over other columns")
     return TreeLayout.of(layout, tree)

@@ -6,8 +6,8 @@ from sanitize.binning._bins import Bins as Bins
 from sanitize.binning._bins import Grid as Grid
 from sanitize.binning._bins import as_numbers as as_numbers
 from sanitize.binning._bins import is_numeric as is_numeric
+from sanitize.binning._dates import AnyBins as AnyBins
 from sanitize.binning._dates import DateBins as DateBins
-from sanitize.binning._dates import bins_from_dict as bins_from_dict
 from sanitize.binning._dates import date_edges as date_edges
 from sanitize.binning._dates import is_of_dates as is_of_dates
 from sanitize.binning._times import STEPS as STEPS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._checks import is_whole, required, shown, whole_number
+from sanitize._files.declared import Declared, Finite, require
 from sanitize._tables.columns import as_arrow, masked
 from sanitize._tables.intervals import edges_passed
 from sanitize.errors import ColumnError, InvalidParameter
@@ -33,8 +33,7 @@ _MOST_SYMBOLS = 1 << 20
 _BLOCK_ROWS = 1 << 15
 
 
-@dataclass(frozen=True)
-class Bins:
+class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     """Intervals of one numeric column: [e0, e1), [e1, e2), ..., the last one closed.
 
     Parameters
@@ -49,9 +48,17 @@ class Bins:
     """
 
     column: str
-    edges: tuple[float, ...]
-    learned: bool = False
-    whole: bool = False
+    edges: tuple[Finite, ...]
+    learned: bool
+    whole: bool
+
+    def __post_init__(self) -> None:
+        is_single = len(self.edges) == 2 and self.edges[0] == self.edges[1]  # quantiles of a column of one value
+        require(
+            is_single or (len(self.edges) > 1 and _ascend(self.edges)),
+            "must be two numbers or more, ascending",
+            "edges",
+        )
 
     @classmethod
     def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
@@ -63,7 +70,7 @@ class Bins:
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
             raise InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
         _check_numeric(column, dtype)
-        return cls(column, tuple(given.tolist()), whole=pa.types.is_integer(dtype))
+        return cls(column, tuple(given.tolist()), learned=False, whole=pa.types.is_integer(dtype))
 
     @classmethod
     def quantiles(
@@ -94,55 +101,6 @@ class Bins:
         if len(edges) == 1:
             edges = np.repeat(edges, 2)
         return cls(column, tuple(edges.tolist()), learned=True, whole=pa.types.is_integer(values.type))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Bins as plain values.
-
-        Raises
-        ------
-        InvalidParameter
-            If they are neither bins nor a grid of the library, whose symbols follow from these values.
-        """
-        if type(self) not in (Bins, Grid):
-            raise InvalidParameter(f"the bins of column {self.column!r} are not the library's own and cannot be saved")
-        return {
-            "column": self.column,
-            "edges": list(self.edges),
-            "learned": self.learned,
-            "whole": self.whole,
-            "grid": list(self.values) if isinstance(self, Grid) else None,
-        }
-
-    @classmethod
-    def from_dict(cls, state: Any) -> Bins:
-        """Inverse of `to_dict`, of bins and grids; values from anywhere, all of which are checked.
-
-        Raises
-        ------
-        InvalidParameter
-            If they are not the values of bins.
-        """
-        names = ("column", "edges", "learned", "whole", "grid")
-        if not isinstance(state, dict) or set(state) != set(names):
-            raise InvalidParameter(f"the bins of a column must have the fields {', '.join(names)} and no others")
-        column, learned, whole = state["column"], state["learned"], state["whole"]
-        if not isinstance(column, str):
-            raise InvalidParameter("the column of bins must be text")
-        if not isinstance(learned, bool) or not isinstance(whole, bool):
-            raise InvalidParameter("bins say with true or false whether they were learned and are whole")
-        edges = _finite("the edges of bins", state["edges"])
-        single = len(edges) == 2 and edges[0] == edges[1]  # quantiles of a column of one value
-        if not (single or _ascending(edges, 2)):
-            raise InvalidParameter("the edges of bins must be finite and ascending")
-        if state["grid"] is None:
-            return Bins(column, edges, learned, whole)
-        points = _finite("the points of a grid", state["grid"])
-        inside = len(points) == len(edges) - 1 and all(
-            a <= x <= b for x, (a, b) in zip(points, pairwise(edges), strict=True)
-        )
-        if learned or not inside or not _ascending(points, 1) or (whole and not all(x.is_integer() for x in points)):
-            raise InvalidParameter("the points of a grid must be ascending, one in each bin")
-        return Grid(column, edges, whole=whole, values=points)
 
     @property
     def prints_labels(self) -> bool:
@@ -226,11 +184,17 @@ class Bins:
         return drawn
 
 
-@dataclass(frozen=True)
-class Grid(Bins):
+class Grid(Bins, frozen=True, tag="grid"):
     """Nearest point of a declared grid, for values clipped to declared bounds."""
 
-    values: tuple[float, ...] = ()
+    values: tuple[Finite, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(len(self.values) == len(self.edges) - 1 and _ascend(self.values), "must be one in each bin", "values")
+        inside = (a <= x <= b for x, (a, b) in zip(self.values, pairwise(self.edges), strict=True))
+        require(all(inside), "must be one in each bin", "values")
+        require(not self.learned and not (self.whole and any(x % 1 for x in self.values)))
 
     @classmethod
     def declared_on(
@@ -258,7 +222,7 @@ class Grid(Bins):
         n = math.floor((high - low) / step + 1e-9) + 1
         grid = low + step * np.arange(n) + 0.0
         middles = (grid[:-1] + grid[1:]) / 2
-        return cls(column, (low, *middles.tolist(), high), whole=whole, values=tuple(grid.tolist()))
+        return cls(column, (low, *middles.tolist(), high), learned=False, whole=whole, values=tuple(grid.tolist()))
 
     @property
     def labels(self) -> Any:
@@ -276,14 +240,8 @@ class Grid(Bins):
         return super().assign(values)
 
 
-def _finite(name: str, values: Any) -> tuple[float, ...]:
-    if not isinstance(values, list):
-        raise InvalidParameter(f"{name} must be a list")
-    return tuple(required(name, value, "be finite numbers", math.isfinite) for value in values)
-
-
-def _ascending(numbers: tuple[float, ...], fewest: int) -> bool:
-    return len(numbers) >= fewest and all(a < b for a, b in pairwise(numbers))
+def _ascend(numbers: tuple[float, ...]) -> bool:
+    return all(a < b for a, b in pairwise(numbers))
 
 
 def as_numbers(values: ArrowColumn) -> NDArray[np.float64]:

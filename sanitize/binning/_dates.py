@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import is_number, is_whole
-from sanitize.binning._bins import Bins
-from sanitize.binning._times import DAY, STEPS, as_seconds, by_step, name_of, second_of
+from sanitize._files.declared import require
+from sanitize.binning._bins import Bins, Grid
+from sanitize.binning._times import DAY, STEPS, Step, as_seconds, by_step, name_of, second_of
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _UNITS = {"day": ("D", 1), "month": ("M", 1), "quarter": ("M", 3), "year": ("Y", 1), "decade": ("Y", 10)}
 
 
-@dataclass(frozen=True)
-class DateBins(Bins):
+class DateBins(Bins, frozen=True, tag="dates"):
     """Intervals of a column of dates, or its calendar units: printed by name, so that no made-up date is released.
 
     Parameters
@@ -36,7 +35,16 @@ class DateBins(Bins):
     step : {"day", "month", "quarter", "year", "decade"}, optional
     """
 
-    step: str | None = None
+    step: Step | None
+
+    def __post_init__(self) -> None:
+        if self.step is not None:
+            require(self.whole and not self.edges and not self.learned, "has no edges of its own", "step")
+            return
+        super().__post_init__()
+        # The years that a double of seconds and Python's calendar both hold.
+        is_whole = self.whole and all(abs(edge) < 1e15 and edge % 1 == 0 for edge in self.edges)
+        require(is_whole, "must be whole seconds", "edges")
 
     @classmethod
     def by_step(cls, column: str, step: str, values: ArrowColumn) -> DateBins:
@@ -45,14 +53,14 @@ class DateBins(Bins):
             listed = ", ".join(map(repr, STEPS))
             raise InvalidParameter(f"bins of {column!r} must be edges, a number of bins, or one of {listed}")
         as_seconds(values[:0], column)  # refuses what holds no dates
-        return cls(column, (), whole=True, step=step)
+        return cls(column, (), learned=False, whole=True, step=step)
 
     @classmethod
     def declared(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
         """Bins from dates that somebody chose without looking at the rows: dates, times, or text in ISO 8601."""
         found = date_edges(f"bins of {column!r}", edges)
         as_seconds(pa.array([], dtype.value_type if pa.types.is_dictionary(dtype) else dtype), column)
-        return cls(column, found, whole=True)
+        return cls(column, found, learned=False, whole=True, step=None)
 
     @classmethod
     def quantiles_of(cls, column: str, values: ArrowColumn, n_bins: int, weights: Any = None) -> DateBins:
@@ -61,7 +69,7 @@ class DateBins(Bins):
         if missing.all():
             raise ColumnError(f"column {column!r} has no date to learn bins from; declare edges", column)
         known = pa.array(seconds.astype(np.float64), mask=missing)
-        return cls(column, Bins.quantiles(column, known, n_bins, weights).edges, learned=True, whole=True)
+        return cls(column, Bins.quantiles(column, known, n_bins, weights).edges, learned=True, whole=True, step=None)
 
     def starts(self, first: int, last: int) -> list[int]:
         """Nanoseconds at which the units of the step begin that hold two seconds and all between, and the next one."""
@@ -94,38 +102,6 @@ class DateBins(Bins):
             return by_step(values, self.step, self.column), 0
         return self._placed(*as_seconds(values, self.column))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Bins as plain values."""
-        return {
-            "column": self.column,
-            "edges": list(self.edges),
-            "learned": self.learned,
-            "dates": self.step or "edges",
-        }
-
-    @classmethod
-    def from_dict(cls, state: Any) -> DateBins:
-        """Inverse of `to_dict`; values from anywhere, all of which are checked.
-
-        Raises
-        ------
-        InvalidParameter
-            If they are not the values of bins of dates.
-        """
-        if not isinstance(state, dict) or set(state) != {"column", "edges", "learned", "dates"}:
-            raise InvalidParameter("bins of dates must have the fields column, edges, learned, dates and no others")
-        column, edges, learned, dates = state["column"], state["edges"], state["learned"], state["dates"]
-        if not isinstance(column, str) or not isinstance(learned, bool) or dates not in (*STEPS, "edges"):
-            raise InvalidParameter("bins of dates name a column, whether they were learned, and a step or edges")
-        # The years that a double of seconds and Python's calendar both hold.
-        if not isinstance(edges, list) or not all(is_number(e) and abs(e) < 1e15 and e == int(e) for e in edges):
-            raise InvalidParameter("the edges of dates must be whole seconds")
-        single = learned and len(edges) == 2 and edges[0] == edges[1]
-        ascends = len(edges) >= 2 and all(a < b for a, b in pairwise(edges))
-        if (dates == "edges") != (ascends or single) or (dates != "edges" and (edges or learned)):
-            raise InvalidParameter("the edges of dates must ascend, and calendar units have none")
-        return cls(column, tuple(map(float, edges)), learned, whole=True, step=None if dates == "edges" else dates)
-
 
 def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
     """Whole seconds since 1970 of dates, times, or text in ISO 8601 in ascending order.
@@ -155,6 +131,5 @@ def is_of_dates(spec: Any) -> bool:
     return len(spec) > 0 and not any(is_number(edge) for edge in spec)
 
 
-def bins_from_dict(state: Any) -> Bins:
-    """Bins of numbers, grids, or bins of dates, from what their `to_dict` gave."""
-    return DateBins.from_dict(state) if isinstance(state, dict) and "dates" in state else Bins.from_dict(state)
+# What a saved release may have; other bins are somebody's own.
+AnyBins = Bins | Grid | DateBins

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
 
 # Calendar units, the finest first.
-STEPS = ("day", "month", "quarter", "year", "decade")
+Step = Literal["day", "month", "quarter", "year", "decade"]
+STEPS: tuple[Step, ...] = get_args(Step)
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = 86_400
 

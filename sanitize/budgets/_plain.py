@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from sanitize._checks import is_number
+from sanitize._files.declared import Misfit, Number, read
 from sanitize._formatting import exact
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._capacity import CapacityBudget
@@ -13,7 +14,7 @@ from sanitize.budgets._tail import CVaRLiftBudget
 from sanitize.errors import InvalidBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 # Budgets of the library by their names: those on what a symbol tells, and all. Their numbers say everything.
 SYMBOL_BUDGETS: dict[str, type[Any]] = {
@@ -25,16 +26,9 @@ BUDGETS: dict[str, type[Any]] = {
 }
 
 
-def budget_to_dict(budget: object, number: Callable[[float], Any] = exact) -> dict[str, Any]:
-    """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here.
-
-    Parameters
-    ----------
-    budget : Budget
-    number : callable
-        Form of a number; by default a finite double, or ``inf`` as text.
-    """
-    values = {name: number(value) for name, value in bounds_of(budget).items() if is_number(value)}
+def budget_to_dict(budget: object) -> dict[str, Any]:
+    """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here."""
+    values = {name: exact(value) for name, value in bounds_of(budget).items() if is_number(value)}
     return {"type": type(budget).__name__, **values}
 
 
@@ -46,9 +40,7 @@ def bounds_of(budget: object) -> dict[str, Any]:
     return {field.name: getattr(budget, field.name) for field in fields if field.init}
 
 
-def budget_from_dict(
-    state: Mapping[str, Any], read: Callable[[Any], float] = float, kinds: Mapping[str, type[Any]] = BUDGETS
-) -> Budget:
+def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = BUDGETS) -> Budget:
     """Inverse of `budget_to_dict` for budgets of the library; exactly their own bounds are taken.
 
     Raises
@@ -63,5 +55,9 @@ def budget_from_dict(
     bounds = ["at_most", "at_least"] if kinds[name] is LiftBudget and "at_most" in state else fields
     if set(state) != {"type", *bounds}:
         raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
-    made: Budget = kinds[name](**{bound: read(state[bound]) for bound in bounds})
+    try:
+        given = read(dict[str, Number], {bound: state[bound] for bound in bounds})
+    except Misfit:
+        raise InvalidBudget(f"the bounds of {name} must be numbers, or 'inf'") from None
+    made: Budget = kinds[name](**{bound: float(value) for bound, value in given.items()})
     return made

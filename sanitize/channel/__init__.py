@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sanitize.channel._channel import CHANNEL_VERSION as CHANNEL_VERSION
 from sanitize.channel._channel import Channel
+from sanitize.channel._channel import ChannelForm as ChannelForm
 from sanitize.channel._channel import check_channel as check_channel
 from sanitize.channel._groups import group_alphabet as group_alphabet
 from sanitize.channel._matrix import channel_matrix as channel_matrix

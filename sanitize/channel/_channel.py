@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from sanitize._checks import whole_number
+from sanitize._files.declared import Declared, Misfit, Version1, plain, read
 from sanitize._files.outputs import write_text
 from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._sampling.noise import Randomness, random_words
 from sanitize._sampling.sampler import draw_all, receiving
-from sanitize.alphabet import Alphabet
-from sanitize.channel._json import stages_from, stages_to, text_of
+from sanitize.alphabet import Alphabet, AlphabetForm
+from sanitize.channel._json import StageForm, stages_from, stages_to, text_of
 from sanitize.channel._stage import SCALE_BITS, Stage
 from sanitize.errors import InvalidChannel, InvalidParameter, SanitizeError
 
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel._standing import Standing
 
-_FORMAT = "sanitize/channel"
-CHANNEL_VERSION = 2
-# Version 1 had no stages of parts; its channels are read as they are.
-_READ = (1, CHANNEL_VERSION)
 # Larger dense matrices are a mistake: every measure works on the stages.
 _DENSE_CELLS = 1 << 25
 
@@ -242,16 +239,7 @@ class Channel:
         P_X, and merged or noised symbols tell which were risky. Budgets hold against who knows it: they are promised
         for an adversary who knows P_SX and the channel.
         """
-        text = json.dumps(
-            {
-                "format": _FORMAT,
-                "version": CHANNEL_VERSION,
-                "scale_bits": SCALE_BITS,
-                "inputs": self.inputs.to_dict(),
-                "outputs": self.outputs.to_dict(),
-                "stages": stages_to(self.stages),
-            }
-        )
+        text = json.dumps(plain(self.form()))
         if path is not None:
             write_text(path, text + "\n")
         return text
@@ -268,23 +256,15 @@ class Channel:
             If the file cannot be read.
         """
         try:
-            state = strict_json(text_of(text_or_path))
-        except NotStrict as error:
-            raise InvalidChannel(f"this is not a channel: {error}") from None
-        if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            raise InvalidChannel(f"this is not a channel: expected the format {_FORMAT!r}")
-        if state.get("version") not in _READ or state.get("scale_bits") != SCALE_BITS:
-            raise InvalidChannel("this channel was written by an incompatible version; design it again")
-        try:
-            with np.errstate(invalid="raise"):  # a number far beyond every code
-                stages = stages_from(state["stages"])
-                return cls(stages, Alphabet.from_dict(state["inputs"]), Alphabet.from_dict(state["outputs"]))
-        except (KeyError, TypeError, IndexError, ValueError, ArithmeticError) as error:
-            if isinstance(error, InvalidChannel):
-                raise
-            known = isinstance(error, SanitizeError)
-            what = str(error) if known else "parts are missing or of the wrong kind"
-            raise InvalidChannel(f"this channel is damaged: {what}") from None
+            return read(ChannelForm, strict_json(text_of(text_or_path))).channel()
+        except (NotStrict, Misfit) as error:
+            raise InvalidChannel(f"this is not a channel that can be read here: {error}") from None
+
+    def form(self) -> ChannelForm:
+        """What JSON can hold of it."""
+        return ChannelForm(
+            "sanitize/channel", 1, SCALE_BITS, self.inputs.form(), self.outputs.form(), stages_to(self.stages)
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Channel):
@@ -329,3 +309,30 @@ def _fuse(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
                 continue
         fused.append(stage)
     return tuple(fused)
+
+
+class ChannelForm(Declared, frozen=True, eq=False):
+    """A kernel and its symbols as anybody may have written them."""
+
+    format: Literal["sanitize/channel"]
+    version: Version1
+    scale_bits: Literal[62]
+    inputs: AlphabetForm
+    outputs: AlphabetForm
+    stages: list[StageForm]
+
+    def channel(self) -> Channel:
+        """The channel; every invariant is checked again.
+
+        Raises
+        ------
+        InvalidChannel
+            If its parts do not fit each other.
+        """
+        try:
+            return Channel(stages_from(self.stages), self.inputs.alphabet(), self.outputs.alphabet())
+        except (IndexError, ValueError, ArithmeticError) as error:
+            if isinstance(error, InvalidChannel):
+                raise
+            what = str(error) if isinstance(error, SanitizeError) else "its parts do not fit each other"
+            raise InvalidChannel(f"this channel is damaged: {what}") from None

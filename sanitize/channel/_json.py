@@ -7,10 +7,11 @@ and the tuples it starts from, and everything else is derived again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from sanitize._files.declared import Count, Declared, require, said
 from sanitize._files.source import bytes_of
 from sanitize.channel._stage import Stage
 from sanitize.channel._tuples import PartStage, Tuples
@@ -20,48 +21,83 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
 _LARGEST = 1 << 31
 
 
-def stages_to(stages: Sequence[Stage]) -> list[dict[str, Any]]:
-    """Each stage as a dictionary; the tuples of a stage are left out where the one before leads to them."""
-    written: list[dict[str, Any]] = []
+class TuplesForm(Declared, frozen=True):
+    """Tuples of codes of parts, in order, and how many symbols each part has."""
+
+    codes: list[list[Count]]
+    sizes: tuple[Annotated[int, said("a number of symbols", ge=1, le=_LARGEST)], ...]
+
+    def __post_init__(self) -> None:
+        require(self.codes and all(len(row) == len(self.sizes) for row in self.codes))
+        codes = np.array(self.codes)
+        require((codes < np.array(self.sizes)).all() and _ascending(codes), "must be distinct and in order", "codes")
+
+    def tuples(self) -> Tuples:
+        """The same as arrays."""
+        return Tuples(np.array(self.codes, np.int32), self.sizes)
+
+
+class StageForm(Declared, frozen=True, omit_defaults=True):
+    """A stage by its rows; of one that draws a part of tuples by those of the part, and the tuples it starts from."""
+
+    indptr: list[Count]
+    indices: list[Count]
+    weights: list[Count]
+    n_outputs: Annotated[int, said("a number of symbols", ge=1, le=_LARGEST)]
+    part: Count | None = None
+    tuples: TuplesForm | None = None
+
+    @classmethod
+    def of(cls, stage: Stage, **part: Any) -> StageForm:
+        """Form of the rows of a stage."""
+        return cls(stage.indptr.tolist(), stage.indices.tolist(), stage.weights.tolist(), stage.n_outputs, **part)
+
+
+def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
+    """Form of each stage; the tuples of a stage are left out where the one before leads to them."""
+    written: list[StageForm] = []
     left: Tuples | None = None
     for stage in stages:
         after = _derived(stage)
         if after is None or not isinstance(stage, PartStage):
-            written.append(_rows_to(stage))
+            written.append(StageForm.of(stage))
             left = None
             continue
-        known = left is not None and left.sizes == stage.tuples.sizes and np.array_equal(left.codes, stage.tuples.codes)
-        tuples = None if known else _tuples_to(stage.tuples)
-        written.append({"part": stage.part, "kernel": _rows_to(stage.kernel), "tuples": tuples})
+        codes, sizes = stage.tuples.codes, stage.tuples.sizes
+        known = left is not None and left.sizes == sizes and np.array_equal(left.codes, codes)
+        tuples = None if known else TuplesForm(codes.tolist(), sizes)
+        written.append(StageForm.of(stage.kernel, part=stage.part, tuples=tuples))
         left = after
     return written
 
 
-def stages_from(state: Sequence[dict[str, Any]]) -> tuple[Stage, ...]:
+def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
     """Inverse of `stages_to`; every invariant is checked again.
 
     Raises
     ------
-    InvalidChannel, KeyError, TypeError, ValueError, IndexError
+    InvalidChannel
         If they are no stages.
     """
     made: list[Stage] = []
     left: Tuples | None = None
-    for entry in state:
-        if "kernel" not in entry:
-            made.append(_rows_from(entry))
+    for form in forms:
+        rows = Stage(np.array(form.indptr), np.array(form.indices), np.array(form.weights), form.n_outputs)
+        if form.part is None:
+            made.append(rows)
             left = None
             continue
-        tuples = left if entry["tuples"] is None else _tuples_from(entry["tuples"])
-        part, kernel = entry["part"], _rows_from(entry["kernel"])
-        fits = tuples is not None and type(part) is int and 0 <= part < len(tuples.sizes)
-        if tuples is None or not fits or tuples.sizes[part] != kernel.n_inputs or kernel.n_outputs > _LARGEST:
+        tuples = left if form.tuples is None else form.tuples.tuples()
+        fits = tuples is not None and form.part < len(tuples.sizes) and tuples.sizes[form.part] == rows.n_inputs
+        if tuples is None or not fits:
             raise InvalidChannel("a stage of this channel draws a part that its tuples do not have")
         try:
-            stage, left = tuples.through(part, kernel)
+            stage, left = tuples.through(form.part, rows)
         except ColumnError as error:
             raise InvalidChannel(str(error)) from None
         made.append(stage)
@@ -80,43 +116,15 @@ def text_of(text_or_path: str | os.PathLike[str]) -> str:
 
 def _derived(stage: Stage) -> Tuples | None:
     """Tuples after a stage, if it draws a part and can be derived from its kernel; rows taken from one cannot."""
-    if not isinstance(stage, PartStage) or not _ascending(stage.tuples):
+    if not isinstance(stage, PartStage) or not _ascending(stage.tuples.codes):
         return None
     again, after = stage.tuples.through(stage.part, stage.kernel)
     same = again.n_outputs == stage.n_outputs and np.array_equal(again.indices, stage.indices)
     return after if same else None
 
 
-def _ascending(tuples: Tuples) -> bool:
+def _ascending(codes: NDArray[Any]) -> bool:
     """Whether tuples are distinct and in lexicographic order."""
-    steps = np.diff(tuples.codes.astype(np.int64), axis=0)
+    steps = np.diff(codes.astype(np.int64), axis=0)
     moved = steps != 0
     return bool(moved.any(axis=1).all() and (steps[np.arange(len(steps)), moved.argmax(axis=1)] > 0).all())
-
-
-def _rows_to(stage: Stage) -> dict[str, Any]:
-    return {
-        "indptr": stage.indptr.tolist(),
-        "indices": stage.indices.tolist(),
-        "weights": stage.weights.tolist(),
-        "n_outputs": stage.n_outputs,
-    }
-
-
-def _rows_from(state: dict[str, Any]) -> Stage:
-    return Stage(np.array(state["indptr"]), np.array(state["indices"]), np.array(state["weights"]), state["n_outputs"])
-
-
-def _tuples_to(tuples: Tuples) -> dict[str, Any]:
-    return {"codes": tuples.codes.tolist(), "sizes": list(tuples.sizes)}
-
-
-def _tuples_from(state: dict[str, Any]) -> Tuples:
-    codes, sizes = np.array(state["codes"]), tuple(state["sizes"])
-    whole = all(type(size) is int and 0 < size <= _LARGEST for size in sizes)
-    if codes.ndim != 2 or not codes.size or codes.shape[1] != len(sizes) or codes.dtype.kind != "i" or not whole:
-        raise InvalidChannel("the tuples of a stage of this channel are damaged")
-    tuples = Tuples(codes.astype(np.int32), sizes)
-    if (codes < 0).any() or (codes >= np.array(sizes)).any() or not _ascending(tuples):
-        raise InvalidChannel("the tuples of a stage of this channel are not in order")
-    return tuples

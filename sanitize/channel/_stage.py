@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sanitize._sampling.sampler import Sampler
 
-SCALE_BITS = 62
+SCALE_BITS: Final = 62
 SCALE = 1 << SCALE_BITS
 ROW_TOLERANCE = 1e-9
 # Up to here, adding terms up one by one takes less than making a sparse matrix, in the same order.

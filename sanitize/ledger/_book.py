@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import json
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.declared import (
+    Count,
+    Declared,
+    Digest,
+    Finite,
+    Misfit,
+    Positive,
+    Version1,
+    require,
+    said,
+    sealed,
+    unsealed,
+)
 from sanitize._files.names import path_of
 from sanitize._files.outputs import write_text
 from sanitize._release.layout import Layout
-from sanitize._release.tree_layout import plain_tree, through_tree
-from sanitize._tables.packed import packed, unpacked
+from sanitize._release.tree_layout import bare_tree, through_tree
 from sanitize.binning import Bins, DateBins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
-from sanitize.channel import Channel
+from sanitize.channel import Channel, ChannelForm
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, TargetError
-from sanitize.ledger._sealed import FORMAT, MOST_BYTES, VERSION, Damaged, seal, unseal
-from sanitize.saved import channel_from
+from sanitize.trees import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,34 +44,57 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
 
 
-@dataclass(frozen=True)
-class _RecordedBins(Bins):
+# A ledger of a thousand releases of a thousand symbols takes a tenth of this.
+_MOST_BYTES = 1 << 28
+_Names = Annotated[tuple[str, ...], said("some columns", min_length=1)]
+
+
+class _RecordedBins(Bins, frozen=True, tag="recorded"):
     """Bins with their symbols written out, whatever made them."""
 
-    symbols: pa.Array = None
+    symbols: pa.Array
 
-    @classmethod
-    def of(cls, bins: Bins) -> _RecordedBins:
-        """The same intervals and symbols."""
-        return cls(bins.column, bins.edges, symbols=bins.labels)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(len(self.symbols) == len(self.edges) - 1, "must be one for each bin", "symbols")
 
     @property
     def labels(self) -> pa.Array:
         """Symbols of the intervals in ascending order."""
         return self.symbols
 
-    def to_dict(self) -> dict[str, Any]:
-        """Edges and symbols."""
-        return {"edges": list(self.edges), "symbols": packed(self.symbols)}
 
-    @classmethod
-    def named(cls, column: str, state: dict[str, Any]) -> _RecordedBins:
-        """Inverse of `to_dict` for a column, whose name stands beside it."""
-        symbols = unpacked(state["symbols"])
-        edges = tuple(float(edge) for edge in state["edges"])
-        if len(symbols) != len(edges) - 1:
-            raise ValueError
-        return cls(column, edges, symbols=symbols)
+class _EntryForm(Declared, frozen=True, eq=False):
+    number: Annotated[str, said("16 hexadecimal digits", pattern=r"^[0-9a-f]{16}\Z")]
+    sensitive: _Names
+    public: _Names
+    tree: Tree | None
+    bins: dict[str, _RecordedBins | DateBins]
+    channel: ChannelForm
+    fallback: Count
+    digest: Digest
+    key: Digest | None
+
+    def __post_init__(self) -> None:
+        for name, bins in self.bins.items():
+            require(name == bins.column and name in (*self.sensitive, *self.public), "are of another column", "bins")
+
+
+class _BookForm(Declared, frozen=True, eq=False):
+    format: Literal["sanitize/ledger"]
+    version: Version1
+    budget: dict[str, Finite | str]
+    salt: Digest
+    n_rows: Positive | None
+    together: Digest | None
+    releases: tuple[_EntryForm, ...]
+    sha256: str
+
+    def __post_init__(self) -> None:
+        require((self.n_rows is None) == (not self.releases), "must be of the releases", "n_rows")
+        require(self.together is None or self.releases, "must be of the releases", "together")
+        require(len({entry.number for entry in self.releases}) == len(self.releases), "has a number twice", "releases")
+        require(len({frozenset(entry.sensitive) for entry in self.releases}) < 2, "has other secrets", "releases")
 
 
 @dataclass(frozen=True)
@@ -95,7 +128,7 @@ class Entry:
         """A release that is about to happen."""
         # A row of a whole table is printed from a released cell alone, so the cell is all that it tells.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
-        layout = through_tree(plain, plain_tree(release.layout))
+        layout = through_tree(plain, bare_tree(release.layout))
         return cls(os.urandom(8).hex(), layout, release.design.channel, release.design.fallback, key=key)
 
     def encode(self, source: Mapping[str, Any]) -> NDArray[np.int32]:
@@ -104,48 +137,38 @@ class Entry:
         codes[codes < 0] = self.fallback
         return codes
 
-    def to_dict(self) -> dict[str, Any]:
-        """Serializable form."""
-        return {
-            "number": self.number,
-            "sensitive": list(self.layout.sensitive),
-            "public": list(self.layout.read),
-            "tree": plain_tree(self.layout),
-            "bins": {name: _recorded(bins).to_dict() for name, bins in self.layout.bins.items()},
-            "channel": json.loads(self.channel.to_json()),
-            "fallback": self.fallback,
-            "digest": self.digest,
-            "key": self.key,
-        }
+    def form(self) -> _EntryForm:
+        """What is written of it."""
+        layout = self.layout
+        return _EntryForm(
+            self.number,
+            layout.sensitive,
+            layout.read,
+            bare_tree(layout),
+            {name: _recorded(bins) for name, bins in layout.bins.items()},
+            self.channel.form(),
+            self.fallback,
+            self.digest,
+            self.key,
+        )
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Entry:
-        """Inverse of `to_dict`."""
-        bins = {str(name): _named(str(name), packed) for name, packed in state["bins"].items()}
-        layout = through_tree(Layout(tuple(state["sensitive"]), tuple(state["public"]), bins), state["tree"])
-        channel = channel_from(state["channel"])
-        if state["fallback"] >= channel.n_inputs or channel.inputs.columns != layout.public:
-            raise ValueError
+    def of_form(cls, form: _EntryForm) -> Entry:
+        """Inverse of `form`."""
+        layout = through_tree(Layout(form.sensitive, form.public, dict(form.bins)), form.tree)
+        channel = form.channel.channel()
+        require(form.fallback < channel.n_inputs and channel.inputs.columns == layout.public)
         for name, level in zip(channel.inputs.columns, channel.inputs.levels, strict=True):
-            order = bins[name].order if name in bins else None
-            if order is not None and not level.equals(order):
-                raise ValueError
-        return cls(state["number"], layout, channel, state["fallback"], state["digest"], state["key"])
+            order = form.bins[name].order if name in form.bins else None
+            require(order is None or level.equals(order))
+        return cls(form.number, layout, channel, form.fallback, form.digest, form.key)
 
 
-def _recorded(bins: Bins) -> Bins:
+def _recorded(bins: Bins) -> _RecordedBins | DateBins:
     """Bins as a ledger keeps them: of dates as they are, others with their symbols."""
-    return bins if isinstance(bins, DateBins) else _RecordedBins.of(bins)
-
-
-def _named(column: str, state: dict[str, Any]) -> Bins:
-    """Bins of a column from what a ledger keeps."""
-    if "dates" not in state:
-        return _RecordedBins.named(column, state)
-    bins = DateBins.from_dict(state)
-    if bins.column != column:
-        raise ValueError
-    return bins
+    if isinstance(bins, DateBins):
+        return bins
+    return _RecordedBins(bins.column, bins.edges, learned=False, whole=False, symbols=bins.labels)
 
 
 @dataclass(frozen=True)
@@ -188,49 +211,38 @@ class Book:
         """Book in a file; every part is checked again."""
         try:
             with path.open("rb") as stream:
-                content = stream.read(MOST_BYTES + 1)
+                content = stream.read(_MOST_BYTES + 1)
         except OSError as error:
             raise LedgerError(f"the ledger {path.name!r} cannot be read: {error.strerror or error}") from None
-        if len(content) > MOST_BYTES:
-            raise LedgerError(f"{path.name!r} is not a ledger: it is longer than {MOST_BYTES >> 20} MiB")
+        if len(content) > _MOST_BYTES:
+            raise LedgerError(f"{path.name!r} is not a ledger: it is longer than {_MOST_BYTES >> 20} MiB")
         try:
-            state = unseal(content)
-            budget = budget_from_dict(state["budget"], kinds=SYMBOL_BUDGETS)
-            entries = tuple(Entry.from_dict(entry) for entry in state["releases"])
-            return cls(budget, bytes.fromhex(state["salt"]), state["n_rows"], entries, state["together"])
-        except (KeyError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
+            form = unsealed(_BookForm, content)
+            budget = budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS)
+            entries = tuple(map(Entry.of_form, form.releases))
+            return cls(budget, bytes.fromhex(form.salt), form.n_rows, entries, form.together)
+        except (Misfit, SanitizeError) as error:
             # A part of it read as nothing would let a release pass that must not.
-            raise LedgerError(_told(path.name, error)) from None
-        except (SanitizeError, pa.ArrowException, MemoryError):
-            raise LedgerError(_told(path.name, None)) from None
+            raise LedgerError(
+                f"{path.name!r} is not a ledger that can be trusted: {error}; restore it from a copy"
+            ) from None
 
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
-        state = {
-            "format": FORMAT,
-            "version": VERSION,
-            "budget": budget_to_dict(self.budget, str),
-            "salt": self.salt.hex(),
-            "n_rows": self.n_rows,
-            "together": self.together,
-            "releases": [entry.to_dict() for entry in self.entries],
-        }
+        form = _BookForm(
+            "sanitize/ledger",
+            1,
+            budget_to_dict(self.budget),
+            self.salt.hex(),
+            self.n_rows,
+            self.together,
+            tuple(entry.form() for entry in self.entries),
+            "",
+        )
         try:
-            write_text(path, seal(state))
+            write_text(path, sealed(form, indent=None))
         except TargetError as error:
             raise LedgerError(f"the ledger cannot record a release: {error}") from None
-
-
-def _told(name: str, error: Exception | None) -> str:
-    """What is wrong with a ledger, by what reading it raised."""
-    words = str(error)
-    if isinstance(error, Damaged) and "version" in words:
-        return f"the ledger {name!r} was written by another version of the library"
-    if isinstance(error, Damaged) and ("format" in words or "JSON" in words):
-        return f"{name!r} is not a ledger: expected JSON of the format {FORMAT!r}"
-    if isinstance(error, Damaged) and words == "seal":
-        return f"the ledger {name!r} was changed or damaged: its seal does not fit; restore it from a copy"
-    return f"the ledger {name!r} is damaged; restore it from a copy"
 
 
 def place_of(path: str | os.PathLike[str]) -> Path:

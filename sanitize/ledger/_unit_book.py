@@ -2,43 +2,101 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sanitize._files.declared import (
+    Count,
+    Declared,
+    Digest,
+    Finite,
+    Misfit,
+    Number,
+    Positive,
+    Version1,
+    plain,
+    require,
+    said,
+    sealed,
+    unsealed,
+)
 from sanitize._files.outputs import write_text
-from sanitize._files.strict_json import NotStrict, seal_of, strict_json
 from sanitize._sampling.kept_draws import DIGEST_BYTES
-from sanitize._sampling.noise import KEY_BYTES, NoiseKey
+from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, TargetError
-from sanitize.ledger._sealed import is_count
 from sanitize.ledger._unit_report import UnitEntry, UnitReport
 from sanitize.measures import entropy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from sanitize.budgets import Budget
 
-FORMAT, VERSION = "sanitize/units", 1
 # Ten million units take a third of it.
 _MOST_BYTES = 1 << 30
 # Of the name of the unit column, which errors repeat.
 _NAME_CHARACTERS = 200
-_FIELDS = {"format", "version", "budget", "unit", "sensitive", "least", "key", "secrets", "units", "secret", "group"}
-_FIELDS |= {"sizes", "values", "said", "releases", "sha256"}
 _FIGURES = ("least_log_lift", "largest_log_lift", "room")
-_COUNTS = ("n_rows", "n_withheld", "n_again", "n_units", "n_new")
-_ENTRY = {*_COUNTS, "kept", *_FIGURES}
 # Printed values that are kept of each group, for units that are told nothing new.
 SAID = 64
+
+
+def _digests() -> NDArray[np.uint8]:
+    return np.zeros((0, DIGEST_BYTES), np.uint8)
+
+
+class _EntryForm(Declared, frozen=True):
+    n_rows: Count
+    n_withheld: Count
+    n_again: Count
+    n_units: Count
+    n_new: Count
+    kept: dict[str, Finite]
+    least_log_lift: Number
+    largest_log_lift: Number
+    room: Number
+
+    def entry(self) -> UnitEntry:
+        values = plain(self)
+        return UnitEntry(**{**values, **{name: float(values[name]) for name in _FIGURES}})
+
+
+class _UnitForm(Declared, frozen=True, eq=False):
+    """What is written of a unit book: see `UnitBook`."""
+
+    format: Literal["sanitize/units"]
+    version: Version1
+    budget: dict[str, Finite | str]
+    unit: Annotated[str, said("the name of a column", min_length=1, max_length=_NAME_CHARACTERS)]
+    least: Positive
+    key: Digest
+    sensitive: tuple[str, ...]
+    secrets: NDArray[np.uint8]
+    units: NDArray[np.uint8]
+    secret: NDArray[np.intp]
+    group: NDArray[np.intp]
+    sizes: NDArray[np.int64]
+    values: NDArray[np.uint8]
+    said: NDArray[np.intp]
+    releases: tuple[_EntryForm, ...]
+    sha256: str
+
+    def __post_init__(self) -> None:
+        n, n_secrets, n_groups = len(self.units), len(self.secrets), len(self.sizes)
+        for digests in (self.secrets, self.units, self.values):
+            require(digests.shape == (len(digests), DIGEST_BYTES))
+        require(self.secret.shape == self.group.shape == (n,) and n == len({bytes(row) for row in self.units}))
+        require(self.sizes.shape == (n_groups, n_secrets) and self.said.shape == (n_groups, SAID) and n_groups > 0)
+        require(bool(n) == bool(self.releases) == bool(self.sensitive) == bool(n_secrets))
+        if n:
+            require(self.secret.min() >= 0 and self.secret.max() < n_secrets and self.sizes[0].min() >= 1)
+            require(self.group.min() >= 0 and self.group.max() < n_groups and self.sizes.min() >= 0)
+            require(self.said.min() >= -1 and self.said.max() < len(self.values))
 
 
 @dataclass(frozen=True)
@@ -75,12 +133,12 @@ class UnitBook:
     least: int
     key: NoiseKey = field(repr=False)
     sensitive: tuple[str, ...] = ()
-    secrets: NDArray[np.uint8] = field(default_factory=lambda: _digests(b""), repr=False)
-    units: NDArray[np.uint8] = field(default_factory=lambda: _digests(b""), repr=False)
+    secrets: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
+    units: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
     secret: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
     group: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 0), np.int64), repr=False)
-    values: NDArray[np.uint8] = field(default_factory=lambda: _digests(b""), repr=False)
+    values: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
     said: NDArray[np.intp] = field(default_factory=lambda: np.full((1, SAID), -1), repr=False)
     releases: tuple[UnitEntry, ...] = ()
 
@@ -145,79 +203,51 @@ class UnitBook:
         except OSError as error:
             raise LedgerError(f"the ledger {path.name!r} cannot be read: {error.strerror or error}") from None
         try:
-            return cls._from_text(content)
-        except NotStrict:
-            raise LedgerError(f"{path.name!r} is not a unit ledger: expected JSON of the format {FORMAT!r}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, SanitizeError):
+            require(len(content) <= _MOST_BYTES, f"is longer than {_MOST_BYTES >> 30} GiB")
+            form = unsealed(_UnitForm, content)
+            return cls(
+                budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS),
+                form.unit,
+                form.least,
+                NoiseKey(bytes.fromhex(form.key)),
+                form.sensitive,
+                form.secrets,
+                form.units,
+                form.secret,
+                form.group,
+                form.sizes,
+                form.values,
+                form.said,
+                tuple(entry.entry() for entry in form.releases),
+            )
+        except (Misfit, SanitizeError) as error:
             # A part of it read as nothing would let a release pass that must not.
             raise LedgerError(
-                f"the unit ledger {path.name!r} is damaged, or of another version; restore it from a copy"
+                f"{path.name!r} is not a unit ledger that can be trusted: {error}; restore it from a copy"
             ) from None
-
-    @classmethod
-    def _from_text(cls, content: bytes) -> UnitBook:
-        if len(content) > _MOST_BYTES:
-            raise NotStrict("too long")
-        state = strict_json(content)
-        if not isinstance(state, dict) or state.get("format") != FORMAT:
-            raise NotStrict("another format")
-        _require(set(state) == _FIELDS and type(state["version"]) is int and state["version"] == VERSION)
-        _require(state["sha256"] == seal_of(state))
-        _require(isinstance(state["unit"], str) and 0 < len(state["unit"]) <= _NAME_CHARACTERS)
-        _require(is_count(state["least"], 1))
-        names = state["sensitive"]
-        _require(isinstance(names, list) and all(isinstance(name, str) for name in names))
-        secrets, units, values = (_digests(_bytes(state[name])) for name in ("secrets", "units", "values"))
-        secret, group, said = (_numbers(state[name], "<i4").astype(np.intp) for name in ("secret", "group", "said"))
-        sizes = _numbers(state["sizes"], "<i8").reshape(-1, len(secrets)) if len(secrets) else np.zeros((1, 0), "<i8")
-        entries = tuple(_entry(entry) for entry in state["releases"])
-        _require(len(secret) == len(group) == len(units) == len({bytes(row) for row in units}))
-        _require(bool(len(units)) == bool(entries) == bool(names) == bool(len(secrets)))
-        if entries:
-            _require(secret.min() >= 0 and secret.max() < len(secrets) and sizes[0].min() >= 1)
-            _require(group.min() >= 0 and group.max() < len(sizes) and sizes.min() >= 0)
-            _require(said.min() >= -1 and said.max() < len(values))
-        _require(len(said) == len(sizes) * SAID)
-        key = bytes.fromhex(state["key"])
-        _require(len(key) == KEY_BYTES)
-        budget = budget_from_dict(state["budget"], kinds=SYMBOL_BUDGETS)
-        return cls(
-            budget,
-            state["unit"],
-            state["least"],
-            NoiseKey(key),
-            tuple(names),
-            secrets,
-            units,
-            secret,
-            group,
-            sizes,
-            values,
-            said.reshape(-1, SAID),
-            entries,
-        )
 
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
-        state = {
-            "format": FORMAT,
-            "version": VERSION,
-            "budget": budget_to_dict(self.budget, str),
-            "unit": self.unit,
-            "sensitive": list(self.sensitive),
-            "least": self.least,
-            "key": self.key.key.hex(),
-            "secrets": _text(self.secrets),
-            "units": _text(self.units),
-            "secret": _text(self.secret.astype("<i4")),
-            "group": _text(self.group.astype("<i4")),
-            "sizes": _text(self.sizes.astype("<i8")),
-            "values": _text(self.values),
-            "said": _text(self.said.astype("<i4")),
-            "releases": [entry.to_dict() for entry in self.releases],
-        }
+        form = _UnitForm(
+            "sanitize/units",
+            1,
+            budget_to_dict(self.budget),
+            self.unit,
+            self.least,
+            self.key.key.hex(),
+            self.sensitive,
+            self.secrets,
+            self.units,
+            self.secret,
+            self.group,
+            self.sizes,
+            self.values,
+            self.said,
+            tuple(_EntryForm(**entry.to_dict()) for entry in self.releases),
+            "",
+        )
         try:
-            write_text(path, json.dumps(state | {"sha256": seal_of(state)}))
+            write_text(path, sealed(form, indent=None))
         except TargetError as error:
             raise LedgerError(f"the ledger cannot record a release: {error}") from None
 
@@ -229,31 +259,3 @@ class UnitBook:
             secret=np.concatenate([self.secret, secret]),
             group=np.concatenate([self.group, np.zeros(len(units), np.intp)]),
         )
-
-
-def _entry(state: Any) -> UnitEntry:
-    _require(isinstance(state, dict) and set(state) == _ENTRY and isinstance(state["kept"], dict))
-    _require(all(is_count(state[name], 0) for name in _COUNTS))
-    figures = {name: float(state[name]) for name in _FIGURES}
-    return UnitEntry(**{**state, **figures, "kept": {k: float(v) for k, v in state["kept"].items()}})
-
-
-def _text(values: NDArray[Any]) -> str:
-    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
-
-
-def _bytes(text: Any) -> bytes:
-    return base64.b64decode(text, validate=True)
-
-
-def _numbers(text: Any, dtype: str) -> NDArray[np.int64]:
-    return np.frombuffer(_bytes(text), dtype).astype(np.int64)
-
-
-def _digests(content: bytes) -> NDArray[np.uint8]:
-    return np.frombuffer(content, np.uint8).reshape(-1, DIGEST_BYTES)
-
-
-def _require(holds: bool) -> None:  # noqa: FBT001
-    if not holds:
-        raise ValueError

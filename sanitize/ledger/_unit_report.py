@@ -111,7 +111,7 @@ class UnitReport:
         return {
             "ok": self.ok,
             "holds_for": "these units",
-            "budget": budget_to_dict(self.budget, str),
+            "budget": budget_to_dict(self.budget),
             "unit": self.unit,
             "min_units": self.min_units,
             "n_units": self.n_units,

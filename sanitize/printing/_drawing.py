@@ -7,12 +7,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.declared import require
+from sanitize._tables.columns import check_type, factorize
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Lanes of the random source above those of channels and of numbers drawn inside bins.
 PRINT_LANE = 1 << 21
+MOST_ROWS = 1 << 53  # counts are drawn by as doubles
 _HALF, _LOW = np.uint64(32), np.uint64((1 << 26) - 1)
+
+
+def check_starts(starts: NDArray[np.int64], n: int) -> None:
+    """Refuse starts of runs, each of which holds some of n places."""
+    require(starts.ndim == 1 and len(starts) > 1 and starts[0] == 0 and starts[-1] == n and (np.diff(starts) > 0).all())
+
+
+def check_values(values: pa.Array, name: str) -> None:
+    """Refuse values of a column that are nested, missing or there twice."""
+    check_type(values.type, name)
+    require(not values.null_count and len(factorize(values, name)[0]) == len(values), "must be distinct", "values")
 
 
 def below(totals: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:

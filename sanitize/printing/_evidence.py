@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from sanitize._files.declared import Declared, require
 from sanitize.printing._messages import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from sanitize.printing._nodes import Node
     from sanitize.trees import Tree
@@ -25,8 +24,7 @@ LARGEST_WEIGHT = 1 << 12
 _CELLS = 512  # at a time
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(Declared, frozen=True, eq=False):
     """Weights of the states of one node in each cell.
 
     Attributes
@@ -46,6 +44,19 @@ class Evidence:
     block: NDArray[np.int32]
     weights: NDArray[np.int32]
     group: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        require(self.boxes.ndim == self.weights.ndim == 2 and self.boxes.any(axis=1).all())
+        require(len(self.box) > 0 and self.box.shape == self.block.shape and self.box.ndim == 1)
+        require(
+            self.group.shape == self.boxes.shape[1:] and ((self.weights >= 1) & (self.weights <= LARGEST_WEIGHT)).all()
+        )
+        for numbers, n in (
+            (self.box, len(self.boxes)),
+            (self.block, len(self.weights)),
+            (self.group, self.weights.shape[1]),
+        ):
+            require(((numbers >= 0) & (numbers < n)).all())
 
     @classmethod
     def of(cls, node: Node, tree: Tree) -> Self:
@@ -120,8 +131,7 @@ def weighted(
                 found.append(belief * step[block][:, group])  # so that columns that are alike are not moved twice
     weights = [weight / weight.max(axis=1, keepdims=True) for weight in weights]
     return [
-        replace(
-            one,
+        one.__replace__(
             block=blocks,
             weights=np.ceil(weight * LARGEST_WEIGHT).astype(np.int32),
             group=group.astype(np.int32),

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from sanitize._files.declared import Count, Declared, require
 from sanitize._files.workers import in_turn
 from sanitize._sampling.noise import random_access_words
 from sanitize.printing._dependence import forbidden, information, joint_counts, pair_counts, spanning_tree
 from sanitize.printing._drawing import PRINT_LANE, draw_each, high_half
-from sanitize.printing._edges import chances, in_whole_numbers, shares
+from sanitize.printing._edges import WHOLE, chances, in_whole_numbers, shares
 from sanitize.printing._evidence import Evidence, weighted
 from sanitize.printing._messages import messages
 from sanitize.printing._nodes import Values, determined, nodes_of
+from sanitize.printing._values import PrintedColumn
 from sanitize.trees import GROUPS, LEAST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from sanitize._sampling.noise import RandomWords
-    from sanitize.printing._values import PrintedColumn
     from sanitize.trees import Tree
 
 # Lanes of the random source: of each node, of each column, and of each further draw of a row.
@@ -44,8 +43,7 @@ _BATCH = 1 << 16  # rows
 _KEYS = 1 << 12  # pairs of cell and state whose distributions are made together
 
 
-@dataclass(frozen=True, eq=False)
-class ModelNode:
+class ModelNode(Declared, frozen=True, eq=False):
     """One node: what its states are printed as, and how they are drawn.
 
     Attributes
@@ -63,9 +61,15 @@ class ModelNode:
     chances: NDArray[np.int64]
     evidence: Evidence
 
+    def __post_init__(self) -> None:
+        n_states = self.chances.shape[-1]
+        require(self.chances.ndim == 2 and n_states == len(self.evidence.group) > 0)
+        require((self.chances >= 0).all() and self.chances.any(axis=1).all())
+        require((self.chances.sum(axis=1) <= WHOLE + n_states).all())
+        require(all(len(column.first) == n_states + 1 for column in self.columns))
 
-@dataclass(frozen=True, eq=False)
-class RowModel:
+
+class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="model"):
     """A tree of nodes [ChowLiu], conditioned on the box of each cell.
 
     Attributes
@@ -83,8 +87,26 @@ class RowModel:
     names: tuple[str, ...]
     nodes: tuple[ModelNode, ...]
     forbidden: tuple[tuple[int, int, NDArray[np.bool_]], ...]
-    n_parameters: int
-    n_rows: int
+    n_parameters: Count
+    n_rows: Count
+
+    def __post_init__(self) -> None:
+        sizes = [node.chances.shape for node in self.nodes]
+        require(
+            len({len(node.evidence.box) for node in self.nodes}) == 1
+            and self.nodes[0].parent == -1
+            and sizes[0][0] == 1
+        )
+        for number, node in enumerate(self.nodes[1:], 1):
+            require(0 <= node.parent < number and sizes[number][0] == sizes[node.parent][1])
+        names = [column.name for node in self.nodes for column in node.columns]
+        require(sorted(names) == sorted(set(self.names)) and len(names) == len(self.names))
+        for one, another, never in self.forbidden:
+            require(
+                min(one, another) >= 0
+                and max(one, another) < len(sizes)
+                and never.shape == (sizes[one][1], sizes[another][1])
+            )
 
     @classmethod
     def fit(

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from sanitize._files.declared import Declared, require
 from sanitize._files.workers import in_turn
 from sanitize._sampling.sampler import draw_all
 from sanitize._tables.columns import as_arrow, factorize, sort_values
 from sanitize._tables.keys import distinct_rows
 from sanitize.channel import Stage
-from sanitize.printing._drawing import PRINT_LANE, released
+from sanitize.printing._drawing import MOST_ROWS, PRINT_LANE, check_starts, check_values, released
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from sanitize._sampling.noise import RandomWords
 
 
-@dataclass(frozen=True, eq=False)
-class PrintTable:
+class PrintTable(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="table"):
     """Rows that each released symbol is printed as, and how often each of them.
 
     Attributes
@@ -33,7 +31,7 @@ class PrintTable:
     values : dict of name to Arrow array
         Values of each printed column, without missing.
     codes : ndarray of int, shape (n_printed, n_columns)
-        Place of each value; -1 for missing. Column by column in memory, as they are drawn.
+        Place of each value; -1 for missing.
     starts : ndarray of int, shape (n_cells + 1,)
         Where the rows of each symbol begin.
     counts : ndarray of int, shape (n_printed,)
@@ -45,6 +43,14 @@ class PrintTable:
     starts: NDArray[np.int64]
     counts: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        require(self.values and self.codes.shape == (len(self.counts), len(self.values)) and self.counts.ndim == 1)
+        for name, values in self.values.items():
+            check_values(values, name)
+        require((self.codes >= -1).all() and (self.codes < [len(values) for values in self.values.values()]).all())
+        check_starts(self.starts, len(self.counts))
+        require((self.counts >= 1).all() and self.counts.sum(dtype=np.float64) <= MOST_ROWS)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Printed columns."""
@@ -54,6 +60,10 @@ class PrintTable:
     def n_cells(self) -> int:
         """Released symbols that it prints."""
         return len(self.starts) - 1
+
+    @cached_property
+    def _by_column(self) -> NDArray[np.int32]:
+        return np.asfortranarray(self.codes)
 
     @cached_property
     def stage(self) -> Stage:
@@ -74,7 +84,7 @@ class PrintTable:
             values, codes = column
             return released(values, codes.take(rows))
 
-        columns = zip(self.values.values(), self.codes.T, strict=True)
+        columns = zip(self.values.values(), self._by_column.T, strict=True)
         return dict(zip(self.values, in_turn(printed, columns, workers), strict=True))
 
     @classmethod
@@ -104,7 +114,7 @@ class PrintTable:
         distinct, place = distinct_rows(rows, [n_cells, *(len(level) + 1 for level in values.values())])
         starts = np.searchsorted(distinct[:, 0], np.arange(n_cells + 1))
         counts = np.bincount(place, minlength=len(distinct))
-        return cls(values, np.asfortranarray(distinct[:, 1:] - 1), starts, counts)
+        return cls(values, distinct[:, 1:] - 1, starts, counts)
 
     @classmethod
     def of_labels(cls, texts: Sequence[Mapping[str, str]], names: Sequence[str]) -> Self:

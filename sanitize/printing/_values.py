@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import as_arrow, factorize, look_up
-from sanitize.printing._drawing import draw_each, released
+from sanitize.printing._drawing import MOST_ROWS, check_starts, check_values, draw_each, released
 from sanitize.trees import (
     LEAST_ROWS,
     MOST_CATEGORIES,
@@ -31,8 +32,6 @@ from sanitize.trees import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from sanitize._tables.columns import ArrowColumn
 
 OTHER = "(other)"
@@ -43,8 +42,7 @@ _TOTAL = 1 << 30  # of the weights of a state
 _UNTOLD = Fraction(1, 10**6)  # of a unit
 
 
-@dataclass(frozen=True, eq=False)
-class PrintedColumn:
+class PrintedColumn(Declared, frozen=True, eq=False, dict=True):
     """What each state is printed as in one column.
 
     Attributes
@@ -70,6 +68,17 @@ class PrintedColumn:
     weights: NDArray[np.int64]
     ends: NDArray[Any]
     unit: Fraction | None
+
+    def __post_init__(self) -> None:
+        check_starts(self.first, len(self.places))
+        check_values(self.values, self.name)
+        require(self.places.shape == self.weights.shape and (self.places >= BETWEEN).all())
+        require((self.places < len(self.values)).all() and (self.weights >= 0).all())
+        require(self.weights.sum(dtype=np.float64) < MOST_ROWS)
+        require((np.add.reduceat(self.weights, self.first[:-1]) > 0).all())
+        require(self.ends.shape == (len(self.first) - 1, 2) and (self.ends[:, 0] <= self.ends[:, 1]).all())
+        require((self.ends.dtype.kind == "f") == (self.unit is None) and self.ends.dtype.itemsize == 8)
+        require(self.unit is None or Fraction(1, 10**18) <= self.unit <= 10**19)
 
     @cached_property
     def _cumulative(self) -> NDArray[np.int64]:

@@ -31,10 +31,8 @@ from sanitize.report._measuring import as_estimates as as_estimates
 from sanitize.report._measuring import measure_worst_case as measure_worst_case
 from sanitize.report._plan_page import plan_page as plan_page
 from sanitize.report._report import LeakageReport
-from sanitize.report._standing import STATUSES as STATUSES
-from sanitize.report._standing import published as published
-from sanitize.report._standing import standing_from as standing_from
-from sanitize.report._standing import standing_to as standing_to
+from sanitize.report._saved import MeasureForm as MeasureForm
+from sanitize.report._standing import StandingForm as StandingForm
 from sanitize.report._views import ReportViews as ReportViews
 
 __all__ = ["LeakageReport", "ReleaseFacts", "TradeoffCurve", "TradeoffPoint"]

@@ -9,7 +9,6 @@ that it prints from. Whoever may write to the saved text decides what is release
 from __future__ import annotations
 
 from sanitize.saved._appended import AppendedReport
-from sanitize.saved._json import channel_from as channel_from
 from sanitize.saved._receipt import Receipt
 from sanitize.saved._receipt import check_place as check_place
 from sanitize.saved._saved_release import SavedRelease

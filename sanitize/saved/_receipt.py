@@ -25,7 +25,7 @@ from sanitize._sampling.noise import KEY_BYTES, NoiseKey
 from sanitize._version import __version__
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
-from sanitize.saved._json import budget_to
+from sanitize.saved._form import own_budget
 
 if TYPE_CHECKING:
     import os
@@ -112,7 +112,7 @@ class Receipt:
         InvalidParameter
             If its budget is not one of the library's, so that no policy can name it.
         """
-        budget_to(release.recipe.budget)
+        own_budget(release.recipe.budget)
         state = {
             "format": _FORMAT,
             "version": _VERSION,

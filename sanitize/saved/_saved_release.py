@@ -8,82 +8,43 @@ that it prints from. Whoever may write to the saved text decides what is release
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
+from sanitize._files.declared import Misfit, plain, read, sealed, unsealed
 from sanitize._files.numbers import Numbers
 from sanitize._files.outputs import write_text
 from sanitize._files.source import bytes_of
 from sanitize._files.strict_json import seal_of
 from sanitize._release.design import Recipe
-from sanitize._release.layout import Layout
 from sanitize._release.prepared import Prepared
 from sanitize._release.release import Release, bare_design, no_mechanism
-from sanitize._release.tree_layout import plain_tree
+from sanitize._release.tree_layout import bare_tree
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
-from sanitize.errors import ColumnError
-from sanitize.printing import printer_to_plain
-from sanitize.report import standing_from, standing_to
+from sanitize.binning import AnyBins
+from sanitize.budgets import budget_from_dict, budget_to_dict
+from sanitize.errors import InvalidParameter, SanitizeError
+from sanitize.report import MeasureForm, StandingForm
 from sanitize.saved._appended import AppendedReport, footer_of
-from sanitize.saved._fit import check_fit
-from sanitize.saved._json import (
-    Damaged,
-    bins_from,
-    budget_from,
-    budget_to,
-    channel_from,
-    fields,
-    level_of,
-    listed,
-    measure_from,
-    measure_to,
-    parse,
-    standing_of,
-    text_of,
-)
+from sanitize.saved._form import Damaged, SavedForm, check_fit, contents_of, own_budget
 from sanitize.saved._new_rows import NewRows
-from sanitize.saved._tree import OUTPUTS, contents_of, layout_from, printer_from
 
 if TYPE_CHECKING:
     import os
 
     from sanitize._release.design import ReleaseMode
     from sanitize._release.first_pass import FirstPass
+    from sanitize._release.layout import Layout
     from sanitize._release.row_order import RowOrder
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.measures import Measure
     from sanitize.printing import Printer
+    from sanitize.saved._form import Output
     from sanitize.transformers import Sanitizer
-
-_FORMAT = "sanitize/release"
-# Versions 1 to 3, of no released library: other tables for joint releases, no trees, no secret_dp.
-_VERSION = 4
-_FIELDS = (
-    "format",
-    "version",
-    "library_version",
-    "mechanism",
-    "output",
-    "sensitive",
-    "public",
-    "missing",
-    "bins",
-    "labelled",
-    "budget",
-    "channel",
-    "tree",
-    "printer",
-    "standing",
-    "figures",
-    "warnings",
-    "secret_dp",
-    "sha256",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +87,7 @@ class SavedRelease:
     """
 
     mechanism: str
-    output: str
+    output: Output
     budget: Budget
     channel: Channel
     figures: tuple[Measure, ...]
@@ -149,17 +110,19 @@ class SavedRelease:
         release = sanitizer.fitted_release()
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
         public = sanitizer.report_.with_key().to_dict(audience="public")
-        standing = standing_from(public["verdict"]["standing"])
-        known = {name: bins_from(bins.to_dict()) for name, bins in release.layout.bins.items()}
+        standing = public["verdict"]["standing"] and read(StandingForm, public["verdict"]["standing"]).standing
+        for name, bins in release.layout.bins.items():
+            if type(bins) not in get_args(AnyBins):
+                raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
         return cls(
             release.recipe.name,
-            sanitizer.report_.facts.output,
-            budget_from(budget_to(release.recipe.budget)),
+            cast("Output", sanitizer.report_.facts.output),
+            own_budget(release.recipe.budget),
             release.design.channel.with_standing(standing),
-            tuple(measure_from(measure_to(line)) for line in public["measures"]),
+            tuple(read(MeasureForm, line).measure() for line in public["measures"]),
             tuple(public["warnings"]),
             sanitizer.report_.facts.secret_dp,
-            replace(release.layout, bins=known),
+            release.layout,
             release.printer,
         )
 
@@ -190,12 +153,11 @@ class SavedRelease:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what is saved, in hexadecimal."""
-        return seal_of(self._state())
+        return seal_of(plain(self._form()))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Text that `from_json` reads; also written to ``path``, readable by its owner only, when one is given."""
-        state = self._state()
-        text = json.dumps(state | {"sha256": seal_of(state)}, indent=1, allow_nan=False) + "\n"
+        text = sealed(self._form())
         if path is not None:
             write_text(path, text)
         return text
@@ -212,12 +174,8 @@ class SavedRelease:
             If the file cannot be read.
         """
         if isinstance(text_or_path, str) and text_or_path.lstrip().startswith("{"):
-            return cls._from_state(parse(text_or_path))
-        content = bytes_of(Path(text_or_path))
-        try:
-            return cls._from_state(parse(content.decode("utf-8")))
-        except UnicodeDecodeError:
-            raise Damaged("the text is not UTF-8") from None
+            return cls._from_text(text_or_path)
+        return cls._from_text(bytes_of(Path(text_or_path)))
 
     def bound(self) -> Release:
         """The release that encodes, draws and prints rows."""
@@ -260,68 +218,47 @@ class SavedRelease:
         words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
         return Prepared(self.bound(), rows.seen, words, report, footer_of(report, order))
 
-    def _state(self) -> dict[str, Any]:
+    def _form(self) -> SavedForm:
         layout = self._layout
-        return {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "library_version": __version__,
-            "mechanism": self.mechanism,
-            "output": self.output,
-            "sensitive": list(layout.sensitive),
-            "public": list(layout.read),
-            "missing": layout.missing,
-            "bins": [bins.to_dict() for _, bins in sorted(layout.bins.items())],
-            "labelled": sorted(layout.labelled),
-            "budget": budget_to(self.budget),
-            "channel": json.loads(self.channel.to_json()),
-            "tree": plain_tree(layout),
-            "printer": None if self._printer is None else printer_to_plain(self._printer),
-            "standing": standing_to(self.channel.standing),
-            "figures": [measure_to(vars(measure)) for measure in self.figures],
-            "warnings": list(self.warnings),
-            "secret_dp": None if self.secret_dp is None else list(self.secret_dp),
-        }
+        return SavedForm(
+            "sanitize/release",
+            1,
+            __version__,
+            self.mechanism,
+            self.output,
+            layout.sensitive,
+            layout.read,
+            layout.missing,
+            tuple(bins for _, bins in sorted(layout.bins.items())),
+            tuple(sorted(layout.labelled)),
+            budget_to_dict(self.budget),
+            self.channel.form(),
+            bare_tree(layout),
+            self._printer,
+            StandingForm.of(self.channel.standing),
+            tuple(map(MeasureForm.of, self.figures)),
+            self.warnings,
+            self.secret_dp,
+            "",
+        )
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> SavedRelease:
-        if state.get("format") != _FORMAT:
-            raise Damaged(f"expected the format {_FORMAT!r}")
-        if state.get("version") != _VERSION:
-            raise Damaged(f"it has another version of the format than {_VERSION}, which this library writes and reads")
-        fields(state, _FIELDS, "it")
-        if state["sha256"] != seal_of(state):
-            raise Damaged("its SHA-256 does not fit, so it was changed or damaged")
-        text_of(state["library_version"], "library_version")
-        bins = {made.column: made for made in listed(state["bins"], bins_from, "bins")}
-        sensitive, public, labelled = (
-            listed(state[kind], lambda name: text_of(name, "a column"), kind)
-            for kind in ("sensitive", "public", "labelled")
-        )
-        if list(labelled) != sorted(set(labelled)) or not set(labelled) <= set(public):
-            raise Damaged("its labelled columns are not public, or one is listed twice")
-        missing = text_of(state["missing"], "missing", ("category", "error"))
+    def _from_text(cls, text: str | bytes) -> SavedRelease:
         try:
-            layout = Layout(sensitive, public, bins, missing, frozenset(labelled))  # type: ignore[arg-type]
-        except ColumnError as error:
-            raise Damaged(str(error)) from None
-        if len(bins) < len(state["bins"]):
-            raise Damaged("a column has bins twice")
-        layout = layout_from(layout, state["tree"])
-        output = text_of(state["output"], "output", OUTPUTS if state["tree"] else OUTPUTS[:2])
-        channel, printer = (
-            channel_from(state["channel"]).with_standing(standing_of(state["standing"])),
-            printer_from(state["printer"]),
-        )
-        check_fit(layout, channel, printer, output)
-        return cls(
-            text_of(state["mechanism"], "mechanism"),
-            output,
-            budget_from(state["budget"]),
-            channel,
-            listed(state["figures"], measure_from, "figures"),
-            listed(state["warnings"], lambda note: text_of(note, "a warning"), "warnings"),
-            level_of(state["secret_dp"]),
-            layout,
-            printer,
-        )
+            form = unsealed(SavedForm, text)
+            layout, standing = form.layout(), None if form.standing is None else form.standing.standing
+            channel = form.channel.channel().with_standing(standing)
+            check_fit(layout, channel, form.printer, form.output)
+            return cls(
+                form.mechanism,
+                form.output,
+                budget_from_dict(form.budget),
+                channel,
+                tuple(figure.measure() for figure in form.figures),
+                form.warnings,
+                form.secret_dp,
+                layout,
+                form.printer,
+            )
+        except (Misfit, SanitizeError) as error:
+            raise Damaged(error) from None

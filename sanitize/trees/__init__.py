@@ -27,10 +27,6 @@ from sanitize.trees._levels import is_ordered as is_ordered
 from sanitize.trees._levels import plain as plain
 from sanitize.trees._levels import restored as restored
 from sanitize.trees._levels import scale_of as scale_of
-from sanitize.trees._plain import bad as bad
-from sanitize.trees._plain import listed as listed
-from sanitize.trees._plain import values_from_plain as values_from_plain
-from sanitize.trees._plain import values_to_plain as values_to_plain
 from sanitize.trees._profiles import Profiles
 from sanitize.trees._tree import Tree
 

@@ -7,13 +7,14 @@ categories and values that were not there at fit share one level, and edges lie 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values
 from sanitize._tables.intervals import edges_passed
 from sanitize.errors import ColumnError
@@ -22,16 +23,14 @@ from sanitize.trees._edges import LEAST_ROWS, Kind, Scale, edges_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
 # Categories beyond these are pooled: histograms of more cost memory at every node.
 MOST_CATEGORIES = 254
+_NO_POOL = np.empty(0, np.intp)
 # Groups of levels in which the information of a column is counted: of more, what few rows say is noise.
 GROUPS = 16
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
+class Levels(Declared, frozen=True, eq=False):
     """From values of one column to levels and back.
 
     Attributes
@@ -53,7 +52,14 @@ class Levels:
     is_ordered: bool
     values: pa.Array
     pooled: pa.Array | None = None
-    pool: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    pool: NDArray[np.intp] = _NO_POOL
+
+    def __post_init__(self) -> None:
+        pooled = self.values[:0] if self.pooled is None else self.pooled
+        require(not self.values.null_count and not pooled.null_count and pooled.type == self.values.type)
+        require(self.pool.shape == (len(pooled),) and not (self.is_ordered and len(pooled)))
+        require(((self.pool >= 0) & (self.pool < len(self.values))).all())
+        require(self._begins_well(), "must be distinct, and ascending where they are ordered", "values")
 
     @property
     def n_levels(self) -> int:
@@ -151,7 +157,7 @@ class Levels:
         found[found == UNSEEN] = self.n_levels - 1
         return found.astype(np.uint16)[codes]
 
-    def begins_well(self) -> bool:
+    def _begins_well(self) -> bool:
         """Whether the values are distinct, and ascending and of an ordered type where the column is ordered."""
         try:
             if is_ordered(self.values.type, self.name) != self.is_ordered:
@@ -166,7 +172,7 @@ class Levels:
     def coarser(self, cuts: Sequence[int]) -> Levels:
         """Ordered levels that begin at these levels only; the first one stays."""
         kept = [0, *(cut for cut in cuts if cut < len(self.values))] if len(self.values) else []
-        return replace(self, values=self.values.take(pa.array(kept, pa.int64())))
+        return self.__replace__(values=self.values.take(pa.array(kept, pa.int64())))
 
 
 def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from sanitize._files.declared import Declared, require
 from sanitize._files.workers import in_turn
 from sanitize.errors import ColumnError
 from sanitize.trees._labels import boxes, label
-from sanitize.trees._levels import as_ordered
-from sanitize.trees._plain import from_plain, to_plain
+from sanitize.trees._levels import Levels, as_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from numpy.typing import NDArray
-
-    from sanitize.trees._levels import Levels
-
 _BATCH = 1 << 14  # rows that go down the tree together, so that their levels stay in the cache
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(Declared, frozen=True, eq=False, dict=True):
     """Binary tree whose leaves, the cells, are boxes of rows; every row, unseen ones included, is in exactly one.
 
     S - X - cell - Y is a Markov chain, so what is certified for cells holds for whole rows. A value that was not
@@ -66,6 +61,26 @@ class Tree:
     goes_left: tuple[NDArray[np.bool_], ...]
     block: NDArray[np.int32]
     n_rows: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        n, is_cut = len(self.column), self.column >= 0
+        sizes = np.array([levels.n_levels for levels in self.columns])
+        require(0 < len(sizes) == len(set(self.names)))
+        require(n and self.column.shape == self.block.shape == self.n_rows.shape == (len(self.goes_left),))
+        require(self.column.min() >= -1 and self.column.max() < len(sizes))
+        # Every node but the root is a side of one before it, in their order.
+        inner = np.arange(1, n).reshape(-1, 2)
+        require(
+            self.sides.shape == (n, 2)
+            and np.array_equal(self.sides[is_cut], inner)
+            and (self.sides[~is_cut] == -1).all()
+        )
+        require((self.sides[is_cut, 0] > np.flatnonzero(is_cut)).all())
+        levels = np.where(is_cut, sizes[self.column], 0).tolist()
+        require(all(left.shape == (size,) for left, size in zip(self.goes_left, levels, strict=True)))
+        # Blocks of cells are numbered without gaps.
+        blocks = np.unique(self.block[~is_cut])
+        require(np.array_equal(blocks, np.arange(len(blocks))) and self.block.min() >= -1 and self.block.max() < n)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -196,12 +211,3 @@ class Tree:
         number = np.full(len(place), -1, np.int32)
         number[self.cell_nodes] = np.arange(self.n_cells)
         return used, place, offset, following, number
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold; see `from_dict`."""
-        return to_plain((self.columns, self.column, self.sides, self.goes_left, self.block, self.n_rows))
-
-    @classmethod
-    def from_dict(cls, state: Any) -> Tree:
-        """Tree from plain values, checked as untrusted input."""
-        return cls(*from_plain(state))

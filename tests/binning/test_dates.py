@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
-from sanitize.binning import STEPS, DateBins, as_seconds, bins_from_dict, by_step
+from sanitize._files.declared import Misfit, plain, read
+from sanitize.binning import STEPS, AnyBins, DateBins, as_seconds, by_step
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError
 
 DAYS = [dt.date(1, 1, 1), dt.date(1899, 12, 31), dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(2000, 2, 29), None]
@@ -114,20 +115,24 @@ def test_a_column_without_dates_is_refused_and_not_quoted(column, bins):
 
 
 @pytest.mark.parametrize(
-    "bins", [DateBins("a", (), whole=True, step="year"), DateBins("a", (0.0, 86400.0, 1e9), learned=True, whole=True)]
+    "bins",
+    [
+        DateBins("a", (), learned=False, whole=True, step="year"),
+        DateBins("a", (0.0, 86400.0, 1e9), learned=True, whole=True, step=None),
+    ],
 )
 def test_bins_of_dates_are_the_same_from_plain_values(bins):
-    assert bins_from_dict(bins.to_dict()) == bins
+    assert read(AnyBins, plain(bins)) == bins
     for wrong in (
-        {"dates": "never"},
+        {"step": "never"},
         {"edges": [1, 0]},
         {"edges": ["0"]},
         {"edges": [0.5, 1]},
         {"column": 1},
         {"x": 1},
     ):
-        with pytest.raises(InvalidParameter):
-            bins_from_dict({**bins.to_dict(), **wrong})
+        with pytest.raises(Misfit):
+            read(AnyBins, plain(bins) | wrong)
 
 
 POLICY = """

@@ -118,7 +118,7 @@ def test_what_is_no_structure_is_read_by_what_is_given_for_it():
     assert read(Outer, outer() | {"budget": {"eps": 1}}, {Budget: budget_of}).budget == sz.LDPBudget(1)
     with pytest.raises(Misfit, match="budget is refused: LDPBudget: eps must be a number"):
         read(Outer, outer() | {"budget": {"eps": -1}}, {Budget: budget_of})
-    with pytest.raises(Misfit, match="budget does not fit together"):
+    with pytest.raises(Misfit, match="budget is inconsistent"):
         read(Outer, outer() | {"budget": {SECRET: SECRET}}, {Budget: budget_of})
 
 
@@ -149,17 +149,18 @@ WRONG = [
     (("shapes", 1, "kind"), SECRET, "shapes[1].kind must be one of 'circle', 'square'"),
     (("shapes", 1, "kind"), [], "shapes[1].kind must be one of 'circle', 'square'"),
     (("shapes", 0, SECRET), SECRET, "shapes[0] has a key that does not belong there"),
-    (("numbers", "type"), "<i8", "numbers is of another type"),
-    (("numbers", "type"), "|O", "numbers.type must be one of"),
-    (("numbers", "shape"), [2, 4], "numbers does not fit together"),
+    (("numbers", "type"), "<i8", "numbers holds other numbers"),
+    (("numbers", "type"), "<f4", "numbers holds other numbers"),
+    (("numbers", "type"), "|O", "numbers.type must be a type of numbers"),
+    (("numbers", "shape"), [2, 4], "numbers is inconsistent"),
     (("numbers", "shape"), [2, -1], "numbers.shape[1] must be a whole number >= 0"),
-    (("numbers", "bytes"), "AAA=", "numbers does not fit together"),
+    (("numbers", "bytes"), "AAA=", "numbers is inconsistent"),
     (("numbers", "bytes"), SECRET * 3 + "!", "numbers.bytes must be "),
-    (("flags", "shape"), [1 << 40, 1 << 40], "flags does not fit the rest"),
-    (("values",), "AAAA", "values does not fit together"),
-    (("values",), 3, "values does not fit together"),
+    (("flags", "shape"), [1 << 40, 1 << 40], "flags is inconsistent"),
+    (("values",), "AAAA", "values is inconsistent"),
+    (("values",), 3, "values is inconsistent"),
     (("unit",), "1e999999999", "unit must be a fraction"),
-    (("unit",), "1/0", "unit does not fit together"),
+    (("unit",), "1/0", "unit is inconsistent"),
     (("few",), [1, 2, 3, 4], "few must be a list of at most three"),
     ((SECRET,), SECRET, "it has a key that does not belong there"),
     (("\ud800",), SECRET, "it has a key that does not belong there"),

@@ -24,7 +24,7 @@ import sanitize.verify  # what commands import late is there before children are
 from sanitize._files.strict_json import seal_of
 from sanitize.cli import _policy_skeleton, main
 from sanitize.errors import SanitizeError
-from sanitize.ledger import UnitLedger, _sealed
+from sanitize.ledger import UnitLedger
 from sanitize.saved import SavedRelease
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
@@ -282,7 +282,7 @@ class LedgerText:
         """A ledger with fields changed, into which one more release is recorded."""
         state = edit_json(self.good, rng)
         sealed = isinstance(state, dict) and rng.random() < 0.8
-        content = (_sealed.seal(state) if sealed else json.dumps(state)).encode()
+        content = json.dumps(state | {"sha256": seal_of(state)} if sealed else state).encode()
         content = damage(content, rng) if rng.random() < 0.1 else content
         return Mutant({"book": content}, function(lambda: sz.Ledger("book").record(table(), self.sanitizer)))
 

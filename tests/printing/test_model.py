@@ -14,8 +14,8 @@ import pytest
 from scipy.stats import chisquare
 
 import sanitize as sz
-from sanitize.errors import InvalidParameter
-from sanitize.printing import RowModel, printer_from_plain, printer_to_plain
+from sanitize._files.declared import Misfit, plain, read
+from sanitize.printing import Printer, RowModel
 from sanitize.printing._edges import WHOLE, chances, faded, shares
 from sanitize.printing._messages import LARGEST, messages
 from sanitize.printing._nodes import Values, determined
@@ -248,12 +248,11 @@ def test_every_type_is_printed_in_its_own_type_with_its_own_values(name):
 def test_a_printer_is_read_back_from_plain_values_and_draws_the_same():
     table = {name: column for name, column in kinds().items() if name != "nothing"}
     model, grown = modelled(table)
-    text = json.dumps(printer_to_plain(model))
-    again = printer_from_plain(json.loads(text))
+    again = read(Printer, json.loads(json.dumps(plain(model))))
     for name, column in model.decode(grown.cells, KEY).items():
         assert column.equals(again.decode(grown.cells, KEY)[name]), name
-    with pytest.raises(InvalidParameter, match="no known kind"):
-        printer_from_plain({"version": 1, "kind": "rows"})
+    with pytest.raises(Misfit, match="kind must be one of"):
+        read(Printer, {"kind": "rows"})
 
 
 def test_dependences_are_found_and_never_broken():

@@ -19,7 +19,7 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize._files.strict_json import seal_of
 from sanitize.binning import Bins
-from sanitize.budgets import CapacityBudget
+from sanitize.budgets import BUDGETS, CapacityBudget
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -31,7 +31,7 @@ from sanitize.errors import (
 )
 from sanitize.parquet import privatize_parquet
 from sanitize.saved import SavedRelease
-from sanitize.saved import _json as _saved_json
+from sanitize.saved._form import own_budget
 from sanitize.transformers import (
     ExponentialChannel,
     GaussianChannel,
@@ -181,7 +181,7 @@ class OwnBins(Bins):
 
 def with_bins_of_its_own() -> SubsetMerging:
     sanitizer = fitted()
-    bins = OwnBins("age", (0.0, 30.0, 60.0, 100.0), whole=True)
+    bins = OwnBins("age", (0.0, 30.0, 60.0, 100.0), learned=False, whole=True)
     layout = replace(sanitizer._release.layout, bins={"age": bins})
     sanitizer._release = replace(sanitizer._release, layout=layout)
     return sanitizer
@@ -288,15 +288,22 @@ def test_a_change_of_any_kind_is_noticed_without_the_digest(saved):
         assert again.to_json() == text  # a change of white space
 
 
+BARE = {"format": "sanitize/release", "version": 1}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "not JSON"),
         ('{"format": 1, "format": 2}', "occurs twice"),
         ('{"format": NaN}', "not finite"),
-        ('{"format": "sanitize/channel"}', "expected the format"),
-        ('{"format": "sanitize/release", "version": 1}', "another version of the format than 4"),
-        ('{"format": "sanitize/release", "version": 4}', "must have the fields"),
+        ('{"format": "sanitize/channel"}', "format must be 'sanitize/release'"),
+        (
+            '{"format": "sanitize/release", "version": 2}',
+            "version must be 1, the version of this form that this library",
+        ),
+        ('{"format": "sanitize/release", "version": 1}', "does not fit its seal, so it was changed or damaged"),
+        (json.dumps(BARE | {"sha256": seal_of(BARE)}), "library_version is missing"),
         ("{" * 100_000, "not JSON"),
     ],
 )
@@ -309,10 +316,10 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     with pytest.raises(SourceError):
         SavedRelease.from_json(tmp_path / "none.json")
     (tmp_path / "latin.json").write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(InvalidParameter, match="not UTF-8"):
+    with pytest.raises(InvalidParameter, match="not in UTF-8"):
         SavedRelease.from_json(tmp_path / "latin.json")
     (tmp_path / "list.json").write_text("[1]")
-    with pytest.raises(InvalidParameter, match="not an object"):
+    with pytest.raises(InvalidParameter, match="it must be an object"):
         SavedRelease.from_json(tmp_path / "list.json")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(SourceError, match="not a regular file"):
@@ -320,9 +327,9 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
 
 
 def test_every_budget_of_the_library_that_is_a_value_can_be_saved():
-    assert _saved_json.budget_from(_saved_json.budget_to(CapacityBudget(0.25))) == CapacityBudget(0.25)
+    assert own_budget(CapacityBudget(0.25)) == CapacityBudget(0.25)
     named = {name for name in dir(sz) if name.endswith("Budget") and isinstance(getattr(sz, name), type)}
-    assert named <= set(_saved_json.BUDGETS)
+    assert named <= set(BUDGETS)
 
 
 # ------------------------------------------------------------------------------------------------- new rows

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 import sanitize as sz
 from sanitize._files.strict_json import seal_of
+from sanitize._tables.packed import unpacked
 from sanitize.errors import InvalidParameter
 from sanitize.parquet import privatize_parquet
 from sanitize.saved import SavedRelease
@@ -88,18 +89,19 @@ def test_a_saved_tree_says_what_of_the_table_it_holds(sanitizer, raw):
     saved = SavedRelease.of(clone(sanitizer).fit(pq.read_table(raw)))
     text, state = saved.to_json(), json.loads(saved.to_json())
     assert "hush" not in text
-    assert {node["rows"] for node in state["tree"]["nodes"]} == {0}
-    n_splits = sum("column" in node for node in state["tree"]["nodes"])
+    assert not any(base64.b64decode(state["tree"]["n_rows"]["bytes"]))
+    n_splits = int((np.frombuffer(base64.b64decode(state["tree"]["column"]["bytes"]), "<i4") >= 0).sum())
     assert f"a tree of {n_splits} splits" in saved.contents
     assert ("2000 whole public rows of the table" in saved.contents) == (sanitizer.output == "resample")
     # Real rows hold the very incomes of people, a model and labels none of them.
-    incomes = {float(v).hex() for v in people()["income"].dropna()}
-    held = {v for c in _columns(state["printer"]) if c["name"] == "income" for v in c["values"]["values"]}
+    incomes, printer = set(people()["income"].dropna()), state["printer"]
+    columns = printer["values"] if printer["kind"] == "table" else _columns(printer)
+    held = set(unpacked(columns["income"]).to_pylist())
     assert held == incomes if sanitizer.output == "resample" else not held & incomes
 
 
 def _columns(printer):
-    return printer.get("columns") or [column for node in printer["nodes"] for column in node["columns"]]
+    return {column["name"]: column["values"] for node in printer["nodes"] for column in node["columns"]}
 
 
 def test_tuples_say_what_they_hold_as_well():
@@ -168,7 +170,7 @@ def _emptied(printer):
     [
         (lambda _: {"tree": None, "output": "label"}, "go together"),
         (lambda _: {"printer": None}, "go together"),
-        (lambda s: {"printer": _emptied(s["printer"])}, "do not fit each other"),
+        (lambda s: {"printer": _emptied(s["printer"])}, "printer is inconsistent"),
         (lambda _: {"public": ["town", "age"]}, "over other columns"),
         (lambda _: {"labelled": ["age"]}, "over other columns"),
         (lambda _: {"channel": _saved_state(min_rows=300)["channel"]}, "not from the cells"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 
@@ -12,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
+from sanitize._files.declared import Misfit, plain, read
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.printing import PrintTable
-from sanitize.trees import Tree, grow, read_hierarchy
+from sanitize.trees import Levels, Tree, grow, read_hierarchy
 from sanitize.trees._splits import Splitter
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
@@ -168,7 +168,7 @@ def test_a_tree_does_not_depend_on_the_order_of_the_rows() -> None:
     one = grow(table, secrets, BUDGET, min_rows=100)
     other = grow(shuffled, secrets[order], BUDGET, min_rows=100)
     assert (other.cells == one.cells[order]).all()
-    assert other.tree.to_dict() == one.tree.to_dict()
+    assert plain(other.tree) == plain(one.tree)
 
 
 def walked(tree: Tree, row: dict[str, object]) -> int:
@@ -204,33 +204,74 @@ def test_rows_go_where_a_walk_down_the_tree_takes_them() -> None:
 def test_a_tree_comes_back_from_its_plain_values() -> None:
     table, secrets = mixed(2000)
     tree = grow(table, secrets, BUDGET, min_rows=100).tree
-    back = Tree.from_dict(json.loads(json.dumps(tree.to_dict())))
+    back = read(Tree, json.loads(json.dumps(plain(tree))))
     assert (back.assign(table) == tree.assign(table)).all()
-    assert back.to_dict() == tree.to_dict()
+    assert plain(back) == plain(tree)
     assert back.labels == tree.labels
+
+
+def _with(array: object, at: object, value: object) -> object:
+    """An array with one entry changed."""
+    changed = np.array(array)
+    changed[at] = value
+    return changed
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda state: state.update(version=2),
-        lambda state: state.update(columns=[]),
-        lambda state: state["nodes"][0].update(sides=[0, 1]),
-        lambda state: state["nodes"][0].update(column=99),
-        lambda state: state["nodes"][0].update(left=[10**6]),
-        lambda state: state["nodes"][-1].update(block=True),
-        lambda state: state["nodes"].pop(),
-        lambda state: state["columns"][0]["values"].update(values=[3, 2, 1]),
-        lambda state: state["columns"][0].update(ordered=False),
-        lambda state: state["columns"][1]["values"].update(values="ab"),
+        lambda tree: {"columns": ()},
+        lambda tree: {"columns": (tree.columns[0],) * len(tree.columns)},
+        lambda tree: {"sides": _with(tree.sides, 0, [0, 1])},
+        lambda tree: {"sides": _with(tree.sides, -1, [1, 2])},
+        lambda tree: {"sides": tree.sides.T},
+        lambda tree: {"column": _with(tree.column, 0, 99)},
+        lambda tree: {"column": _with(tree.column, 0, -1)},
+        lambda tree: {"column": _with(tree.column, -1, -2)},
+        lambda tree: {"column": tree.column[:-1]},
+        lambda tree: {"goes_left": (tree.goes_left[0][:-1], *tree.goes_left[1:])},
+        lambda tree: {"goes_left": tree.goes_left[:-1]},
+        lambda tree: {"block": _with(tree.block, -1, 10**6)},
+        lambda tree: {"block": _with(tree.block, -1, -1)},
+        lambda tree: {"block": tree.block[:0]},
+        lambda tree: {"n_rows": tree.n_rows[:-1]},
     ],
 )
-def test_a_damaged_tree_is_refused(damage: object) -> None:
+def test_a_damaged_tree_is_refused(damage) -> None:  # type: ignore[no-untyped-def]
     table, secrets = mixed(1000)
-    state = copy.deepcopy(grow(table, secrets, BUDGET, min_rows=100).tree.to_dict())
-    damage(state)  # type: ignore[operator]
-    with pytest.raises(InvalidParameter, match="saved tree"):
-        Tree.from_dict(state)
+    tree = grow(table, secrets, BUDGET, min_rows=100).tree
+    state = plain(tree) | {name: plain(value) for name, value in damage(tree).items()}
+    with pytest.raises(Misfit, match="inconsistent"):
+        read(Tree, state)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"values": pa.array([3, 2, 1])}, "must be distinct, and ascending"),
+        ({"values": pa.array([1, None])}, "inconsistent"),
+        ({"values": pa.array([[1]])}, "must be distinct, and ascending"),
+        ({"is_ordered": False}, "must be distinct, and ascending"),
+        ({"values": pa.array(["a", "b"])}, "must be distinct, and ascending"),
+        ({"pooled": pa.array([1]), "pool": np.array([0])}, "inconsistent"),
+        ({"pool": np.array([0])}, "inconsistent"),
+    ],
+)
+def test_damaged_levels_are_refused(damage: dict[str, object], words: str) -> None:
+    state = plain(Levels.learn(np.arange(1000) % 50, "age"))
+    assert read(Levels, state).n_levels > 2
+    with pytest.raises(Misfit, match=words):
+        read(Levels, state | {name: plain(value) for name, value in damage.items()})
+
+
+@pytest.mark.parametrize("pool", [[5], [-1], [0, 0], [[0]]])
+def test_pools_are_of_the_levels(pool: object) -> None:
+    words = pa.array(["a", "b"])
+    state = plain(Levels("town", is_ordered=False, values=words, pooled=pa.array(["c"]), pool=np.array([1])))
+    assert read(Levels, state).encode(["c", "a"]).tolist() == [1, 0]
+    for other in ({"pool": plain(np.array(pool))}, {"pooled": plain(pa.array([1]))}):
+        with pytest.raises(Misfit, match="inconsistent"):
+            read(Levels, state | other)
 
 
 def test_labels_hold_exactly_the_rows_of_their_cell() -> None:

@@ -1,0 +1,140 @@
+"""The form of saved releases, read back as untrusted input, and whether their parts belong together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+
+from sanitize._files.declared import LARGEST, Declared, Finite, Version1, require, said
+from sanitize._release.layout import Layout, Missing
+from sanitize._release.tree_layout import TreeLayout, through_tree
+from sanitize.binning import AnyBins
+from sanitize.budgets import BUDGETS
+from sanitize.channel import ChannelForm
+from sanitize.errors import InvalidParameter
+from sanitize.printing import Printer, PrintTable
+from sanitize.report import MeasureForm, StandingForm
+from sanitize.trees import Tree
+
+if TYPE_CHECKING:
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+
+
+class Damaged(InvalidParameter):
+    """A text is not a saved release."""
+
+    def __init__(self, what: object) -> None:
+        super().__init__(f"this is not a saved release that can be trusted: {what}; save it again")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InvalidParameter, self.args
+
+
+Output = Literal["resample", "label", "model"]  # the last one is for whole tables only
+_Level = Annotated[float, said("eps > 0", gt=0, le=LARGEST)]
+_Delta = Annotated[float, said("a delta above 0 and at most 1", gt=0, le=1)]
+
+
+def own_budget(budget: object) -> Budget:
+    """A budget that its name and numbers are all of.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is somebody's own.
+    """
+    name = type(budget).__name__
+    if BUDGETS.get(name) is not type(budget):
+        raise InvalidParameter(
+            f"a release with the budget {name} cannot be saved: only budgets of the library can ({', '.join(BUDGETS)})"
+        )
+    return budget  # type: ignore[return-value]
+
+
+class SavedForm(Declared, frozen=True, eq=False):
+    """Everything that a saved release says."""
+
+    format: Literal["sanitize/release"]
+    version: Version1
+    library_version: str
+    mechanism: str
+    output: Output
+    sensitive: tuple[str, ...]
+    public: tuple[str, ...]
+    missing: Missing
+    bins: tuple[AnyBins, ...]
+    labelled: tuple[str, ...]
+    budget: dict[str, Finite | str]
+    channel: ChannelForm
+    tree: Tree | None
+    printer: Printer | None
+    standing: StandingForm | None
+    figures: tuple[MeasureForm, ...]
+    warnings: tuple[str, ...]
+    secret_dp: tuple[_Level, _Delta] | None
+    sha256: str
+
+    def layout(self) -> Layout:
+        """Layout of its columns."""
+        labelled = frozenset(self.labelled)
+        require(self.labelled == tuple(sorted(labelled)) and labelled <= set(self.public), "must be public", "labelled")
+        bins = {made.column: made for made in self.bins}
+        require(len(bins) == len(self.bins), "has a column twice", "bins")
+        return through_tree(Layout(self.sensitive, self.public, bins, self.missing, labelled), self.tree)
+
+
+def check_fit(layout: Layout, channel: Channel, printer: Printer | None, output: str) -> None:
+    """Refuse parts that do not belong together."""
+    if printer is not None or isinstance(layout, TreeLayout):
+        _check_tree(layout, channel, printer)
+    else:
+        _check_tuples(layout, channel, output)
+
+
+def _check_tree(layout: Layout, channel: Channel, printer: Printer | None) -> None:
+    """A channel from the cells of a tree to what a printer prints."""
+    if not isinstance(layout, TreeLayout) or printer is None:
+        raise Damaged("a tree and a printer go together")
+    cells, inputs = np.arange(layout.tree.n_cells), channel.inputs
+    if inputs.columns != layout.public or not np.array_equal(inputs.symbols, cells):
+        raise Damaged("its channel is not from the cells of its tree")
+    if printer.n_cells != channel.n_outputs or sorted(printer.names) != sorted(layout.read):
+        raise Damaged("its printer does not print what its channel releases")
+
+
+def _check_tuples(layout: Layout, channel: Channel, output: str) -> None:
+    """A channel from tuples of the public columns to the columns that it prints."""
+    if channel.inputs.columns != layout.public:
+        raise Damaged("its channel is for other columns")
+    if not set(layout.bins) <= {*layout.sensitive, *layout.public}:
+        raise Damaged("its bins are for other columns")
+    # Labels of merged tuples have columns of their own; all others are printed under the names they had.
+    printed = [name for name in layout.public if name not in layout.labelled] if output == "resample" else []
+    others = [name for name in channel.outputs.columns if name not in printed]
+    if output == "resample" and (
+        [name for name in channel.outputs.columns if name in printed] != printed
+        or (others and not layout.labelled)
+        or set(others) & set(layout.sensitive)
+    ):
+        raise Damaged("its channel prints other columns")
+    for alphabet, names in ((channel.inputs, layout.public), (channel.outputs, printed)):
+        for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
+            order = layout.bins[name].order if name in names and name in layout.bins else None
+            if order is not None and not level.equals(order):
+                raise Damaged("its bins are not those of its channel")
+
+
+def contents_of(layout: Layout, printer: Printer | None, output: str, channel: Channel) -> str:
+    """What of the table can be read from a saved release, in words."""
+    if not isinstance(layout, TreeLayout) or printer is None:
+        return f"the {channel.n_inputs} public symbols that were seen, and how frequent those printed alike are"
+    tree = layout.tree
+    n_splits, looked = int((tree.column >= 0).sum()), len(np.unique(tree.column[tree.column >= 0]))
+    words = f"a tree of {n_splits} splits of {looked} columns (thresholds and sets of values learned from the table)"
+    if not isinstance(printer, PrintTable):
+        return f"{words}, and a model of the columns: counts of values and pairs of them that many rows have, no row"
+    if output == "label":
+        return f"{words}, printed as labels"
+    return f"{words}, and what is printed: {int(printer.counts.sum())} whole public rows of the table, by cell"
