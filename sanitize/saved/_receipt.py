@@ -6,25 +6,25 @@ release, and it is no proof of how the key was chosen.
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 import scipy
 
+from sanitize._files.declared import Declared, Digest, Misfit, Version1, sealed, unsealed
 from sanitize._files.digest import digest_of
 from sanitize._files.source import bytes_of
-from sanitize._files.strict_json import NotStrict, seal_of, strict_json
 from sanitize._release.designers.designer import Designer
 from sanitize._release.designers.secret_dp import refuse_secret_dp
-from sanitize._sampling.noise import KEY_BYTES, NoiseKey
+from sanitize._release.row_order import RowOrder
+from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
-from sanitize.channel import Channel
-from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError
+from sanitize.channel import Channel, ChannelForm
+from sanitize.errors import InvalidChannel, InvalidParameter, SourceError, TargetError
 from sanitize.saved._form import own_budget
 
 if TYPE_CHECKING:
@@ -32,13 +32,22 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
-    from sanitize._release.row_order import RowOrder
     from sanitize.saved._saved_release import SavedRelease
 
-_FORMAT, _VERSION = "sanitize/receipt", 1
 _WARNING = "Whoever holds this undoes the noise of the release. Keep it with the source, never beside the release."
-_FIELDS = {"format", "version", "warning", "made_with", "rows", "source", "key", "channel", "sha256"}
 _NO_SECRET_DP = "a receipt lets the release be drawn again, and the noise of the fit is forgotten; release without one"
+
+
+class _ReceiptForm(Declared, frozen=True, eq=False):
+    format: Literal["sanitize/receipt"]
+    version: Version1
+    warning: str
+    made_with: dict[str, str]
+    rows: RowOrder
+    source: str
+    key: Digest
+    channel: ChannelForm | None
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ class Receipt:
     """
 
     key: NoiseKey = field(repr=False)
-    rows: str
+    rows: RowOrder
     source: str
     channel: Channel | None
     made_with: dict[str, str]
@@ -102,7 +111,7 @@ class Receipt:
             )
         digest = digest_of(source.root)
         whole = NoiseKey.from_system() if known is None else known
-        return cls(whole.of_release(f"{_FORMAT} {rows} {digest}"), rows, digest, None, _versions())
+        return cls(whole.of_release(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
 
     def to_json(self, release: Release) -> str:
         """The text of the receipt of a release that was designed.
@@ -113,17 +122,11 @@ class Receipt:
             If its budget is not one of the library's, so that no policy can name it.
         """
         own_budget(release.recipe.budget)
-        state = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "warning": _WARNING,
-            "made_with": self.made_with,
-            "rows": self.rows,
-            "source": self.source,
-            "key": self.key.key.hex(),
-            "channel": json.loads(release.design.channel.to_json()) if release.printer is None else None,
-        }
-        return json.dumps(state | {"sha256": seal_of(state)}, indent=1, allow_nan=False) + "\n"
+        channel = release.design.channel.form() if release.printer is None else None
+        key = self.key.key.hex()
+        return sealed(
+            _ReceiptForm("sanitize/receipt", 1, _WARNING, self.made_with, self.rows, self.source, key, channel, "")
+        )
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Receipt:
@@ -136,26 +139,11 @@ class Receipt:
         """
         file = Path(path)
         try:
-            return cls._from_state(strict_json(bytes_of(file)))
-        except NotStrict:
-            raise SourceError(f"{file.name} is not a receipt: expected JSON of the format {_FORMAT!r}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, SanitizeError) as error:
-            if isinstance(error, SourceError):
-                raise
-            raise SourceError(f"the receipt {file.name} is damaged, was changed, or is of another version") from None
-
-    @classmethod
-    def _from_state(cls, state: Any) -> Receipt:
-        if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            raise NotStrict("another format")
-        key, made_with = bytes.fromhex(state["key"]), state["made_with"]
-        sound = set(state) == _FIELDS and state["version"] == _VERSION and state["sha256"] == seal_of(state)
-        sound = sound and len(key) == KEY_BYTES and state["rows"] in ("shuffle", "keep")
-        sound = sound and isinstance(state["source"], str) and isinstance(made_with, dict)
-        if not (sound and all(isinstance(value, str) for pair in made_with.items() for value in pair)):
-            raise ValueError
-        channel = None if state["channel"] is None else Channel.from_json(json.dumps(state["channel"]))
-        return cls(NoiseKey(key), state["rows"], state["source"], channel, made_with)
+            form = unsealed(_ReceiptForm, bytes_of(file))
+            channel = None if form.channel is None else form.channel.channel()
+            return cls(NoiseKey(bytes.fromhex(form.key)), form.rows, form.source, channel, form.made_with)
+        except (Misfit, InvalidChannel) as error:
+            raise SourceError(f"{file.name} is not a receipt that can be used here: {error}") from None
 
     @property
     def other_versions(self) -> str:
