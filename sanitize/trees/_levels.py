@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Declared, require
-from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values
+from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values, tellable
 from sanitize._tables.intervals import edges_passed
 from sanitize.errors import ColumnError
 from sanitize.trees._edges import LEAST_ROWS, Kind, Scale, edges_of
@@ -234,12 +234,16 @@ def entropy(counts: NDArray[np.integer[Any]]) -> float:
 
 
 def plain(arrow: ArrowColumn) -> ArrowColumn:
-    """Column whose values stand for themselves, without a dictionary."""
+    """Column whose values stand for themselves: without a dictionary, extensions as they are stored."""
+    if isinstance(arrow.type, pa.BaseExtensionType):
+        return tellable(arrow)
     return arrow.cast(arrow.type.value_type) if pa.types.is_dictionary(arrow.type) else arrow
 
 
 def is_ordered(dtype: pa.DataType, name: str) -> bool:
     types = pa.types
+    if isinstance(dtype, pa.BaseExtensionType):
+        dtype = dtype.storage_type
     if types.is_dictionary(dtype):
         dtype = dtype.value_type
     if types.is_nested(dtype) or types.is_interval(dtype):
