@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.special import gammaln
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -23,8 +26,10 @@ from sanitize._release.design import held_out
 from sanitize._release.designers.designer import Designer
 from sanitize._release.designers.roles import two_dimensional, with_sensitive
 from sanitize._release.first_pass import FirstPass
+from sanitize._release.release import warn_of_unseen
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
+from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
 from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
@@ -39,12 +44,28 @@ Frame = TypeVar("Frame")
 _MANY_ROWS = 1 << 17
 
 
+# Digests of the rows that an estimator has released; other processes, copies and pickles know nothing of them.
+_RELEASED: WeakKeyDictionary[Sanitizer, deque[int]] = WeakKeyDictionary()
+_MOST_REMEMBERED = 1000
+# Other rows may have the same symbols. They are in the same order by a chance below this, as far as so many rows tell.
+_CHANCE = 1e-6
+_ROWS_LOOKED_AT = 1000
+
+
+def _are_known_by_order(codes: NDArray[np.int32]) -> bool:
+    """Whether symbols have so many orders that other rows will hardly have them in this one."""
+    some = codes[:: len(codes) // _ROWS_LOOKED_AT + 1]
+    times = np.unique(some, return_counts=True)[1]
+    return bool(gammaln(len(some) + 1) - gammaln(times + 1).sum() > -math.log(_CHANCE))
+
+
 class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  # type: ignore[misc]
     """Base of the estimators that release public columns through a privacy channel.
 
     Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; one over its budget raises
-    `BudgetExceeded`. `transform` draws a released symbol for each row, with fresh noise at every call unless seeded:
-    releasing the same rows twice leaks more than the report says, so keep one release and hand out copies.
+    `BudgetExceeded`. `transform` draws a released symbol for each row, with fresh noise at every call unless seeded or
+    keyed: releasing the same rows twice leaks more than the report says, so keep one release and hand out copies. The
+    second release of the same rows by one estimator warns, where its channel does not only merge symbols.
 
     Attributes
     ----------
@@ -150,7 +171,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     def transform(self, X: Frame) -> Frame:
         """Release the public columns: draw a released symbol for each row and print it.
 
-        Only the public columns are needed. Releasing the same rows again with fresh noise leaks more than reported.
+        Only the public columns are needed. Releasing the same rows again with fresh noise leaks more than reported, and
+        warns (`ReleaseWarning`) where this estimator does it in this process. Not noticed are copies of it, other
+        estimators, other processes, some of the rows among others, and so few rows that others may be the same.
 
         Parameters
         ----------
@@ -162,12 +185,11 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        if isinstance(self.random_state, NoiseKey):
-            codes, _ = self._release.encode(table)
-            rows = np.bincount(codes, minlength=self.channel_.n_inputs)
-            self.random_state.bind(self.channel_, rows.tobytes(), hashlib.sha256(codes.tobytes()).digest())
         workers = n_workers(None) if table.n_rows >= _MANY_ROWS else 1
-        columns, n_unseen = self._release.apply(table, random_words(self.random_state), workers=workers)
+        codes, n_unseen = self._release.encode(table, workers)
+        warn_of_unseen(n_unseen, len(codes))
+        self._bind(codes)
+        columns = self._release.draw(codes, random_words(self.random_state), workers=workers)
         if kept := tuple(name for name in self._kept if name in table.names):
             warnings.warn(
                 "keep_sensitive=True: the output holds the sensitive columns and is not for release",
@@ -217,6 +239,26 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         return tags
 
     # ------------------------------------------------------------------------------------------- columns
+
+    def _bind(self, codes: NDArray[np.int32]) -> None:
+        """Bind a key to these rows; without one, warn where they were released before and more is told now."""
+        channel, source = self.channel_, self.random_state
+        if isinstance(source, NoiseKey):
+            rows = np.bincount(codes, minlength=channel.n_inputs)
+            source.bind(channel, rows.tobytes(), hashlib.sha256(codes.tobytes()).digest())
+        elif not isinstance(source, (int, np.integer)) and _are_known_by_order(codes):  # a seed draws the same again
+            digest = hash(codes.astype(np.min_scalar_type(channel.n_inputs)).tobytes())
+            before = _RELEASED.setdefault(self, deque(maxlen=_MOST_REMEMBERED))
+            if digest not in before:
+                before.append(digest)
+            elif ReducedChannel.of(channel).stages:  # else what is printed is all that is drawn of it
+                warnings.warn(
+                    f"this {type(self).__name__} has released these rows before, with other noise, and both releases "
+                    "together tell more than the report says: hand out copies of one of them, or record each in a "
+                    "sanitize.Ledger before it is drawn",
+                    ReleaseWarning,
+                    stacklevel=4,
+                )
 
     def _report_of_rows(self, n_unseen: int) -> LeakageReport:
         facts = replace(self.report_.facts, n_unseen=n_unseen)

@@ -141,14 +141,14 @@ class Release:
             Threads that find and print the cells of a tree; the rows do not depend on it.
         """
         codes, n_unseen = self.encode(source, workers)
-        if n_unseen:
-            warnings.warn(
-                f"{n_unseen} of {len(codes)} rows hold public values that were not there at fit; they were released "
-                "like the riskiest symbol",
-                UnseenSymbolWarning,
-                stacklevel=3,
-            )
-        return self.decode(self.design.channel.sample(codes, words, start=start), words, start, workers), n_unseen
+        warn_of_unseen(n_unseen, len(codes))
+        return self.draw(codes, words, start, workers), n_unseen
+
+    def draw(
+        self, codes: NDArray[np.int32], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
+        """Printed columns of rows that are encoded already; see `apply`."""
+        return self.decode(self.design.channel.sample(codes, words, start=start), words, start, workers)
 
     def decode(
         self, released: NDArray[Any], words: RandomWords, start: int = 0, workers: int = 1
@@ -162,6 +162,17 @@ class Release:
                 drawn = words.words(_BIN_LANE + lane, start, len(released))
                 columns[name] = self.drawn_bins[name].draw(columns[name], drawn)
         return columns
+
+
+def warn_of_unseen(n_unseen: int, n_rows: int) -> None:
+    """Say how many rows hold symbols that were not there at fit."""
+    if n_unseen:
+        warnings.warn(
+            f"{n_unseen} of {n_rows} rows hold public values that were not there at fit; they were released like the "
+            "riskiest symbol",
+            UnseenSymbolWarning,
+            stacklevel=4,
+        )
 
 
 def bare_design(channel: Channel, fallback: int = 0) -> Design:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 
@@ -308,12 +309,21 @@ def test_an_integer_seed_repeats_and_the_report_says_seeded(estimator):
     assert not other.equals(first)
 
 
+def warned_where_more_is_told(estimator):
+    """A second release of the same rows tells no more where the channel only merges, and prints."""
+    if estimator in MERGING:
+        return contextlib.nullcontext()
+    return pytest.warns(ReleaseWarning, match="has released these rows before")
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_without_a_seed_every_transform_draws_fresh_noise(estimator):
     sanitizer = estimator(0.5, sensitive=S, public=X).fit(DF)
     assert not sanitizer.report_.facts.seeded
     # 400 rows of a channel that merges: two equal outputs have a chance far below 2**-64.
-    assert not sanitizer.transform(DF).equals(sanitizer.transform(DF))
+    first = sanitizer.transform(DF)
+    with warned_where_more_is_told(estimator):
+        assert not sanitizer.transform(DF).equals(first)
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -340,7 +350,8 @@ def test_numpy_sources_are_taken_and_move_on(estimator, source):
     fitted = sanitizer().fit(DF)
     first = fitted.transform(DF)
     pd.testing.assert_frame_equal(first, sanitizer().fit(DF).transform(DF))
-    assert not fitted.transform(DF).equals(first)
+    with warned_where_more_is_told(estimator):
+        assert not fitted.transform(DF).equals(first)
     assert fitted.report_.facts.seeded
 
 
