@@ -22,7 +22,7 @@ from sanitize.channel import Channel, ReducedChannel, Tuples, tuple_channel
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
 from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.ledger._book import Book, Entry, keyed_digest
-from sanitize.report import VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
+from sanitize.report import LEDGER, VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,16 +64,17 @@ def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
             "differ. What releases of overlapping tables tell together is not measured; keep one ledger for each table "
             "and do not change a table between its releases"
         )
-    report = _measure(counts, runs, book.budget, 0.0)
+    n = len(runs)
+    report = _measure(counts, runs, n, book.budget, 0.0)
     level = 0.0
     if report is None and isinstance(book.budget, (LiftBudget, LDPBudget)):
         level = sum(run.level for run in runs if not math.isinf(run.level))
         runs = [run for run in runs if math.isinf(run.level)]
         if level:
-            report = _measure(_count(book, runs, rows)[2] if runs else counts, runs, book.budget, level)
+            report = _measure(_count(book, runs, rows)[2] if runs else counts, runs, n, book.budget, level)
     if report is None:
         raise ColumnError(
-            f"the {len(book.entries) + 1} releases of these rows have too many combinations of symbols to measure what "
+            f"the {n} releases of these rows have too many combinations of symbols to measure what "
             "they tell together, and no theorem bounds it; release coarser columns (bins, min_count)"
         )
     _require(report, book, level)
@@ -229,9 +230,9 @@ def _packed_together(counts: ContingencyTable, columns: list[str]) -> tuple[byte
 
 
 def _measure(
-    counts: ContingencyTable | None, runs: Sequence[_Run], budget: Budget, level: float
+    counts: ContingencyTable | None, runs: Sequence[_Run], n: int, budget: Budget, level: float
 ) -> LeakageReport | None:
-    """Report on some releases beside others that tell up to a level; None where they are too many to measure."""
+    """Report on some of n releases beside others that tell up to a level; None where they are too many to measure."""
     if not runs:
         law, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
     elif counts is None:
@@ -252,7 +253,7 @@ def _measure(
             "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
             f"of X count with the sum of their levels, {level:.6g} nats, and the others against what that leaves",
         )
-    facts = ReleaseFacts(mechanism="ledger", output="label", warnings=notes)
+    facts = ReleaseFacts(mechanism=LEDGER, output="label", warnings=notes, recorded=n)
     return LeakageReport.measure(law, channel, _less(budget, level), facts=facts)
 
 

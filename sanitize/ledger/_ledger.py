@@ -211,7 +211,7 @@ def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
 
 def recorded(
     ledger: Ledger | None, rows: Any, sanitizer: Designer, *, key: bytes | None, target: Path | None
-) -> contextlib.AbstractContextManager[object]:
+) -> contextlib.AbstractContextManager[LeakageReport | None]:
     """The release in its ledger, if there is one, while a block writes it; see `Ledger.spending`."""
     if ledger is None:
         return contextlib.nullcontext()

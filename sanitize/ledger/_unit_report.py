@@ -157,7 +157,10 @@ class UnitReport:
                 f"repeat what was printed before, {entry.n_withheld} more withheld; kept {kept}; "
                 f"one row by itself: {times(entry.least_log_lift)} to {times(entry.largest_log_lift)} times"
             )
-        lines.append("not covered: that a unit is in a table, how many rows it has, and what others' rows tell of it")
+        lines.append(
+            "not covered: releases without this ledger, that a unit is in a table, how many rows it has, and what "
+            "others' rows tell of it"
+        )
         return "\n".join(lines)
 
 

@@ -95,12 +95,12 @@ def release_by_tasks(
     first = _FirstPassByTasks(table, BATCH_ROWS, engine, tasks)
     prepared = sanitizer.prepare(first, rows, key=key)
     # Recorded here, by the one driver, and not by workers, who may do a task twice.
-    with recorded(book, CountedElsewhere(first.tally), sanitizer, key=key, target=place.path):
+    with recorded(book, CountedElsewhere(first.tally), sanitizer, key=key, target=place.path) as together:
         if rows == "keep":
             _write_in_order(first, prepared, place)
         else:
             _write_shuffled(first, prepared, place, task_rows)
-    return prepared.report
+    return prepared.report if together is None else prepared.report.recorded_in(together)
 
 
 @dataclass(frozen=True)

@@ -167,14 +167,20 @@ def privatize_parquet(
         begun = None if receipt is None else _begun(Path(receipt), written, table, sanitizer, rows, key)
         key = key if begun is None else begun.key.key
         prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
-        outputs.during.enter_context(spending(table, sanitizer, key=key, target=written))
+        together = outputs.during.enter_context(spending(table, sanitizer, key=key, target=written))
         passed = SecondPass(table, prepared.release, prepared.words, batch_rows, threads, kept)
         passed.write(outputs, place, rows, prepared.expected, prepared.footer)
         if receipt is not None and begun is not None:
             outputs.text(Path(receipt), begun.to_json(prepared.release), replaces=force)
+    report = prepared.report
+    if together is not None:
+        from sanitize.report import LeakageReport
+
+        assert isinstance(report, LeakageReport), "saved releases have no ledger"
+        report = report.recorded_in(together)
     if isinstance(place, Target) and not place.is_csv:
-        return prepared.report
-    return prepared.report.with_notes(formula_note(prepared.release.printed_levels))
+        return report
+    return report.with_notes(formula_note(prepared.release.printed_levels))
 
 
 def _begun(
@@ -194,7 +200,7 @@ def _begun(
 
 def _spending(
     ledger: Ledger | str | os.PathLike[str] | None,
-) -> Callable[..., contextlib.AbstractContextManager[object]]:
+) -> Callable[..., contextlib.AbstractContextManager[LeakageReport | None]]:
     """What a release is recorded by while it is written; ledgers are loaded only where there is one."""
     if ledger is None:
         return lambda *_, **__: contextlib.nullcontext()

@@ -23,6 +23,8 @@ from sanitize.report._facts import ReleaseFacts
 from sanitize.report._facts import Section as Section
 from sanitize.report._four_tests import Judgement as Judgement
 from sanitize.report._four_tests import Pair as Pair
+from sanitize.report._headline import ALONE as ALONE
+from sanitize.report._headline import LEDGER as LEDGER
 from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State
 from sanitize.report._kept import column_laws as column_laws

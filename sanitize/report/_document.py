@@ -85,6 +85,8 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "confidence": report.confidence,
             # Beside the verdict on symbols, what holds of people.
             "people": facts.people,
+            # Releases in the ledger of these rows, this one among them; null where none was given.
+            "recorded": facts.recorded,
         },
         "origin": None if report.origin is None else dataclasses.asdict(report.origin),
         "columns": {

@@ -209,8 +209,8 @@ def _governance(document: dict[str, Any], material: Material) -> Chapter:
     noisy = any(section["name"] == "secret_dp" for section in document["sections"])
     private = "It is differential privacy of each row's secret alone." if noisy else _NOT_PRIVATE
     told = (
-        "Releasing the same rows again with fresh noise tells more; a ledger keeps the sum.",
-        f"The figures count this release. {private}",
+        document["verdict"]["alone"],
+        private,
         f"Made with sanitize {document['library_version']}.",
     )
     parts += [Words(words) for words in told]

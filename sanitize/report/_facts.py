@@ -64,6 +64,8 @@ class ReleaseFacts:
     people : str
         What holds of the people whose rows these are, beside what holds of released symbols: a sentence, with no figure
         that others may not see.
+    recorded : int or None
+        Releases of the same rows in a ledger, this one among them, which are within its budget together.
     """
 
     mechanism: str = "none"
@@ -77,6 +79,7 @@ class ReleaseFacts:
     secret_dp: tuple[float, float] | None = None
     standing: Standing | None = None
     people: str = ""
+    recorded: int | None = None
 
 
 class Finding(Protocol):

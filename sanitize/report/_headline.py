@@ -29,6 +29,9 @@ WORDS: dict[State, str] = {
     "refused": "REFUSED",
     "audit": "AUDIT: no budget given",
 }
+ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
+# Name of the mechanism of all releases of a ledger together.
+LEDGER = "ledger"
 _STATED = "HOLDS FOR THE STATED LAW ONLY"
 
 
@@ -74,6 +77,21 @@ def sentence(document: dict[str, Any]) -> str:
     return f"{words} Every released column keeps less than {100 * USELESS_BELOW:g} % of its information."
 
 
+def alone(document: dict[str, Any]) -> str:
+    """What the figures count: this release, and no other of the same rows."""
+    verdict = document["verdict"]
+    n = verdict["recorded"]
+    if n is not None and verdict["mechanism"] == LEDGER:
+        return f"Counts all {n} in the ledger of these rows: one that is not recorded adds to them."
+    if n is not None:
+        return f"Counts this release alone: all {n} in its ledger are within the ledger's budget."
+    if any(section["name"] == "secret_dp" for section in document["sections"]):
+        return "Counts this release alone: eps and delta of other fits of these rows add to it."
+    if verdict["state"] == "audit":
+        return "Counts these columns alone: what else is released of the same rows adds to it."
+    return ALONE
+
+
 def short(state: State, *, useless: bool) -> str:
     """The headline for a repr."""
     words = {"refused": "REFUSED", "audit": "no budget"}.get(state, WORDS[state].lower())
@@ -82,7 +100,7 @@ def short(state: State, *, useless: bool) -> str:
 
 def with_headline(document: dict[str, Any]) -> dict[str, Any]:
     """Document with the words that its figures call for."""
-    words = {"headline": headline(document), "sentence": sentence(document)}
+    words = {"headline": headline(document), "sentence": sentence(document), "alone": alone(document)}
     return document | {"verdict": document["verdict"] | words}
 
 

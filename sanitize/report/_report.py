@@ -134,6 +134,10 @@ class LeakageReport(Verdict, ReportViews):
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
+    def recorded_in(self, together: LeakageReport) -> LeakageReport:
+        """Report that says how many releases are recorded with this one, by the report of all of them together."""
+        return replace(self, facts=replace(self.facts, recorded=together.facts.recorded))
+
     def with_notes(self, notes: tuple[str, ...]) -> LeakageReport:
         """Report with more to say; notes name no symbol."""
         return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sanitize._files.declared import (
     Cell,
@@ -18,6 +18,7 @@ from sanitize._files.declared import (
     listed,
     read,
     require,
+    said,
 )
 from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._formatting import exact
@@ -102,13 +103,14 @@ class _LiftMap(Declared, frozen=True):
 
 _VERDICT = form(
     **dict.fromkeys(("ok", "useless", "counted", "seeded", "refuted"), bool),
-    **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people"), str),
+    **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people", "alone"), str),
     state=State,
     budget=dict[str, Finite | str] | None,
     worst_excess=_FIGURE,
     tolerance=Number,
     standing=StandingForm | None,
     confidence=Share | None,
+    recorded=Count | None,
 )
 _PAIR = form(
     **dict.fromkeys(("name", "title", "question", "verdict", "difference", "words"), str),
@@ -129,6 +131,7 @@ _LIFTS = dict.fromkeys(("max_log_lift", "min_log_lift"), Number)
 _CURVE = form(
     mechanism=str, points=listed(form(label=str, mutual_information=Number, **_LIFTS, normalized_utility=Share))
 )
+_Row = Annotated[list[Cell], said("a row of one cell or more", min_length=1)]
 _COMMON = {
     "schema": str,
     "version": int,
@@ -141,7 +144,7 @@ _COMMON = {
     "of_cells": bool,
     "measures": list[MeasureForm],
     "warnings": list[str],
-    "sections": listed(form(name=str, title=str, words=str, columns=list[str], rows=list[list[Cell]], public=bool)),
+    "sections": listed(form(name=str, title=str, words=str, columns=list[str], rows=list[_Row], public=bool)),
 }
 _FORMS = {
     "public": form(**_COMMON),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sanitize._formatting import exact, rounded
 from sanitize._version import __version__
+from sanitize.report import ALONE
 
 if TYPE_CHECKING:
     import os
@@ -116,6 +117,7 @@ class AppendedReport:
             "ok": self.ok,
             "kept": self.kept if audience == "internal" else rounded(self.kept),
             "figures": state["figures"],
+            "alone": ALONE,
             "held_out": None if self.held_out is None else self.held_out.to_dict(audience=audience),
             "warnings": self._warnings(audience),
         }
@@ -147,7 +149,7 @@ class AppendedReport:
             lines.append(f"The saved text holds {saved.contents}.")
         lines += [f"! {note}" for note in self._warnings(audience)]
         if self.held_out is None:
-            lines.append("The new rows have no sensitive columns, so nothing is known of their own law.")
+            lines += ["The new rows have no sensitive columns, so nothing is known of their own law.", ALONE]
         else:
             lines += ["", "Held out: the same channel under the frequencies of the new rows", ""]
             lines.append(self.held_out.to_text(audience=audience))

@@ -247,7 +247,7 @@ def test_page_is_a_document_of_its_own_with_labelled_tables(audience: str) -> No
     assert policy == ["default-src 'none'; style-src 'unsafe-inline'"]
     assert all("scope" in found for tag, found in parsed.tags if tag == "th")
     words = " ".join(" ".join(parsed.words).split())
-    for promise in ("fresh noise", "released untouched", "not differential privacy", "describe a law"):
+    for promise in ("of the same rows add to it", "released untouched", "not differential privacy", "describe a law"):
         assert promise in words
     assert ("Released symbols" in words) is (audience == "internal")
 
