@@ -266,6 +266,25 @@ def random_words(source: Randomness) -> RandomWords:
     )
 
 
+def key_of(source: Randomness) -> bytes | None:
+    """Key of the noise of one of several releases; None of the operating system's, which is never the same.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is none: a Generator draws what its copies draw, and nobody can tell that two are copies.
+    """
+    if source is None:
+        return None
+    words = random_words(source)
+    if isinstance(words, NoiseKey):
+        return words.key
+    raise InvalidParameter(
+        f"noise of several releases must be independent, and a {type(source).__name__} may be a copy of one that draws "
+        "for another release, which cannot be told: leave random_state at None, or give a NoiseKey of its own"
+    )
+
+
 def is_secure(source: Randomness) -> bool:
     """Whether a source is fit for release: keyed from the operating system or by the caller; no other source passes."""
     random_words(source)

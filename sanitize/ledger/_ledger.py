@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._release.designers.secret_dp import refuse_secret_dp
-from sanitize._sampling.noise import NoiseKey, random_words
+from sanitize._sampling.noise import key_of
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.ledger._book import Book, Entry, keyed_digest, locked, place_of, stamp
@@ -121,12 +121,14 @@ class Ledger:
             If it would be more than the budget; a `BudgetExceeded` that says what is left.
         LedgerError
             If these are not the rows of the ledger, or the sensitive columns are others.
+        InvalidParameter
+            If the noise may be that of a recorded release: its key or seed, or any Generator.
         ColumnError
             If the joint law is too large to measure and no theorem bounds it.
         """
         refuse_secret_dp(sanitizer, _NO_LEDGER)
         book = Book.read(self.path)
-        return together(book, Entry.of(sanitizer.fitted_release(), None), rows)[1]
+        return together(book, _entry(book, sanitizer, None), rows)[1]
 
     def record(self, rows: Any, sanitizer: Designer, *, key: Randomness = None) -> LeakageReport:
         """Record a release, if all together stay within the budget. Do it before the release is handed out.
@@ -139,7 +141,8 @@ class Ledger:
             Fitted.
         key : NoiseKey or bytes, optional
             Key of the noise, where it is not a fresh one of the operating system; ``random_state`` of the sanitizer by
-            default. A key that a recorded release used is refused, because equal noise is not independent.
+            default. A key or seed that a recorded release used is refused, because equal noise is not independent, and
+            so is a NumPy Generator: a copy of it draws the same.
 
         Returns
         -------
@@ -151,7 +154,9 @@ class Ledger:
         LedgerExceeded
             If it would be more than the budget; nothing is recorded then, as after every error.
         LedgerError
-            If these are not the rows of the ledger, the sensitive columns are others, or the key was used before.
+            If these are not the rows of the ledger, or the sensitive columns are others.
+        InvalidParameter
+            If the noise may be that of a recorded release.
         ColumnError
             If the joint law is too large to measure and no theorem bounds it.
         """
@@ -189,10 +194,9 @@ class Ledger:
 
     def _spend(self, rows: Any, sanitizer: Designer, key: Randomness) -> tuple[str, LeakageReport]:
         refuse_secret_dp(sanitizer, _NO_LEDGER)
-        release = sanitizer.fitted_release()
         while True:
             book = Book.read(self.path)
-            entry = Entry.of(release, _key_digest(book, sanitizer.random_state if key is None else key))
+            entry = _entry(book, sanitizer, key)
             book, report = together(book, entry, rows)
             with locked(self.path):
                 # Measuring may take long, so nobody waits for it; whoever was slower measures again.
@@ -218,17 +222,13 @@ def recorded(
     return ledger.spending(rows, sanitizer, key=key, target=target)
 
 
-def _key_digest(book: Book, key: Randomness) -> str | None:
-    """Keyed digest of a key of the caller's; refused where a recorded release had the same."""
-    if key is None:
-        return None
-    words = random_words(key)
-    if not isinstance(words, NoiseKey):
-        return None  # a Generator moves on as it is used
-    digest = keyed_digest(book, b"key", words.key)
-    if any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):
+def _entry(book: Book, sanitizer: Designer, source: Randomness) -> Entry:
+    """Entry of a release that is about to happen; refused where its noise may be that of a recorded one."""
+    key = key_of(sanitizer.random_state if source is None else source)
+    digest = None if key is None else keyed_digest(book, b"key", key)
+    if digest and any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):
         raise InvalidParameter(
             "a recorded release of these rows had the same key or seed; equal noise is not independent, so draw a "
             "fresh key (or leave it at None)"
         )
-    return digest
+    return Entry.of(sanitizer.fitted_release(), digest)

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ledger_cases import KEY, WIDE, respond, table
+from sklearn.base import clone
 
 import sanitize as sz
-from sanitize._sampling.noise import NoiseKey
+from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.budgets import as_capacity_budget
 from sanitize.errors import (
@@ -25,6 +26,7 @@ from sanitize.errors import (
     InvalidParameter,
     LedgerError,
     LedgerExceeded,
+    ReleaseWarning,
 )
 from sanitize.ledger import _joint_law as _ledger_law
 from sanitize.ledger._book import Book
@@ -298,6 +300,61 @@ def test_a_key_is_used_once(tmp_path):
     ledger.record(df, respond())
     assert len(ledger) == 3
     assert KEY.hex() not in (tmp_path / "ledger").read_text()
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (7, 7),
+        (7, np.int64(7)),
+        (7, NoiseKey.from_seed(7)),
+        (NoiseKey(KEY), NoiseKey(KEY)),
+        (1, True),
+    ],
+    ids=["seed", "numpy seed", "key of the seed", "key", "a seed that is a flag"],
+)
+def test_noise_that_a_recorded_release_had_is_refused_whatever_it_is_called(tmp_path, first, again):
+    """The two draw the same words, so the product of their channels is not their law together."""
+    draws = [random_words(source).words(0, 0, 64).tolist() for source in (first, again)]
+    assert draws[0] == draws[1]
+    df, ledger = table(), sz.Ledger(tmp_path / "ledger", WIDE)
+    ledger.record(df, respond(random_state=first))
+    for call in (ledger.record, ledger.check):
+        with pytest.raises(InvalidParameter, match="same key or seed"):
+            call(df, respond(random_state=again))
+    assert len(ledger) == 1
+
+
+@pytest.mark.parametrize("source", [np.random.default_rng, np.random.RandomState])
+def test_generators_are_refused_because_their_copies_draw_the_same(tmp_path, source):
+    """Nothing tells two equal ones from one that moves on: what is recorded is not what is drawn later."""
+    df, ledger = table(), sz.Ledger(tmp_path / "ledger", WIDE)
+    sanitizer = respond(random_state=source(3))
+    for call in (ledger.record, ledger.check):
+        with pytest.raises(InvalidParameter, match="may be a copy of one that draws for another"):
+            call(df, sanitizer)
+    with pytest.raises(InvalidParameter, match="may be a copy"):
+        ledger.record(df, respond(), key=source(3))
+    assert len(ledger) == 0
+    df.to_parquet(tmp_path / "raw.parquet")
+    files = tmp_path / "raw.parquet", tmp_path / "released.parquet"
+    with pytest.warns(ReleaseWarning, match="seed"), pytest.raises(InvalidParameter, match="may be a copy"):
+        sz.privatize_parquet(*files, clone(sanitizer), ledger=ledger)
+    assert not (tmp_path / "released.parquet").exists()
+
+
+def test_releases_of_equal_noise_agree_otherwise_than_by_the_product_of_their_channels():
+    """Why they are refused: 600 rows, more than eight standard deviations from what independent draws give."""
+    df = table()
+    sanitizers = [respond(eps=eps, random_state=7) for eps in (0.5, 1.5)]
+    codes = [sanitizer._release.encode(Table.of(df))[0] for sanitizer in sanitizers]
+    seen = [
+        sanitizer.channel_.sample(own, NoiseKey.from_seed(7)) for sanitizer, own in zip(sanitizers, codes, strict=True)
+    ]
+    rows = [sanitizer.channel_.matrix[own] for sanitizer, own in zip(sanitizers, codes, strict=True)]
+    expected = float((rows[0] * rows[1]).sum(axis=1).mean())
+    deviation = math.sqrt(expected * (1 - expected) / len(df))
+    assert abs(float(np.mean(seen[0] == seen[1])) - expected) > 8 * deviation
 
 
 # ------------------------------------------------------------------------------------------------ bounds
