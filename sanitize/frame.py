@@ -22,6 +22,7 @@ from sanitize.transformers import (
     TreeMerging,
     TreeRandomResponse,
     Watchdog,
+    audit_pipeline,
 )
 
 if TYPE_CHECKING:
@@ -88,8 +89,10 @@ def _warn_of(report: LeakageReport, released: Any) -> None:
         warnings.warn(words, ReleaseWarning, stacklevel=3)
 
 
-def audit(df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
-    """What the public columns of a table tell about the sensitive ones as they are.
+def audit(
+    df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None, *, pipeline: Any = None
+) -> LeakageReport:
+    """What the public columns of a table tell about the sensitive ones as they are, or what a pipeline tells of them.
 
     Parameters
     ----------
@@ -97,11 +100,24 @@ def audit(df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] |
     sensitive : str or list of str
     public : str or list of str, optional
         All other columns by default.
+    pipeline : estimator of scikit-learn, optional
+        A fitted Pipeline, ColumnTransformer or FeatureUnion, nested at will, in place of ``public``. All that it hands
+        out of these rows is measured together: each sanitizer draws by itself, given its own columns, and a column that
+        reaches any other step, or the output, counts as itself. What comes after is made of that and tells no more.
+        What stands before a sanitizer is applied to the rows.
 
     Returns
     -------
     LeakageReport
-        Without a budget: it only measures.
+        Without a budget: it only measures. Of a pipeline ``to_frame("parts")`` has what each sanitizer and each column
+        tells by itself.
+
+    Raises
+    ------
+    ColumnError
+        If a column holds a different value in most rows, or all together have too many combinations.
+    InvalidParameter
+        If a step has a sanitizer inside and is none of those named, or two sanitizers draw from one key or seed.
 
     Examples
     --------
@@ -109,9 +125,22 @@ def audit(df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] |
     >>> report = sz.audit(sz.datasets.load_titanic(), sensitive="survived", public=["class", "sex"])
     >>> round(report.summary["max_log_lift"], 3)
     1.102
+
+    Two sanitizers side by side tell more than each of them:
+
+    >>> from sklearn.compose import ColumnTransformer
+    >>> df = sz.datasets.load_titanic()
+    >>> noisy = [(x, sz.OptimalRandomResponse(0.3, sensitive="age", public=x), ["age", x]) for x in ("class", "sex")]
+    >>> report = sz.audit(df, sensitive="age", pipeline=ColumnTransformer(noisy).fit(df))
+    >>> report.to_frame("parts")["max_log_lift"].round(3).tolist(), round(report.summary["max_log_lift"], 3)
+    ([0.3, 0.3], 0.613)
     """
     table = Table.of(df)
     secret = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    if pipeline is not None:
+        if public is not None:
+            raise InvalidParameter("a pipeline says itself what it hands out: give public or pipeline, not both")
+        return audit_pipeline(df, secret, pipeline)
     if public is None:
         shown = tuple(name for name in table.names if name not in secret)
     else:
@@ -188,9 +217,11 @@ class FrameMethods(Generic[Frame]):
     tree_merging = _releasing(TreeMerging)
     tree_random_response = _releasing(TreeRandomResponse)
 
-    def audit(self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None) -> LeakageReport:
+    def audit(
+        self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None, *, pipeline: Any = None
+    ) -> LeakageReport:
         """`sanitize.audit` of this frame."""
-        return audit(self._df, sensitive, public)
+        return audit(self._df, sensitive, public, pipeline=pipeline)
 
     @property
     def report(self) -> LeakageReport:

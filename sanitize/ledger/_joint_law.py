@@ -15,10 +15,11 @@ from sanitize import measures
 from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
 from sanitize._files.source import Source
+from sanitize._release.side_by_side import Beside, side_by_side
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.channel import Channel, ReducedChannel, Tuples, tuple_channel
+from sanitize.channel import Channel, ReducedChannel, Tuples
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
 from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.ledger._book import Book, Entry, keyed_digest
@@ -26,6 +27,8 @@ from sanitize.report import LEDGER, VERDICT_TOLERANCE, LeakageReport, ReleaseFac
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
 
@@ -83,23 +86,20 @@ def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
 
 
 @dataclass(frozen=True)
-class _Run:
-    """An entry as it is measured: what its channel makes of a symbol before anything is drawn, and what it draws.
+class _Run(Beside):
+    """An entry as it is measured beside others: what its channel makes of a symbol before anything is drawn.
 
     Symbols that the channel merges count as one; and printing a released symbol as one that determines it tells
     neither more nor less than the symbol.
     """
 
     entry: Entry
-    column: str
+    states: NDArray[np.intp]
 
     @classmethod
     def of(cls, number: int, entry: Entry) -> _Run:
-        return cls(entry, f"release {number}")
-
-    @cached_property
-    def reduced(self) -> ReducedChannel:
-        return ReducedChannel.of(self.entry.channel)
+        reduced = ReducedChannel.of(entry.channel)
+        return cls(f"release {number}", reduced.stages, entry, reduced.states)
 
     @cached_property
     def level(self) -> float:
@@ -108,14 +108,6 @@ class _Run:
             return measures.ldp_epsilon(self.entry.channel)
         except InvalidParameter:
             return math.inf
-
-    def drawn(self, states: Alphabet) -> list[Channel]:
-        """Channel from the states that occur to what is drawn; none where the state itself is told."""
-        if not self.reduced.stages:
-            return []
-        first, *others = self.reduced.stages
-        stages = (first.take(np.asarray(states.symbols)), *others)
-        return [Channel(stages, states, Alphabet.of_size(self.column, stages[-1].n_outputs))]
 
 
 @dataclass(frozen=True)
@@ -154,7 +146,7 @@ class Tally:
             for run, single in zip(runs, singles, strict=True):
                 single.count(_beside(run, batch, {run.column: codes[run.column]}))
             if whole is not None:
-                states = {run.column: run.reduced.states[codes[run.column]].astype(np.int32) for run in runs}
+                states = {run.column: run.states[codes[run.column]].astype(np.int32) for run in runs}
                 try:
                     whole.count(_beside(runs[0], batch, states))
                 except ColumnError:
@@ -239,12 +231,8 @@ def _measure(
         return None
     else:
         law = counts.to_joint()
-        groups = [(run.column,) for run in runs]
-        alphabets = Tuples.split(law.public, groups)[1]
         try:
-            channel = tuple_channel(
-                law.public, groups, [run.drawn(states) for run, states in zip(runs, alphabets, strict=True)]
-            )
+            channel = side_by_side(law.public, runs)
         except ColumnError:
             return None
     notes: tuple[str, ...] = ()

@@ -1,0 +1,226 @@
+"""What a fitted pipeline hands out: its sanitizers side by side, and the columns that no sanitizer takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from sanitize._release.designers.joint_design import marginal_tables
+from sanitize._release.layout import Layout
+from sanitize._release.side_by_side import Beside, side_by_side
+from sanitize._sampling.noise import key_of
+from sanitize._tables.frame import Table
+from sanitize.channel import ReducedChannel, Stage, Tuples
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.joint import ContingencyTable
+from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
+from sanitize.transformers._sanitizer import Sanitizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows as they reach a step; where it is no sanitizer, all of them count as handed out.
+
+    Attributes
+    ----------
+    native : table
+    names : tuple of str
+        Of its columns in the report: those of the source, or after the step that made them.
+    is_source : bool
+        Whether they are columns of the source.
+    """
+
+    native: Any
+    names: tuple[str, ...]
+    is_source: bool = True
+
+    def take(self, columns: Sequence[Any]) -> _Rows:
+        """Some of the columns, by label or position."""
+        labels = Table.of(self.native).labels
+        places = [labels.index(column) if isinstance(column, str) else int(column) for column in columns]
+        taken = _safe_indexing(self.native, places, axis=1)
+        return _Rows(taken, tuple(self.names[place] for place in places), self.is_source)
+
+    def through(self, step: Any, name: str) -> _Rows:
+        """What a step before the first sanitizer makes of them."""
+        if not hasattr(step, "transform") or getattr(step.__sklearn_tags__(), "non_deterministic", False):
+            raise InvalidParameter(
+                f"step {name!r} stands before a sanitizer and does not make the same of the rows at every call, so it "
+                "is not known what the sanitizer releases: put the sanitizer first"
+            )
+        made = step.transform(self.native)
+        return _Rows(made, tuple(f"{name}: {column}" for column in Table.of(made)), is_source=False)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Columns by their names in the report."""
+        table = Table.of(self.native)
+        return {name: table[own] for name, own in zip(self.names, table, strict=True)}
+
+
+@dataclass(frozen=True)
+class _Sanitized:
+    """A sanitizer, and the rows that reach it."""
+
+    name: str
+    own: Sanitizer
+    rows: _Rows
+
+    @cached_property
+    def beside(self) -> Beside:
+        """What its channel tells, without what only prints it, to be measured beside others."""
+        reduced = ReducedChannel.of(self.own.channel_)
+        merged = Stage.deterministic(reduced.states.astype(np.int32), reduced.n_states)
+        return Beside(f"{self.name}: {', '.join(self.own._release.layout.read)}", (merged, *reduced.stages))
+
+    @cached_property
+    def encoded(self) -> tuple[NDArray[Any], int]:
+        """Public symbol of each row, and rows whose symbol was not there at fit."""
+        return self.own._release.encode(self.own._read(self.rows.native, reset=False))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Public symbol of each row, by its name in the report."""
+        return {self.beside.column: self.encoded[0]}
+
+
+def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> LeakageReport:
+    """What all that a fitted pipeline hands out tells together about the sensitive columns; see `sanitize.audit`."""
+    table = Table.of(df)
+    found = _handed_out(pipeline, _as_fitted(pipeline, table), ())
+    sanitized = {part.beside.column: part for part in found if isinstance(part, _Sanitized)}
+    _check_independent([part.own for part in sanitized.values()])
+    columns: dict[str, Any] = {}
+    for part in found:
+        is_source = isinstance(part, _Rows) and part.is_source
+        if twice := next((name for name in part.columns if not is_source and name in table.names), None):
+            raise ColumnError(f"the table has a column {twice!r}, and a step makes one of that name; rename it", twice)
+        columns |= part.columns
+    if not columns:
+        raise ColumnError("the pipeline hands out no column, so there is nothing to audit")
+    counts = ContingencyTable.empty(sensitive, list(columns))
+    counts.count({**{name: table[name] for name in sensitive}, **columns})
+    kept = tuple(name for name in columns if name not in sanitized)
+    as_they_are = {"public": Tuples.split(counts.public, [kept])[1][0]} if kept else {}
+    Layout.refuse_distinct({"sensitive": counts.sensitive, **as_they_are}, int(counts.n))
+    tables = marginal_tables(counts, [(name,) for name in columns])
+    facts = ReleaseFacts(
+        mechanism="audit",
+        seeded=any(part.own._seeded for part in sanitized.values()),
+        n_unseen=sum(part.encoded[1] for part in sanitized.values()),
+        kept=kept,
+        parts=tuple(_alone(name, own, sanitized.get(name)) for name, own in zip(columns, tables, strict=True)),
+    )
+    return _measured(counts, [part.beside for part in sanitized.values()], facts)
+
+
+def _measured(counts: ContingencyTable, releases: Sequence[Beside], facts: ReleaseFacts | None = None) -> LeakageReport:
+    law = counts.to_joint()
+    return LeakageReport.measure(law, side_by_side(law.public, releases), facts=facts)
+
+
+def _alone(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:
+    """What one sanitizer, or a column that none takes, tells by itself."""
+    if part is None:
+        return PartLeakage.of(name, (name,), None, _measured(counts, []).summary)
+    own = part.own
+    return PartLeakage.of(
+        name, own._release.layout.read, own.report_.facts.mechanism, _measured(counts, [part.beside]).summary
+    )
+
+
+def _check_independent(sanitizers: Sequence[Sanitizer]) -> None:
+    """Refuse sanitizers whose noise may be the same: what they tell together is then another law."""
+    if len(sanitizers) > 1:
+        keys = [key for own in sanitizers if (key := key_of(own.random_state)) is not None]
+        if len(set(keys)) < len(keys):
+            raise InvalidParameter(
+                "two sanitizers of the pipeline draw from the same key or seed, and equal noise is not independent: "
+                "leave random_state at None, or give each a key of its own"
+            )
+
+
+def _as_fitted(pipeline: Any, table: Table) -> _Rows:
+    """The columns that the pipeline was fitted on: others of the table do not go into it."""
+    rows, names = _Rows(table.native, table.names), getattr(pipeline, "feature_names_in_", None)
+    if names is None:
+        n = getattr(pipeline, "n_features_in_", len(table))
+        if n != len(table):
+            raise InvalidParameter(
+                f"the pipeline was fitted on {n} columns without names, and the table has {len(table)}: fit it on a "
+                "frame, so that its columns are known by name"
+            )
+        return rows
+    if absent := [name for name in names if name not in table.labels]:
+        raise ColumnError.absent(absent, table.names)
+    return rows if tuple(names) == table.labels else rows.take(names)
+
+
+def _handed_out(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
+    """All that a step hands out of the rows that reach it, by sanitizers and as it is.
+
+    Whatever any other step computes of columns tells no more than the columns.
+    """
+    name = "__".join(path) or type(step).__name__.lower()
+    if isinstance(step, Sanitizer):
+        check_is_fitted(step, "channel_")
+        kept = [rows.take(step._kept)] if step._kept else []
+        return [_Sanitized(name, step, rows), *kept]
+    if isinstance(step, Pipeline):
+        return _of_steps(step, rows, path)
+    if isinstance(step, ColumnTransformer):
+        check_is_fitted(step)
+        labels = getattr(step, "feature_names_in_", range(step.n_features_in_))
+        places = step._transformer_to_input_indices
+        taken = [(key, own, [labels[place] for place in places[key]]) for key, own, _ in step.transformers_]
+        return [
+            part
+            for key, own, columns in taken
+            if columns
+            for part in _handed_out(own, rows.take(columns), (*path, key))
+        ]
+    if isinstance(step, FeatureUnion):
+        return [part for key, own in step.transformer_list for part in _handed_out(own, rows, (*path, key))]
+    if _has_sanitizer(step):
+        raise InvalidParameter(
+            f"{type(step).__name__} ({name!r}) has a sanitizer inside, and what it does with it is not known: audit "
+            "what it has fitted, such as best_estimator_ of a search, or the sanitizer by itself"
+        )
+    return [] if step == "drop" else [rows]
+
+
+def _of_steps(pipeline: Pipeline, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
+    """What the first step with sanitizers hands out: later steps make what they make of that."""
+    steps = [(key, step) for key, step in pipeline.steps if step not in (None, "passthrough")]
+    first = next((place for place, (_, step) in enumerate(steps) if _has_sanitizer(step)), None)
+    if first is None:
+        return [rows]
+    for key, step in steps[:first]:
+        rows = rows.through(step, "__".join((*path, key)))
+    found = _handed_out(steps[first][1], rows, (*path, steps[first][0]))
+    if any(isinstance(part, _Rows) for part in found):
+        for key, step in steps[first + 1 :]:
+            if _has_sanitizer(step) or isinstance(step, ColumnTransformer):
+                raise InvalidParameter(
+                    f"step {key!r} chooses among sanitized columns and others that step {steps[first][0]!r} passes on, "
+                    "and which of them is not known here: choose columns in the first ColumnTransformer"
+                )
+    return found
+
+
+def _has_sanitizer(step: Any) -> bool:
+    """Whether a step is a sanitizer, or has one among its parameters."""
+    inside = step.get_params(deep=True).values() if hasattr(step, "get_params") else ()
+    return isinstance(step, Sanitizer) or any(isinstance(value, Sanitizer) for value in inside)
