@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sanitize.binning._bins import Bins as Bins
 from sanitize.binning._bins import Grid as Grid
+from sanitize.binning._bins import LearnedEdges as LearnedEdges
 from sanitize.binning._bins import as_numbers as as_numbers
 from sanitize.binning._bins import is_numeric as is_numeric
 from sanitize.binning._dates import AnyBins as AnyBins

@@ -33,6 +33,10 @@ _MOST_SYMBOLS = 1 << 20
 _BLOCK_ROWS = 1 << 15
 
 
+class LearnedEdges(list[Any]):
+    """Edges that were taken from the rows: that somebody wrote them down in between does not make them declared."""
+
+
 class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     """Intervals of one numeric column: [e0, e1), [e1, e2), ..., the last one closed.
 
@@ -42,7 +46,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     edges : tuple of float
         At least two, ascending. Values outside are clipped into the end intervals.
     learned : bool
-        The edges are quantiles of the data, which they then tell something about.
+        The edges are (rounded) quantiles of the data, which they then tell something about.
     whole : bool
         The column holds integers, so integers are drawn inside an interval.
     """
@@ -62,7 +66,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @classmethod
     def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
-        """Bins from edges that somebody chose without looking at the rows."""
+        """Bins from edges that somebody chose without looking at the rows, or from `LearnedEdges`."""
         try:
             given = np.asarray(edges, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -70,7 +74,8 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
             raise InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
         _check_numeric(column, dtype)
-        return cls(column, tuple(given.tolist()), learned=False, whole=pa.types.is_integer(dtype))
+        is_learned = isinstance(edges, LearnedEdges)
+        return cls(column, tuple(given.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
 
     @classmethod
     def quantiles(

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sanitize._checks import is_number, is_whole
 from sanitize._files.declared import require
-from sanitize.binning._bins import Bins, Grid
+from sanitize.binning._bins import Bins, Grid, LearnedEdges
 from sanitize.binning._times import DAY, STEPS, Step, as_seconds, by_step, name_of, second_of
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -57,10 +57,10 @@ class DateBins(Bins, frozen=True, tag="dates"):
 
     @classmethod
     def declared(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
-        """Bins from dates that somebody chose without looking at the rows: dates, times, or text in ISO 8601."""
+        """Bins from dates, times, or text in ISO 8601 that somebody chose without looking at the rows, or did not."""
         found = date_edges(f"bins of {column!r}", edges)
         as_seconds(pa.array([], dtype.value_type if pa.types.is_dictionary(dtype) else dtype), column)
-        return cls(column, found, learned=False, whole=True, step=None)
+        return cls(column, found, learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
     @classmethod
     def quantiles_of(cls, column: str, values: ArrowColumn, n_bins: int, weights: Any = None) -> DateBins:

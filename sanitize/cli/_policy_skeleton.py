@@ -115,7 +115,7 @@ def skeleton(source: SourceLike) -> str:
     if wide:
         lines.append(
             "\n# Numbers with many values are released as intervals, dates also as calendar units. Choose edges from "
-            "knowledge, not from\n# rows; `sanitize plan` proposes some.\n"
+            "knowledge, not from\n# rows; without confidence `sanitize plan` proposes some of these rows.\n"
         )
         lines.append("[channel.bins]\n")
         lines += [f"# {_quoted(s.name)} = {_YEAR if s.dated else '[low, ..., high]'}\n" for s in wide]

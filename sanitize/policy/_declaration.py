@@ -85,7 +85,14 @@ _PAIR = Annotated[
 ]
 _EDGES = Annotated[list[Finite], said("an array of numbers", "write for example [18, 30, 45, 65]")]
 _ARRAYS = [{"type": "array", "items": {"type": kind}, "minItems": 2, **_ONCE} for kind in ("number", "string")]
-_CUTS = Annotated[Any, said(extra_json_schema={"anyOf": [*_ARRAYS, {"enum": list(STEPS)}]})]
+_LEARNED = form(learned=_key(Annotated[list[Any], said("an array of edges")], example="learned = [18, 30, 45, 65]"))
+_OF_ROWS = {
+    "type": "object",
+    "properties": {"learned": {"anyOf": _ARRAYS}},
+    "required": ["learned"],
+    "additionalProperties": False,
+}
+_CUTS = Annotated[Any, said(extra_json_schema={"anyOf": [*_ARRAYS, {"enum": list(STEPS)}, _OF_ROWS]})]
 _DELIMITER = Annotated[str, said('one sign such as ";", "|" or "\\t"', max_length=1, pattern=r"^[\t -!#-/:-@\[-`{-~]$")]
 _ISO = {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _DAY = Annotated[datetime.date, said("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
@@ -162,6 +169,10 @@ _SETTINGS = {
     "reach": _maybe(NonNegative, "Standard deviations that the grid runs on beyond the bounds.", GRID),
     "method": _maybe(Literal["exact", "closed_form"], "How noise is calibrated to the capacity.", GRID),
 }
+_BINS = (
+    "Ascending edges of numbers or dates, or the calendar unit that dates are cut into. Edges that were taken from the "
+    "rows stand under learned: the report says so, and confidence refuses them."
+)
 # [channel]: how columns.public are released; or several [[channel]], each with public columns of its own.
 _CHANNEL = form(
     "channel",
@@ -169,7 +180,7 @@ _CHANNEL = form(
     public=_maybe(_SOME_NAMES, "Columns of one of several channels."),
     budget=_maybe(_BUDGET, "Of this channel alone, among several."),
     mechanism=(_key(Literal[tuple(MECHANISMS)], "The rule that designs the channel."), DEFAULT_MECHANISM),
-    bins=(_key(dict[str, _CUTS], "Ascending edges of numbers or dates, or the calendar unit dates are cut into."), {}),
+    bins=(_key(dict[str, _CUTS], _BINS), {}),
     **_SETTINGS,
 )
 OWNERS: dict[str, tuple[str, ...]] = {key: notes_of(_CHANNEL)[key]["owners"] for key in _SETTINGS}
@@ -318,7 +329,9 @@ def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...]) -> Non
 
 def _check_cuts(where: str, cuts: Any) -> None:
     """Refuse what are no edges of numbers or dates, in ascending order, and no calendar unit."""
-    if isinstance(cuts, str):
+    if isinstance(cuts, dict):
+        _check_cuts(f"{where}.learned", fitting(_LEARNED, cuts, where).learned)
+    elif isinstance(cuts, str):
         if cuts not in STEPS:
             raise unlisted(where, STEPS, cuts)
     elif isinstance(cuts, list) and any(isinstance(edge, (str, datetime.date)) for edge in cuts):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._files.declared import UNSET, plain
 from sanitize._files.names import path_of
+from sanitize.binning import LearnedEdges
 from sanitize.budgets import AlphaLiftBudget, CapacityBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError
 from sanitize.policy._declaration import (
@@ -359,17 +360,20 @@ def _channel(channel: Any, where: str, folder: Path) -> PolicyChannel:
             settings["secret_dp"] = SecretDP(**plain(channel.secret_dp))
         except InvalidParameter as error:
             raise PolicyError(f"{where}.secret_dp: {error}", f"{where}.secret_dp") from None
-    bins = {
-        name: cuts if isinstance(cuts, str) else [_edge(edge) for edge in cuts] for name, cuts in channel.bins.items()
-    }
     return PolicyChannel(
         channel.name,
         channel.public,
         channel.mechanism,
-        bins,
+        {name: _cuts(cuts) for name, cuts in channel.bins.items()},
         settings,
         _budget(channel.budget) if channel.budget else None,
     )
+
+
+def _cuts(cuts: Any) -> list[Any] | str:
+    if isinstance(cuts, dict):
+        return LearnedEdges(_cuts(cuts["learned"]))
+    return cuts if isinstance(cuts, str) else [_edge(edge) for edge in cuts]
 
 
 def _edge(edge: Any) -> str | float:

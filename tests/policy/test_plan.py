@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+from sanitize.errors import ColumnError
 from sanitize.parquet import plan_parquet
 from sanitize.policy import make_plan
 from sanitize.policy._plan.drafts import Drafts
@@ -154,14 +154,69 @@ def test_all_columns_that_need_something_are_said_at_once_and_the_lines_work(tmp
     said = {(line.table, line.key): line.value for line in plan.proposals if "within the same" not in line.why}
     assert said[("columns", "drop")] == '["name"]'
     assert said[("channel.bins", "born")] == '"decade"'
-    edges = json.loads(said[("channel.bins", "age")])
+    edges = tomllib.loads(f"age = {said[('channel.bins', 'age')]}")["age"]["learned"]
     assert edges[0] <= 18 < 89 <= edges[-1]  # nobody is clipped
     assert all(edge % 5 == 0 for edge in edges)
     assert len(said) == 3
     assert "SECRET" not in plan.to_text() + plan.to_json()
     after = make_plan(sz.Policy.from_dict(taken_over(WIDE, plan)), source)
     assert after.report.ok
+    assert any("bin edges of column 'age' were learned" in note for note in after.report.facts.warnings)
     assert not [line for line in after.proposals if line.table != "channel" or "within the same" not in line.why]
+
+
+SURE = WIDE + "confidence = 0.9\n"
+
+
+def test_under_a_confidence_bins_are_left_to_whoever_knows_the_columns(tmp_path):
+    """Nothing that a line says but its count of values depends on the rows: others give the same lines."""
+    said = []
+    for scale, days in ((1, 0), (7, 4000)):
+        table = people(6000)
+        moved = pa.array(table["age"].to_numpy() * scale + scale), pa.array(table["born"].to_numpy() + days)
+        for name, column in zip(("age", "born"), moved, strict=True):
+            table = table.set_column(table.schema.get_field_index(name), name, column)
+        pq.write_table(table, tmp_path / "raw.parquet")
+        plan = make_plan(sz.Policy.from_toml(SURE), tmp_path / "raw.parquet")
+        said.append([re.sub(r"# \d+", "#", one.line) for one in plan.proposals])
+        assert tomllib.loads(f"{plan.to_text().split('policy:')[1]}") == {
+            "columns": {"drop": ["name"]},
+            "channel": {"bins": {}},
+        }
+    assert said[0] == said[1]
+    assert said[0][1].startswith("# age = [low, ..., high]  # different numbers; choose from knowledge")
+    assert said[0][2].startswith('# born = "year"  # different dates')
+    whole = make_plan(replace(sz.Policy.from_toml(SURE), sensitive=("age",), drop=("illness", "floor", "street")),
+                      tmp_path / "raw.parquet")  # fmt: skip
+    assert [one.key for one in whole.proposals if one.is_open] == ["age", "born"]
+
+
+@pytest.mark.parametrize("column", ["age", "born"])
+def test_edges_that_a_plan_takes_from_the_rows_stay_learned_in_the_policy(tmp_path, column):
+    """Pasted into a policy they are told of in its report, and a confidence refuses them as it does quantiles."""
+    table = people(300)
+    centuries = np.datetime64("1000-01-01") + np.arange(300).astype("timedelta64[D]") * 1200
+    table = table.set_column(table.schema.get_field_index("born"), "born", pa.array(centuries))
+    pq.write_table(table, tmp_path / "raw.parquet")
+    text = WIDE.replace('"town", "age", "born", "name"]', f'"{column}"]').replace(
+        '"street"]', f'"street", "town", "name", "{"born" if column == "age" else "age"}"]'
+    )
+    plan = make_plan(sz.Policy.from_toml(text), tmp_path / "raw.parquet")
+    line = next(one for one in plan.proposals if one.key == column)
+    assert line.value.startswith("{ learned = [")
+    pasted = f"{text}\n[channel.bins]\n{line.line}\n"
+    sanitizer = sz.Policy.from_toml(pasted).sanitizer()
+    report = sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "released.parquet", sanitizer)
+    assert any(f"bin edges of column '{column}' were learned from the data" in note for note in report.facts.warnings)
+    assert sz.SavedRelease.of(sanitizer).bound().layout.bins[column].learned
+    sure = sz.Policy.from_toml(pasted.replace("[channel]\n", "[channel]\nconfidence = 0.9\n"))
+    for call in (
+        lambda: plan_parquet(tmp_path / "raw.parquet", sure.sanitizer()),
+        lambda: sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "no.parquet", sure.sanitizer()),
+    ):
+        with pytest.raises(ColumnError, match=f"'{column}' were learned from them: declare the edges"):
+            call()  # fmt: skip
+    assert not (tmp_path / "no.parquet").exists()
 
 
 def test_a_table_too_wide_for_tuples_is_told_of_a_tree_and_its_hierarchies(source):
@@ -248,3 +303,19 @@ def test_a_mechanism_that_is_not_monotone_is_shown_as_if_it_were_and_the_policy_
     shown = [point.normalized_utility for point in drafts.curves()[0].points]
     assert shown == [kept[0.25], kept[4.0], kept[1.0], kept[4.0], kept[4.0]]
     assert drafts.better() == ("subset-merging", 0.5)  # which the plan proposes, as two lines of the budget
+
+
+@pytest.mark.parametrize(("sure", "better"), [("", ("tree-random-response", 1.0)), ("confidence = 0.9\n", None)])
+def test_of_certified_trees_none_is_proposed_because_it_keeps_more(source, policy, sure, better):
+    """Each is sure by itself; the one of several that keeps most on these rows is less so."""
+    less, more = (plan_parquet(source, at(policy, m).sanitizer()) for m in (0.25, 4.0))
+    tree = sz.Policy.from_toml(f'{HEAD}mechanism = "tree-merging"\n{sure}')
+    drafts = Drafts(tree, with_mean(less), 9)
+    drafts.found["tree-random-response", 1.0] = with_mean(more)
+    assert drafts.better() == better
+
+
+def with_mean(report):
+    """The report, with the share that trees are compared by."""
+    share = next(line for line in report.measures if line.name == "normalized_utility")
+    return replace(report, measures=(*report.measures, replace(share, name="mean_column_utility")))

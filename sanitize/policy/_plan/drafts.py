@@ -137,7 +137,13 @@ class Drafts:
         return there.index(1.0) if len(there) > 1 else None
 
     def better(self) -> Place | None:
-        """Where more is kept within the budget than the policy's own design keeps; None where it is not."""
+        """Where more is kept within the budget than the policy's own design keeps; None where it is not.
+
+        None of certified trees either: each is sure by itself, and the one of several that keeps most less so. Designs
+        of tuples share one set of laws.
+        """
+        if self._is_robust and self.own in TREES:
+            return None
         within = [(place, self.kept(place)) for place in self.found if place[1] <= 1]
         best = max(within, key=lambda one: (one[1], one[0][0] == self.own, one[0][1]))
         return best[0] if best[1] > self.kept((self.own, 1.0)) + _EQUAL else None

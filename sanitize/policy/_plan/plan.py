@@ -225,5 +225,5 @@ def _at(curve: TradeoffCurve, label: str) -> float | None:
 def _proposals_section(proposals: tuple[Proposal, ...]) -> Section | None:
     if not proposals:
         return None
-    rows = tuple((f"[{one.table}] {one.key} = {one.value}", one.why) for one in proposals)
+    rows = tuple((f"[{one.table}] {one.setting}", one.why) for one in proposals)
     return Section("proposals", "Proposed lines of the policy", "", ("Line", "why"), rows)

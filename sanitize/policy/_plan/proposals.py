@@ -41,6 +41,8 @@ class Proposal:
         Names no value of the table but the edges that are proposed.
     channel : str or None
         Name of the channel, where the policy has several.
+    is_open : bool
+        The value is an example of what somebody who knows the column has to choose; the line is a comment.
     """
 
     table: str
@@ -48,6 +50,7 @@ class Proposal:
     value: str
     why: str
     channel: str | None = None
+    is_open: bool = False
 
     @property
     def head(self) -> str:
@@ -57,9 +60,14 @@ class Proposal:
         )
 
     @property
+    def setting(self) -> str:
+        """Key and value, a comment where it is left open."""
+        return f"{'# ' * self.is_open}{self.key} = {self.value}"
+
+    @property
     def line(self) -> str:
         """The line, with the reason as a comment."""
-        return f"{self.key} = {self.value}  # {self.why}"
+        return f"{self.setting}  # {self.why}"
 
 
 def proposals_text(proposals: Sequence[Proposal]) -> str:
@@ -76,7 +84,8 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     A public column needs bins where it has more than 20 different numbers or dates and the combinations of all public
     columns have fewer than five rows each on average; a tree is proposed where bins leave it so. Text of more than 50
     values then needs a hierarchy, and text that differs in most rows names them and is proposed to be left out. A
-    sensitive column needs bins where its numbers or dates have fewer than 50 rows each.
+    sensitive column needs bins where its numbers or dates have fewer than 50 rows each. Edges are rounded quantiles of
+    the rows, marked as learned; under a confidence, whose symbols are fixed before any row is seen, they are left open.
 
     Parameters
     ----------
@@ -92,7 +101,7 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     for name in policy.sensitive:
         secret = surveys[name]
         if name not in binned and secret.is_wide and secret.n_values * _FEW_OF_A_SECRET > n_rows:
-            found.append(_bins_of(secret))
+            found.append(_bins_of(secret, is_sure=any(map(_is_sure, policy.channels))))
     for channel in policy.channels:
         own = _of_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
         found += [replace(one, channel=channel.name) for one in own] if len(policy.channels) > 1 else own
@@ -119,7 +128,7 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
             Proposal("channel", "mechanism", json.dumps(tree), f"{why}; a tree finds groups of rows that are alike"),
             *_hierarchies(channel, kept),
         ]
-    return [*_left_out(surveys), *map(_bins_of, wide)]
+    return [*_left_out(surveys), *(_bins_of(own, is_sure=_is_sure(channel)) for own in wide)]
 
 
 def _tree_for(policy: Policy, channel: PolicyChannel) -> str | None:
@@ -129,14 +138,21 @@ def _tree_for(policy: Policy, channel: PolicyChannel) -> str | None:
     return next((name for name in reversed(TREES) if policy.budget.notion in MECHANISMS[name][1]), None)
 
 
-def _bins_of(own: ColumnSurvey) -> Proposal:
-    table = "channel.bins"
+def _is_sure(channel: PolicyChannel) -> bool:
+    """Whether the channel claims to hold for the source of the rows."""
+    return "confidence" in channel.settings
+
+
+def _bins_of(own: ColumnSurvey, *, is_sure: bool) -> Proposal:
+    table, key = "channel.bins", _key(own.name)
+    many = f"{_count(own.n_values)} different {'dates or times' if own.kind == 'date' else 'numbers'}"
+    if is_sure:
+        why = f"{many}; choose from knowledge: with bins taken from these rows, confidence would claim too much"
+        return Proposal(table, key, '"year"' if own.kind == "date" else "[low, ..., high]", why, is_open=True)
     if own.kind == "date" and (step := own.step) is not None:
-        return Proposal(table, _key(own.name), json.dumps(step), f"{_count(own.n_values)} different dates or times")
-    edges = ", ".join(own.edges(N_BINS))
-    words = "dates" if own.kind == "date" else "numbers"
-    why = f"{_count(own.n_values)} different {words}; rounded quantiles of these rows, better chosen from knowledge"
-    return Proposal(table, _key(own.name), f"[{edges}]", why)
+        return Proposal(table, key, json.dumps(step), many)
+    why = f"{many}; rounded quantiles of these rows, better chosen from knowledge"
+    return Proposal(table, key, f"{{ learned = [{', '.join(own.edges(N_BINS))}] }}", why)
 
 
 def _left_out(surveys: list[ColumnSurvey]) -> list[Proposal]:
