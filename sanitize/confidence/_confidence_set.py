@@ -251,9 +251,9 @@ def worst_case_lift(
     """Exact largest and smallest log-lift of a channel over all laws that the counts allow.
 
     However the channel was designed: with probability at least ``confidence`` over the rows, no released symbol's
-    lift leaves these bounds under the law they were drawn from. Given the set the bounds are exact: p(y|s) is extreme
-    where probability is moved greedily from one end of P(y|x) to the other, and the lift then is the ratio of a
-    number and a linear function of P(s).
+    lift leaves these bounds under the law they were drawn from, if the symbols that occur are all it has. Given the set
+    the bounds are exact: p(y|s) is extreme where probability is moved greedily from one end of P(y|x) to the other, and
+    the lift then is the ratio of a number and a linear function of P(s).
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ def _source(document: dict[str, Any]) -> str:
     if "worst_max_log_lift" not in found:  # certified symbol by symbol, without a worst case over a set of laws
         share = 100 * float(document["verdict"]["confidence"])
         return f"The limit holds for whatever these rows were drawn from ({share:.4g} % sure)."
-    words = f"The limit holds for whatever these rows were drawn from ({_level(found)} sure)"
+    words = f"The limit holds for whatever these rows were drawn from, if it has no other values ({_level(found)} sure)"
     most, least = (found[f"worst_{side}_log_lift"]["after"] for side in ("max", "min"))
     if times_up(most) == times_down(least) == "1":
         return f"{words}: no secret becomes more or less likely."
@@ -148,7 +148,8 @@ def _rows(document: dict[str, Any]) -> str:
         return f"{words}; if they are a sample, how far it may be off is not known."
     sure = f"{_level(found)} sure"
     if not beyond:
-        return f"{words} and also if they are a sample ({sure}); set a confidence to make that the claim."
+        words = f"{words} and also if they are a sample of no other values ({sure})"
+        return f"{words}; set a confidence to make that the claim."
     told = [_off(found[name]) for name in beyond if name in _OFF]
     if not told:  # the two extremes are within their limits, and their distance is not
         ratio = found["worst_ldp_sensitive"]

@@ -81,7 +81,8 @@ class LeakageReport(Verdict, ReportViews):
         facts : ReleaseFacts, optional
             Mechanism, warnings and so on.
         confidence : float or ConfidenceSet, optional
-            Judge every law that the counts allow, not the frequencies alone; None claims the rows are everybody.
+            Judge every law of the symbols seen that the counts allow, not the frequencies alone; None claims the rows
+            are everybody.
         """
         after = check_law(joint).release(channel)
         lines, over = measure_all(joint, after, channel, budget), -math.inf

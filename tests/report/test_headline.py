@@ -119,7 +119,7 @@ def test_state_is_about_the_source_only_if_its_worst_case_is_within_the_budget(
     assert report.state == ("refused" if not (exact and (worst or confidence is None)) else
                             "rows" if confidence is None else "source")  # fmt: skip
     assert report.ok is (report.state != "refused")
-    says_so = "and also if they are a sample" in report.to_dict()["verdict"]["sentence"]
+    says_so = "and also if they are a sample of no other values" in report.to_dict()["verdict"]["sentence"]
     assert says_so is (report.state == "rows" and worst)
 
 
