@@ -314,10 +314,17 @@ def _reader(kinds: Kinds) -> Callable[[Any, Any], Any]:
         if get_origin(kind) is np.ndarray:
             return read(_Packed, value).unpacked(get_args(get_args(kind)[1])[0])
         if kind is pa.Array:
-            return unpacked(value)
+            return _array(value)
         return Fraction(read(_Ratio, value)) if kind is Fraction else kinds[kind](value)
 
     return made
+
+
+def _array(text: Any) -> pa.Array:
+    try:
+        return unpacked(text)
+    except ValueError:
+        raise Misfit("is damaged") from None
 
 
 def _plain(value: Any) -> Any:

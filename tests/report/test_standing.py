@@ -122,5 +122,5 @@ def test_a_saved_release_whose_words_contradict_its_gap_is_refused():
     state = json.loads(sz.SavedRelease.of(sz.Watchdog(0.5, sensitive="survived", public=["class"]).fit(df)).to_json())
     state["standing"]["words"] = "optimal"
     state["sha256"] = seal_of(state)
-    with pytest.raises(InvalidParameter, match="standing.words contradict the gap"):
+    with pytest.raises(InvalidParameter, match=r"standing\.words contradict the gap"):
         sz.SavedRelease.from_json(json.dumps(state))
