@@ -9,10 +9,10 @@ from decimal import Decimal
 import numpy as np
 
 from sanitize._checks import nats, whole_number
+from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
 
-_MOST_CELLS = 1 << 24
 # In nats a step; beyond this every other number has less than one unit of 2^-62.
 _LOOSEST = 1000
 
@@ -59,8 +59,9 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
     sensitivity = whole_number("sensitivity", sensitivity, 1)
     if math.isinf(eps):
         raise InvalidParameter("eps must be finite: without noise there is nothing to design")
-    if n_symbols * n_symbols > _MOST_CELLS:
-        raise InvalidParameter(f"n_symbols must be at most {math.isqrt(_MOST_CELLS)}, got {n_symbols}; bin the numbers")
+    if n_symbols * n_symbols > CHANNEL_CELLS:
+        most = math.isqrt(CHANNEL_CELLS)
+        raise InvalidParameter(f"n_symbols must be at most {most}, got {n_symbols}; bin the numbers")
     with decimal.localcontext(decimal.Context(prec=60)):
         rate = min(Decimal(eps) / sensitivity, Decimal(_LOOSEST))
         lift = _lift(n_symbols, rate)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import zeta
 
 from sanitize._checks import nats, whole_number
+from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._data_independent.calibration import NOTHING, root
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 Distance = Literal["line", "circle"]
 
-_MOST_CELLS = 1 << 24
 # Coefficients of x coth x - 1 - log(sinh x / x) in x^2, x^4, ...: 2 (-1)^{j+1} zeta(2j) (1 - 1/2j) / pi^{2j}.
 _ORDERS = np.arange(1, 16)
 _SERIES = 2 * (-1.0) ** (_ORDERS + 1) * zeta(2 * _ORDERS) * (1 - 1 / (2 * _ORDERS)) / math.pi ** (2 * _ORDERS)
@@ -226,7 +226,7 @@ def _share(x: float) -> float:
 
 
 def _check_cells(n_symbols: int, k: int) -> None:
-    if n_symbols * k > _MOST_CELLS:
+    if n_symbols * k > CHANNEL_CELLS:
         raise InvalidParameter(
             f"an exponential channel from {n_symbols} to {k} symbols is a dense matrix of more than 2^24 cells; "
             "merge or bin symbols first"

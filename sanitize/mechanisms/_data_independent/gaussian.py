@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from sanitize._checks import nats
+from sanitize._limits import CHANNEL_CELLS
 from sanitize.alphabet import Alphabet
 from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
 from sanitize.channel import SCALE, Channel, Stage
@@ -24,7 +25,6 @@ Method = Literal["exact", "closed_form"]
 
 # Beyond this many known values the whole interval is used: it needs barely more noise.
 _FEW_VALUES = 32
-_MOST_CELLS = 1 << 24
 # Values this many standard deviations apart are never confused, in doubles.
 _FAR = 40.0
 # C(40) is 3.01 nats.
@@ -157,9 +157,9 @@ def gaussian_channel(
     else:
         deviation = math.sqrt(gaussian_noise_variance(half_range, epsilon, method, values=known))
     spans = reach * deviation / step, (x[-1] - x[0]) / step - 1e-9
-    beyond, between = (math.ceil(min(span, _MOST_CELLS)) for span in spans)
+    beyond, between = (math.ceil(min(span, CHANNEL_CELLS)) for span in spans)
     n_points = 2 * beyond + between + 1
-    if n_points * len(x) > _MOST_CELLS:
+    if n_points * len(x) > CHANNEL_CELLS:
         raise InvalidParameter(
             f"the channel would have {len(x)} x {n_points} entries, more than 2^24; take a larger step or a "
             "smaller reach"

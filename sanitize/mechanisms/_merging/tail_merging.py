@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
+from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import CVaRLiftBudget
 from sanitize.errors import InvalidBudget
 from sanitize.joint import check_law
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
 
-# A cost that rounding makes 0.
-_LEAST = 1e-300
 # Of few symbols what the greedy merges give is improved symbol by symbol, from these tighter budgets too.
 _FEW, _TIGHTER, _LEAST_GAIN = 24, (0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0), 1e-9
 
@@ -124,7 +123,7 @@ def _partner(
     for other in range(len(masses)):
         if other != first:
             left = max(0.0, _excess(_merged(columns, first, other), p_s, budget))
-            gain[other] = (excess - left) / max(cost[other], _LEAST)
+            gain[other] = (excess - left) / max(cost[other], SMALLEST_POSITIVE)
     return int(gain.argmax())
 
 

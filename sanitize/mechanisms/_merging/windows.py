@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
+from sanitize._limits import BLOCK_CELLS
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.mechanisms._merging.risks import SetRisks
 
-_CELLS = 1 << 21  # of columns of sets held at a time
 _TIE = 1e-13  # nats
 
 
@@ -59,7 +60,7 @@ def partition_windows(
     """
     m, k, n_windows = columns.shape
     labels, value = np.empty((k, n_windows), np.intp), np.empty(n_windows)
-    block = max(1, _CELLS // (m << k))
+    block = max(1, BLOCK_CELLS // (m << k))
     for first in range(0, n_windows, block):
         part = slice(first, first + block)
         labels[:, part], value[part] = _partition(columns[:, :, part], mass[:, part], risks, noise)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy import sparse
 
+from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._random_response.loss import entr
 
@@ -253,7 +254,7 @@ def _tighten(polytope: BoxProgram, mu: NDArray[np.float64], target: float, boxes
         new_high, new_low = np.minimum(high, cap), np.maximum(low, floor)
         boxes.low[live], boxes.high[live] = new_low, np.maximum(new_high, new_low)
         removed = ((high - new_high) + (new_low - low)).sum(axis=1)
-        again = removed > _WORTHWHILE * np.maximum((high - low).sum(axis=1), 1e-300)
+        again = removed > _WORTHWHILE * np.maximum((high - low).sum(axis=1), SMALLEST_POSITIVE)
         live = live[again & (boxes.bound[live] < target)]
         if not len(live):
             break

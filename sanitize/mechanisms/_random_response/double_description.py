@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._limits import BLOCK_CELLS
+
 # A vertex is on a cut below the first and clear of it above the second; in between, rounding would decide.
 ON, CLEAR = 1e-13, 1e-10
 
@@ -70,7 +72,7 @@ def vertices(cuts: NDArray[np.float64], most: int, most_pairs: int) -> NDArray[n
 
 def _on_all_of(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> NDArray[np.intp]:
     """How many vertices lie on all the facets of each row, a block of rows at a time."""
-    block = max(1, (1 << 22) // len(on_facet))
+    block = max(1, BLOCK_CELLS // len(on_facet))
     counts = [
         (rows @ on_facet.T > rows.sum(axis=1, keepdims=True) - 0.5).sum(axis=1)
         for rows in (shared[first : first + block] for first in range(0, len(shared), block))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidParameter
 from sanitize.measures import utility
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
-
-_SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,7 @@ class Loss:
             raise InvalidParameter(
                 f"target must be P(t|x), one column for each of the {n_symbols} public symbols, got shape {law.shape}"
             )
-        if not ((law >= 0).all() and (np.abs(law.sum(axis=0) - 1) <= _SUM_TOLERANCE).all()):
+        if not ((law >= 0).all() and (np.abs(law.sum(axis=0) - 1) <= PROBABILITY_SUM).all()):
             raise InvalidParameter("target must be P(t|x): every column must be >= 0 and sum to 1")
         return cls(law[law.any(axis=1)])
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._limits import LARGEST_EXPONENT
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind
 from sanitize.mechanisms._random_response.bases import inverse_of
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _MARGIN = 2e-13
 _NEAR = 1e-11
 _SAME = 1e-11
-_LARGEST = 700.0  # exp overflows a little later
 # Bounds looser than this many nats only bind beside empty cells, where the loss is below e**-25.
 _LOOSEST = 25.0
 # A budget below this many nats, on either side, is an equality: no lift but 1. Its polytope is so thin that rounding
@@ -259,4 +259,4 @@ def _is_too_loose(budget: LiftBudget, lifts: NDArray[np.float64]) -> bool:
 
 
 def _exp(nats: float) -> float:
-    return math.exp(nats) if nats < _LARGEST else math.inf
+    return math.exp(nats) if nats < LARGEST_EXPONENT else math.inf

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._limits import BLOCK_CELLS
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._random_response.walk import walk
 
@@ -25,7 +26,7 @@ _STALLED = 1e-10
 _FIRST_SHARE = 0.3  # of the effort, for the first vertices
 # A program from the slack basis takes more pivots where there are more rows: each so many count as one more program.
 _ROWS = 12
-_BATCH, _ENTRIES = 256, 1 << 22  # programs at a time, and the entries of all of them
+_BATCH = 256  # programs at a time
 
 
 @dataclass(eq=False)
@@ -121,7 +122,7 @@ class Pricer:
 
     def _batch(self) -> int:
         """Programs solved at a time, so that they fit in memory."""
-        return max(1, min(_BATCH, _ENTRIES // self.polytope.work))
+        return max(1, min(_BATCH, BLOCK_CELLS // self.polytope.work))
 
     def _walk(
         self, mu: NDArray[np.float64], basis: NDArray[np.intp], at_upper: NDArray[np.bool_], max_steps: int

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._limits import LARGEST_EXPONENT
 from sanitize.budgets import LDPBudget, logs
 from sanitize.confidence import excess_of, least_law, lift_bounds, ratio_bounds, released_bounds
 
@@ -170,7 +171,7 @@ class RobustCone:
     def _upper_row(self, s: int, prior: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Lift of s at most e^upper under a prior; None where it always is."""
         assert not isinstance(self.budget, LDPBudget)
-        top = math.exp(min(self.budget.upper, 700.0))
+        top = math.exp(min(self.budget.upper, LARGEST_EXPONENT))
         if top * prior[s] >= 1 or math.isinf(self.budget.upper):
             return None
         row = np.append(np.zeros(len(prior)), -top * prior)

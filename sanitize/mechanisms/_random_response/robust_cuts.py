@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._limits import LARGEST_EXPONENT
+from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import LDPBudget
 from sanitize.confidence import least_law
 
@@ -112,7 +114,7 @@ def cuts_at(cone: RobustCone, v: NDArray[np.float64]) -> NDArray[np.float64]:
         for on_most, on_least in forms_of(cone, s, low, high):
             row = (np.einsum("sk,snk->kn", on_most, most) + np.einsum("sk,snk->kn", on_least, least))[:, :-1]
             row = row / cone.p_x
-            row /= np.maximum(np.abs(row).max(axis=1, keepdims=True), 1e-300)
+            row /= np.maximum(np.abs(row).max(axis=1, keepdims=True), SMALLEST_POSITIVE)
             broken = (row * v).sum(axis=1)
             worse = broken > best
             best[worse], rows[worse] = broken[worse], row[worse]
@@ -144,7 +146,7 @@ def _lift_weights(cone: RobustCone, s: int, low: NDArray[np.float64], high: NDAr
     box = (cone.laws.prior_lower, cone.laws.prior_upper)
     found = []
     if cone.budget.upper < math.inf:
-        factor = math.exp(min(cone.budget.upper, 700.0))
+        factor = math.exp(min(cone.budget.upper, LARGEST_EXPONENT))
         values = low.copy()
         values[s] = high[s]
         prior = least_law(values, *box)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import TOLERANCE, LDPBudget, as_budget, check_kind
 from sanitize.channel import Channel, channel_matrix
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, InvalidParameter
-from sanitize.joint import SUM_TOLERANCE, JointDistribution
+from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -178,7 +179,7 @@ def _tensor(law: ArrayLike) -> Vector:
         raise InvalidDistribution("law must be an array of probabilities (n_s, n_x1, n_x2)") from None
     if tensor.ndim != 3 or not tensor.size:
         raise InvalidDistribution(f"law must have the axes S, X1, X2, got shape {tensor.shape}")
-    if not np.isfinite(tensor).all() or (tensor < 0).any() or abs(tensor.sum() - 1) > SUM_TOLERANCE:
+    if not np.isfinite(tensor).all() or (tensor < 0).any() or abs(tensor.sum() - 1) > PROBABILITY_SUM:
         raise InvalidDistribution("law must hold probabilities >= 0 that sum to 1")
     if not tensor.sum(axis=(1, 2)).all():
         raise InvalidDistribution("law: some sensitive symbol has probability 0; drop it")

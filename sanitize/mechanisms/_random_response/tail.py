@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import entr
 
+from sanitize._limits import LARGEST_EXPONENT
 from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
@@ -101,7 +102,7 @@ class _Design:
     def __init__(self, joint: JointDistribution, budget: CVaRLiftBudget, lifts: Vector, merged: Channel) -> None:
         self.joint, self.budget, self.lifts = joint, budget, lifts
         self.delta = budget.delta
-        self.bound = 1 + math.expm1(min(budget.upper, 700.0)) * (1 - _INSIDE)
+        self.bound = 1 + math.expm1(min(budget.upper, LARGEST_EXPONENT)) * (1 - _INSIDE)
         self.points = _posteriors(joint.p_x, merged)
         self.weights = merged.push(joint.p_x[None, :])[0]
         self.merged, self.tried = merged, 0
