@@ -20,7 +20,7 @@ import numpy as np
 
 import sanitize as sz
 from sanitize.mechanisms import paper_subset_merging
-from sanitize.mechanisms._merging import partition_search
+from sanitize.mechanisms._merging import search
 from sanitize.mechanisms._merging.subset_merging import found_partition
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ def kept(
 
 def searched(joint: sz.JointDistribution, budget: sz.LiftBudget) -> sz.Channel:
     """`subset_merging` as it searches where there are too many symbols for the best partition."""
-    exact, partition_search.EXACT = partition_search.EXACT, 0
+    exact, search.EXACT = search.EXACT, 0
     found_for = sys.modules[found_partition.__module__]
     found_for.EXACT = 0
     try:
         return sz.subset_merging(joint, budget)
     finally:
-        partition_search.EXACT = found_for.EXACT = exact
+        search.EXACT = found_for.EXACT = exact
 
 
 def law(n_x: int, n_s: int, rng: np.random.Generator) -> sz.JointDistribution:

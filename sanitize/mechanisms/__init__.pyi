@@ -21,9 +21,11 @@ from ._data_independent.hamming import (
     product_channel as product_channel,
 )
 from ._data_independent.randomized_response import randomized_response as randomized_response
-from ._merging.best_partition import best_subset_merging as best_subset_merging
 from ._merging.paper_merging import paper_subset_merging as paper_subset_merging
-from ._merging.subset_merging import subset_merging as subset_merging
+from ._merging.subset_merging import (
+    best_subset_merging as best_subset_merging,
+    subset_merging as subset_merging,
+)
 from ._merging.tail_merging import tail_merging as tail_merging
 from ._merging.watchdog import watchdog as watchdog
 from ._random_response.optimal import (

@@ -22,7 +22,7 @@ from sanitize.confidence._clopper_pearson import clopper_pearson, total_variatio
 from sanitize.confidence._intervals import intervals
 from sanitize.errors import ColumnError, InvalidBudget, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms import best_subset_merging
-from sanitize.mechanisms._merging.robust_risks import RobustRiskOfSets
+from sanitize.mechanisms._merging.risks import RobustRiskOfSets
 from sanitize.transformers import OptimalRandomResponse, RandomizedResponse, SubsetMerging, Watchdog
 
 BUDGETS = [

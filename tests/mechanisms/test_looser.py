@@ -14,9 +14,8 @@ import pytest
 from awkward_laws import KINDS, awkward_law
 
 import sanitize as sz
-from sanitize.mechanisms._merging.growing import merging_costs, set_that_is_safe
-from sanitize.mechanisms._merging.risks import RiskOfSets, set_risks
-from sanitize.mechanisms._merging.tighter import evened
+from sanitize.mechanisms._merging.risks import RiskOfSets, evened, set_risks
+from sanitize.mechanisms._merging.watchdog import merging_costs, set_that_is_safe
 
 NATS = (0.0, 1e-9, 0.3, 1.5, math.inf)
 PAIRS = [sz.LiftBudget(lower=lower, upper=upper) for lower, upper in itertools.product(NATS, repeat=2)]

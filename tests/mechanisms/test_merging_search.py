@@ -15,11 +15,11 @@ from sanitize.confidence import laws_of
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
-from sanitize.mechanisms._merging import partition_search
-from sanitize.mechanisms._merging.exact_partition import exact_partition
+from sanitize.mechanisms._merging import search
+from sanitize.mechanisms._merging.local_search import partition_windows
 from sanitize.mechanisms._merging.matching import _nearest, matched_groups
 from sanitize.mechanisms._merging.risks import RiskOfSets
-from sanitize.mechanisms._merging.windows import partition_windows
+from sanitize.mechanisms._merging.search import exact_partition
 
 BUDGETS = [
     sz.LiftBudget.symmetric(0.4),
@@ -111,7 +111,7 @@ def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch
     for _ in range(4):
         joint = probabilities(rng.random((5, 14)))
         best = sz.normalized_utility(joint, sz.subset_merging(joint, budget))
-        monkeypatch.setattr(partition_search, "EXACT", 0)
+        monkeypatch.setattr(search, "EXACT", 0)
         lost.append(best - sz.normalized_utility(joint, sz.subset_merging(joint, budget)))
         monkeypatch.undo()
     assert min(lost) >= -1e-12

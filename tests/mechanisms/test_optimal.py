@@ -19,11 +19,11 @@ import sanitize as sz
 from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
+from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response import column_generation as _column_generation
 from sanitize.mechanisms._random_response import response as _response
 from sanitize.mechanisms._random_response.certificate import certify
 from sanitize.mechanisms._random_response.double_description import vertices
-from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response

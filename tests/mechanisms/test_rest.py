@@ -9,8 +9,8 @@ import pytest
 from scipy.special import entr
 
 import sanitize as sz
+from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.column_generation import lower_envelope
-from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
 

@@ -13,7 +13,7 @@ import sanitize as sz
 from sanitize.confidence import ConfidenceSet
 from sanitize.joint import ContingencyTable
 from sanitize.mechanisms import solve_optimal_random_response
-from sanitize.mechanisms._random_response.effort import Effort
+from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.robust_certificate import certify_robust
 from sanitize.mechanisms._random_response.robust_cone import RobustCone
 from sanitize.mechanisms._random_response.robust_cuts import CutPolytope, cuts_at

@@ -10,10 +10,10 @@ from scipy.optimize import linprog
 import sanitize as sz
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.joint import JointDistribution
+from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.bases import _beside_slacks, inverse_of
 from sanitize.mechanisms._random_response.column_generation import _Search, lower_envelope
 from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.optimal import solve_optimal_random_response
 from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 from sanitize.mechanisms._random_response.robust_cuts import CutPolytope

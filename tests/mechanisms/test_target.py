@@ -13,10 +13,10 @@ import sanitize as sz
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import solve_optimal_random_response, tree_merging, tree_random_response
+from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response import column_generation as _column_generation
 from sanitize.mechanisms._random_response import response as _response
 from sanitize.mechanisms._random_response.certificate import certify
-from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 

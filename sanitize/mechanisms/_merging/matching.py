@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._merging.risks import by_size, first_least
+from sanitize.mechanisms._merging.risks import OrderedRisks, absorb, by_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.mechanisms._merging.risks import SetRisks
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
 
 # Fewer unsafe groups than this are finished one by one.
 _FEW = 400
@@ -28,7 +30,7 @@ _STUCK, _DRAWN = 32, 4
 _NOISE = 1e-6  # relative, in coordinates that only say who is compared with whom
 
 
-def matched_groups(risks: SetRisks, p_x: NDArray[np.float64], *, in_pairs: bool) -> NDArray[np.intp]:
+def matched_groups(risks: SetRisks, p_x: Vector, *, in_pairs: bool) -> Codes:
     """Label of a safe group for each symbol, shape (n,); safe symbols stay alone unless they are needed.
 
     The best mate of a group is what cancels it: among the unsafe groups nearest to its mirror image, the one that
@@ -43,46 +45,29 @@ def matched_groups(risks: SetRisks, p_x: NDArray[np.float64], *, in_pairs: bool)
         Merge the riskier half with whatever fits best, groups with groups; else grow an eighth of the unsafe symbols
         by one symbol at a time, as Algorithm 1 grows one. Neither is always better.
     """
-    groups = _Groups.of(risks, p_x)
+    groups = _Groups(risks, p_x)
     while len(groups.unsafe) > _FEW and groups.match(in_pairs=in_pairs):
         pass
     groups.finish()
     return groups.labels
 
 
-@dataclass(eq=False)
 class _Groups:
-    """Groups on their way to be safe; each goes by the number of one of its symbols."""
+    """Groups on their way to be safe, every symbol alone at first; each goes by the number of one of its symbols."""
 
-    risks: SetRisks
-    columns: NDArray[np.float64]
-    mass: NDArray[np.float64]
-    labels: NDArray[np.intp]
-    unsafe: NDArray[np.intp]
-    total: NDArray[np.float64]
-    grows: NDArray[np.bool_] = field(init=False)
-    is_stuck: bool = False
-
-    def __post_init__(self) -> None:
-        self.grows = np.zeros(len(self.mass), np.bool_)
-
-    @classmethod
-    def of(cls, risks: SetRisks, p_x: NDArray[np.float64]) -> _Groups:
-        """Every symbol alone."""
-        columns = risks.columns.copy()
-        unsafe = np.flatnonzero(~risks.safe(columns))
-        return cls(risks, columns, p_x.copy(), np.arange(len(p_x)), unsafe, columns.sum(axis=1))
-
-    def risk(self, columns: NDArray[np.float64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Risk of sets (m, K) of probability (K,), finite and in order even where they rule something out."""
-        return self.risks.risk(columns + _SOFT * mass * self.total[:, None])
+    def __init__(self, risks: SetRisks, p_x: Vector) -> None:
+        self.total = risks.columns.sum(axis=1)
+        self.risks = OrderedRisks.of(risks, risks, risks.columns + _SOFT * p_x * self.total[:, None])
+        self.columns, self.mass = self.risks.columns.copy(), p_x.copy()
+        self.labels, self.grows = np.arange(len(p_x)), np.zeros(len(p_x), np.bool_)
+        self.unsafe = np.flatnonzero(~self.risks.safe(self.columns))
+        self.is_stuck = False
 
     def match(self, *, in_pairs: bool) -> bool:
         """Merge unsafe groups with mates, once; False where nobody found one."""
         here = self.unsafe
-        order = np.argsort(by_size(-self.risk(self.columns[:, here], self.mass[here])), kind="stable")
-        rank = np.empty(len(here), np.intp)
-        rank[order] = np.arange(len(here))
+        order = np.argsort(-self.risks.risk(self.columns[:, here]), kind="stable")
+        rank = np.argsort(order)
         seekers, pool = order[: len(here) // 2], np.arange(len(here))
         if not in_pairs:
             self._sow(here[order])
@@ -95,16 +80,17 @@ class _Groups:
         self.merge(here[found], here[mates[found]])
         return len(found) > 0
 
-    def _sow(self, riskiest: NDArray[np.intp]) -> None:
+    def _sow(self, riskiest: Codes) -> None:
         """Let more of the riskiest symbols grow, until an eighth of the unsafe groups do."""
         wanted = len(riskiest) // _GROWING - int(self.grows[riskiest].sum())
         self.grows[riskiest[~self.grows[riskiest]][: max(wanted, 1)]] = True
 
-    def _wishes(self, here: NDArray[np.intp], seekers: NDArray[np.intp], pool: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _wishes(self, here: Codes, seekers: Codes, pool: Codes) -> Codes:
         """Positions of mates for each seeker, the best first, shape (len(seekers), k); a seeker itself is none."""
-        columns, mass = self.columns[:, here], self.mass[here]
-        away = np.divide(columns, self.total[:, None], out=np.zeros_like(columns), where=self.total[:, None] > 0) - mass
-        told = np.argsort(by_size(-np.square(away).sum(axis=1)), kind="stable")[:_DIMENSIONS]
+        columns, total = self.columns[:, here], self.total[:, None]
+        share = columns[: len(total)]
+        away = np.divide(share, total, out=np.zeros_like(share), where=total > 0) - self.mass[here]
+        told = np.argsort(-np.square(away).sum(axis=1), kind="stable")[:_DIMENSIONS]
         # Symbols that are alike would all want the same few mates, and only those would find one.
         noise = np.random.default_rng(len(here)).random((len(here), len(told)))
         points = away[np.sort(told)].T * (1 + _NOISE * noise)
@@ -115,53 +101,47 @@ class _Groups:
             drawn = np.random.default_rng(len(here)).integers(0, len(pool), (len(seekers), _DRAWN))
             near = np.concatenate([near, pool[drawn]], axis=1)
         union = columns[:, seekers][:, :, None] + columns[:, near]
-        weight = mass[seekers][:, None] + mass[near]
-        risk = self.risk(union.reshape(len(union), -1), weight.ravel()).reshape(near.shape)
+        risk = self.risks.risk(union.reshape(len(union), -1)).reshape(near.shape)
         risk[near == seekers[:, None]] = np.inf
-        return np.take_along_axis(near, np.argsort(by_size(risk), axis=1, kind="stable"), 1)
+        return np.take_along_axis(near, np.argsort(risk, axis=1, kind="stable"), 1)
 
-    def merge(self, kept: NDArray[np.intp], gone: NDArray[np.intp]) -> None:
+    def merge(self, kept: Codes, gone: Codes) -> None:
         """Merge pairs of groups, each group in one pair at most."""
         self.columns[:, kept] += self.columns[:, gone]
         self.mass[kept] += self.mass[gone]
-        to = np.arange(len(self.mass))
-        to[gone] = kept
-        self.labels = to[self.labels]
+        self._label(kept, gone)
         left = np.setdiff1d(self.unsafe, gone)
         self.unsafe = left[~self.risks.safe(self.columns[:, left])]
 
     def finish(self) -> None:
         """Grow the riskiest unsafe group until it is safe, and so on: by unsafe groups, and by all others at last."""
         while len(self.unsafe):
-            at = first_least(-self.risk(self.columns[:, self.unsafe], self.mass[self.unsafe]))
+            at = int(by_size(-self.risks.risk(self.columns[:, self.unsafe])).argmin())
             group = int(self.unsafe[at])
             for pool in (np.delete(self.unsafe, at), None):
-                rest = np.setdiff1d(np.unique(self.labels), group) if pool is None else pool
-                self._grow(group, rest)
+                self._grow(group, np.setdiff1d(np.unique(self.labels), group) if pool is None else pool)
                 if not (self.unsafe == group).any():
                     break
 
-    def _grow(self, group: int, pool: NDArray[np.intp]) -> None:
+    def _grow(self, group: int, pool: Codes) -> None:
         """Add to a group the member of a pool that lowers its risk most, until it is safe or has them all."""
-        column, mass, taken = self.columns[:, group].copy(), float(self.mass[group]), []
-        while len(pool) and not self.risks.is_safe(column):
-            risk = self.risk(column[:, None] + self.columns[:, pool], mass + self.mass[pool])
-            best = first_least(risk)
-            column = column + self.columns[:, pool[best]]
-            mass += float(self.mass[pool[best]])
-            taken.append(int(pool[best]))
-            pool = np.delete(pool, best)
-        to = np.arange(len(self.mass))
-        to[taken] = group
-        self.labels = to[self.labels]
-        self.columns[:, group], self.mass[group] = column, mass
-        left = np.setdiff1d(self.unsafe, taken)
+        column, taken = absorb(self.risks, self.columns[:, group], self.columns[:, pool])
+        gone = pool[taken]
+        self.columns[:, group] = column
+        self.mass[group] += self.mass[gone].sum()
+        self._label(group, gone)
+        left = np.setdiff1d(self.unsafe, gone)
         # What is not safe by rounding alone, all symbols together, has nothing left to take.
         is_done = self.risks.is_safe(column) or not (self.labels != group).any()
         self.unsafe = left[left != group] if is_done else left
 
+    def _label(self, kept: Codes | int, gone: Codes) -> None:
+        to = np.arange(len(self.mass))
+        to[gone] = kept
+        self.labels = to[self.labels]
 
-def _nearest(points: NDArray[np.float64], mirrored: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+
+def _nearest(points: Vector, mirrored: Vector, k: int) -> Codes:
     """Positions of the k points nearest to each of others, or nearest of a part of the points where they are many."""
     from scipy.spatial import cKDTree
 
@@ -177,7 +157,7 @@ def _nearest(points: NDArray[np.float64], mirrored: NDArray[np.float64], k: int)
     return near
 
 
-def _settle(seekers: NDArray[np.intp], wishes: NDArray[np.intp], rank: NDArray[np.intp]) -> NDArray[np.intp]:
+def _settle(seekers: Codes, wishes: Codes, rank: Codes) -> Codes:
     """Mate of each group, -1 without one: each seeker asks in the order of its wishes, the lowest rank is heard."""
     n, k = len(rank), wishes.shape[1]
     mates, taken = np.full(n, -1, np.intp), np.zeros(n, np.bool_)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.budgets import as_budget
-from sanitize.mechanisms._merging.risks import absorb, first_least, merge_channel, set_risks
+from sanitize.mechanisms._merging.risks import absorb, by_size, merge_channel, set_risks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +96,7 @@ def _safe_groups(high_risk: NDArray[np.intp], risks: SetRisks) -> tuple[list[lis
     left = high_risk
     risk = risks.risk(risks.columns)
     while len(left):
-        seed = first_least(-risk[left])
+        seed = int(by_size(-risk[left]).argmin())
         first, left = int(left[seed]), np.delete(left, seed)
         column, taken = absorb(risks, risks.columns[:, first], risks.columns[:, left])
         groups.append([first, *left[taken].tolist()])

@@ -1,51 +1,64 @@
-"""What merging mechanisms share: risks of sets of symbols, and the channel that merges them."""
+"""What may be merged: excess and risk of sets of symbols, under one law or at worst over several, and the channel."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.budgets import Budget
+from sanitize.budgets import LDPBudget, LiftBudget, check_kind, logs
 from sanitize.channel import BEST, HEURISTIC, Channel, group_alphabet
-from sanitize.confidence import laws_of
+from sanitize.confidence import excess_of, laws_of, lift_bounds, ratio_bounds
 from sanitize.joint import JointDistribution, check_law
-from sanitize.mechanisms._merging.robust_risks import RobustRiskOfSets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from sanitize.budgets import Budget
     from sanitize.channel import Standing
     from sanitize.confidence import ConfidenceSet
 
-# Risks this near (in nats, or as a share where they are large) differ by rounding only.
-_TIE = 1e-12
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+# Risks that agree in so many digits of the largest differ by rounding only.
 _DIGITS = 11
+# Risk of a set that some law rules a sensitive symbol out by; finite, so that such sets are still in order.
+_RULED_OUT = 1e3
+# Nats that both sides are bounded by, in turn: a ladder that all budgets share, so that a looser budget starts from
+# what a tighter one starts from.
+_LADDER = (25.0, 10.0, 5.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1)
+# A side is far looser than the other where it allows so many times as much.
+_FAR = 4.0
 
 
-class SetRisks(Protocol):
-    """Excess and risk of merged sets of symbols, given by columns that add up when sets are merged."""
+class SetRisks(ABC):
+    """Excess and risk of merged sets of symbols, given by columns that add up when sets are merged.
 
-    @property
-    def columns(self) -> NDArray[np.float64]:
-        """Column of each symbol by itself, shape (k, n_x)."""
-        ...
+    Attributes
+    ----------
+    columns : ndarray of shape (k, n_x)
+        Column of each symbol by itself.
+    """
 
-    def safe(self, columns: NDArray[np.float64]) -> NDArray[np.bool_]:
+    columns: Vector
+
+    @abstractmethod
+    def safe(self, columns: Vector) -> NDArray[np.bool_]:
         """Whether each set is within the budget."""
-        ...
 
-    def risk(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    @abstractmethod
+    def risk(self, columns: Vector) -> Vector:
         """Risk ω of each set."""
-        ...
 
-    def is_safe(self, column: NDArray[np.float64]) -> bool:
+    def is_safe(self, column: Vector) -> bool:
         """Whether one set is within the budget."""
-        ...
+        return bool(self.safe(column[:, None])[0])
 
 
 def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
@@ -56,11 +69,11 @@ def set_risks(joint: JointDistribution, budget: Budget, confidence: float | Conf
 
 
 @dataclass(frozen=True, eq=False)
-class RiskOfSets:
+class RiskOfSets(SetRisks):
     """Excess and risk of merged sets of symbols under one law; columns are P(s, set)."""
 
-    columns: NDArray[np.float64]
-    p_s: NDArray[np.float64]
+    columns: Vector
+    p_s: Vector
     budget: Budget
 
     @classmethod
@@ -68,28 +81,124 @@ class RiskOfSets:
         """Risks under a law and its prior."""
         return cls(check_law(joint).pmf, joint.p_s, budget)
 
-    def _lifts(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _lifts(self, columns: Vector) -> Vector:
         return columns / self.p_s[:, None] / columns.sum(axis=0)
 
-    def safe(self, columns: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def safe(self, columns: Vector) -> NDArray[np.bool_]:
         """Whether each column P(s, set), shape (n_s, k), is within the budget."""
         return ~(self.budget.excess_of(self._lifts(columns), self.p_s) > 0)
 
-    def risk(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def risk(self, columns: Vector) -> Vector:
         """Risk ω of each column."""
         return self.budget.risk_of(self._lifts(columns), self.p_s)
 
-    def is_safe(self, column: NDArray[np.float64]) -> bool:
-        """Whether one set is within the budget."""
-        return bool(self.safe(column[:, None])[0])
+
+@dataclass(frozen=True, eq=False)
+class RobustRiskOfSets(SetRisks):
+    """Excess and risk of merged sets of symbols under the worst law.
+
+    Columns hold the frequency of the set given s, how much P(set|s) may be above it, and how much below. These add
+    up when sets are merged; what a set gains the rest must lose, and no more than the distance of the laws can
+    move. That is exact for the laws of a confidence set.
+    """
+
+    columns: Vector
+    totals: Vector
+    laws: ConfidenceSet
+    budget: LiftBudget | LDPBudget
+
+    @classmethod
+    def of(cls, laws: ConfidenceSet, budget: Budget) -> RobustRiskOfSets:
+        """Risks over a set of laws; lift and LDP budgets only."""
+        columns = np.concatenate([laws.center, laws.upper - laws.center, laws.center - laws.lower])
+        return cls(columns, columns.sum(axis=1), laws, check_kind(budget, "confidence="))
+
+    def safe(self, columns: Vector) -> NDArray[np.bool_]:
+        """Whether each set is within the budget under every law."""
+        low, high = self._bounds(columns)
+        return np.asarray(~(excess_of(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
+
+    def risk(self, columns: Vector) -> Vector:
+        """Log of the largest over the smallest lift of any law, without a side that has no bound."""
+        low, high = self._bounds(columns)
+        if isinstance(self.budget, LDPBudget):
+            risk = logs(ratio_bounds(low, high))
+            return np.where(np.isinf(risk), _RULED_OUT + high.max(axis=0), risk)
+        least, most = self._lifts(low, high)
+        top, bottom = logs(most.max(axis=0)), logs(least.min(axis=0))
+        bottom = np.where(np.isinf(bottom), -_RULED_OUT, bottom)
+        if np.isinf(self.budget.lower):
+            return top
+        return -bottom if np.isinf(self.budget.upper) else top - bottom
+
+    def _bounds(self, columns: Vector) -> tuple[Vector, Vector]:
+        center, up, down = np.split(columns, 3)
+        _, rest_up, rest_down = np.split(np.maximum(self.totals[:, None] - columns, 0.0), 3)
+        most = self.laws.distance[:, None]
+        high = center + np.minimum(np.minimum(up, rest_down), most)
+        return center - np.minimum(np.minimum(down, rest_up), most), high
+
+    def _lifts(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+        return lift_bounds(low, high, self.laws.prior_lower, self.laws.prior_upper)
 
 
-def absorb(
-    risks: SetRisks, column: NDArray[np.float64], pool: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], list[int]]:
+@dataclass(frozen=True, eq=False)
+class OrderedRisks(SetRisks):
+    """Sets that some risks judge and others put in order; columns are those of both, one above the other."""
+
+    columns: Vector
+    judge: SetRisks
+    order: SetRisks
+
+    @classmethod
+    def of(cls, judge: SetRisks, order: SetRisks, columns: Vector) -> OrderedRisks:
+        """Risks by ``judge``, and in the order of others, which know each symbol by a column of these."""
+        return cls(np.concatenate([judge.columns, columns]), judge, order)
+
+    def safe(self, columns: Vector) -> NDArray[np.bool_]:
+        """Whether the judge allows each set."""
+        return self.judge.safe(columns[: len(self.judge.columns)])
+
+    def risk(self, columns: Vector) -> Vector:
+        """Risk of each set by the others."""
+        return self.order.risk(columns[len(self.judge.columns) :])
+
+
+def evened(budget: Budget) -> list[Budget]:
+    """Budgets within this one whose sides are nearer to each other, from equal sides on; many budgets share them.
+
+    Where a side hardly binds, a search that only asks what is safe goes astray, and may end with less than what it
+    finds where that side binds.
+    """
+    if not isinstance(budget, LiftBudget) or budget.lower == budget.upper:
+        return []
+    least = min(budget.lower, budget.upper)
+    near = min((nats for nats in _LADDER if nats >= _FAR * least), default=math.inf)
+    return [_cut(budget, nats) for nats in (least, near) if nats < max(budget.lower, budget.upper)]
+
+
+def tighter_risks(
+    joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None
+) -> Iterator[SetRisks]:
+    """Risks under budgets within this one, from near to far; what is safe under one of them is safe under it."""
+    within: list[Budget] = []
+    if isinstance(budget, LDPBudget):
+        within = [LDPBudget(nats) for nats in _LADDER if nats < budget.eps]
+    elif isinstance(budget, LiftBudget):
+        within = [_cut(budget, nats) for nats in _LADDER if nats < max(budget.lower, budget.upper)]
+    return (set_risks(joint, other, confidence) for other in within)
+
+
+def _cut(budget: LiftBudget, nats: float) -> LiftBudget:
+    """The budget with both sides at most so much."""
+    return LiftBudget(lower=min(budget.lower, nats), upper=min(budget.upper, nats))
+
+
+def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.inf) -> tuple[Vector, list[int]]:
     """Grow an unsafe set by members of a pool until it is safe or the pool is used up.
 
-    Each step takes the member that minimises the risk of the union; ties go to the lowest index.
+    Each step takes the member that minimises the risk of the union, and beside it one for each ``share`` of those that
+    were taken; ties go to the lowest index.
 
     Returns
     -------
@@ -101,44 +210,43 @@ def absorb(
     left = np.arange(pool.shape[1])
     taken: list[int] = []
     while len(left) and not risks.is_safe(column):
-        best = first_least(risks.risk(column[:, None] + pool[:, left]))
-        column = column + pool[:, left[best]]
-        taken.append(int(left[best]))
+        best = np.argsort(by_size(risks.risk(column[:, None] + pool[:, left])), kind="stable")
+        best = best[: 1 + int(len(taken) // share)]
+        sums = column[:, None] + pool[:, left[best]].cumsum(axis=1)
+        is_safe = risks.safe(sums)
+        best = best[: int(is_safe.argmax()) + 1] if is_safe.any() else best
+        column = sums[:, len(best) - 1]
+        taken += left[best].tolist()
         left = np.delete(left, best)
     return column, taken
 
 
-def first_least(values: NDArray[np.float64]) -> int:
-    """Lowest index of the least value; what differs in the last digits only is a tie, on every machine."""
-    least = float(values.min())
-    margin = _TIE * max(1.0, abs(least)) if math.isfinite(least) else 0.0
-    return int(np.argmax(values <= least + margin))
-
-
-def by_size(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values without their last digits, so that ties sort by index on every machine."""
+def by_size(values: Vector) -> Vector:
+    """The values without their last digits, so that what rounding alone tells apart is a tie, which index decides."""
     scale = np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)
     return np.round(values / scale, _DIGITS) if scale > 0 else values
 
 
-def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | NDArray[np.intp]]) -> Channel:
+def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | Codes]) -> Channel:
     """Channel that releases, of each symbol, the group it is in; symbols in no group stay alone.
 
     Merging, and resampling inside the group, leak the same [ZDS Prop. 1]. Released symbols come in the order
     of their first member.
     """
-    n = len(joint.public)
-    leader = np.arange(n)
+    return merged_by_labels(joint, labels_of(groups, len(joint.public)), HEURISTIC)
+
+
+def labels_of(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
+    """Least member of the group of each of n symbols; those in no group stay alone."""
+    labels = np.arange(n)
     for group in groups:
-        leader[list(group)] = min(group)
-    return merged_by_labels(joint, leader, HEURISTIC)
+        labels[list(group)] = min(group)
+    return labels
 
 
-def merged_by_labels(joint: JointDistribution, labels: NDArray[np.intp], standing: Standing) -> Channel:
+def merged_by_labels(joint: JointDistribution, labels: Codes, standing: Standing) -> Channel:
     """Channel that releases, of each symbol, the group it is labelled with; nothing keeps more than merging nothing."""
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.intp)
-    place[np.argsort(first)] = np.arange(len(first))
-    labels = place[labels]
+    labels = np.argsort(np.argsort(first))[labels]
     made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(first)))
     return made.with_standing(BEST if len(first) == len(labels) else standing)

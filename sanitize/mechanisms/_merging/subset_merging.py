@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._progress import progress
 from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Standing
 from sanitize.joint import check_law
-from sanitize.mechanisms._merging.partition_search import EXACT, search_partition
-from sanitize.mechanisms._merging.risks import merged_by_labels, set_risks
-from sanitize.mechanisms._merging.tighter import evened, tighter_risks
-from sanitize.mechanisms._random_response.effort import effort_of
+from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._merging.local_search import LocalSearch
+from sanitize.mechanisms._merging.risks import evened, merged_by_labels, set_risks, tighter_risks
+from sanitize.mechanisms._merging.search import EXACT, search_partition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
-    from sanitize.mechanisms._random_response.effort import Effort
+    from sanitize.mechanisms._effort import Effort
 
 # Sets judged by default: about a second up to 10,000 symbols, and some seconds for 100,000.
 _EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
 # Up to so many symbols, what is found with sides that are nearer to each other is improved too: up to three searches,
 # each with a third of the effort, so that a search is the same whichever budget asks for it.
 _EVENED, _SEARCHES = 100, 3
+# Sets judged by a longer search, and atoms that it puts together anew at a time.
+_LONG_EFFORT, _WINDOW = 20_000_000, 13
 
 
 def subset_merging(
@@ -91,9 +94,75 @@ def subset_merging(
     ('{0, 1}', '2', '3')
     """
     budget = as_budget(budget)
-    account = merging_effort(check_law(joint), effort)
+    account = _account(check_law(joint), effort)
     labels = found_partition(joint, budget, confidence, account)
-    return merged_by_labels(joint, labels, standing_of(joint, account))
+    return merged_by_labels(joint, labels, _standing(joint, account))
+
+
+def best_subset_merging(
+    joint: JointDistribution,
+    budget: Budget | float,
+    *,
+    effort: float | None = None,
+    time_limit: float | None = None,
+    confidence: float | ConfidenceSet | None = None,
+) -> Channel:
+    """Merge public symbols into safe groups that keep the most; never worse than `subset_merging`.
+
+    I(X;Y) = H(X) - Σ_G Σ_{x in G} P(x) log(P(G) / P(x)) is maximal over all partitions of X into safe sets, low-risk
+    symbols included, for up to 17 public symbols, as in `subset_merging`. Above, that search goes on with larger
+    windows and more effort.
+
+    Guarantee
+    ---------
+    Every released symbol is within the budget under the law given, and I(X;Y) is at least that of
+    `subset_merging`. With a confidence, the budget holds under every law of the confidence set.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Law of (S, X).
+    budget : Budget or float
+        A number is symmetric local information privacy (LIP) in nats.
+    effort : float, optional
+        Sets of symbols to judge above 17 symbols, >= 1; by default twenty million.
+    time_limit : float, optional
+        Seconds for what comes after `subset_merging`; the best partition so far is returned.
+    confidence : float or ConfidenceSet, optional
+        Meet the budget under every law that the counts allow at this confidence, instead of their frequencies
+        alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
+
+    Returns
+    -------
+    Channel
+        Deterministic, from X to groups.
+
+    Raises
+    ------
+    InvalidBudget
+        If there is no budget or it is not one.
+    InvalidParameter
+        If effort is not a number >= 1, or time_limit not a positive number.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> rng = np.random.default_rng(2)
+    >>> cells = rng.random((3, 9))
+    >>> joint = sz.JointDistribution.from_matrix(cells / cells.sum())
+    >>> round(sz.normalized_utility(joint, best_subset_merging(joint, 0.3)), 4)
+    0.8032
+    >>> round(sz.normalized_utility(joint, sz.mechanisms.paper_subset_merging(joint, 0.3)), 4)
+    0.6823
+    """
+    budget = as_budget(budget)
+    account = effort_of(effort, _LONG_EFFORT, time_limit)
+    labels = found_partition(joint, budget, confidence, _account(check_law(joint)))
+    if len(joint.p_x) > EXACT:
+        with progress("subset merging") as show:
+            search = LocalSearch(set_risks(joint, budget, confidence), joint.p_x, _WINDOW, account, show)
+            labels = search.improved(labels)
+    return merged_by_labels(joint, labels, _standing(joint, account))
 
 
 def found_partition(
@@ -110,13 +179,13 @@ def found_partition(
     return known[0]
 
 
-def merging_effort(joint: JointDistribution, effort: float | None = None) -> Effort:
+def _account(joint: JointDistribution, effort: float | None = None) -> Effort:
     """Sets that may be judged; by default more where there are more symbols."""
     n = len(joint.p_x)
     return effort_of(effort, max(_EFFORT * (_SEARCHES if n <= _EVENED else 1), _EFFORT_PER_SYMBOL * n))
 
 
-def standing_of(joint: JointDistribution, account: Effort) -> Standing:
+def _standing(joint: JointDistribution, account: Effort) -> Standing:
     """What the search proves: the best of all partitions of a few symbols, and nothing above."""
     if len(joint.p_x) <= EXACT:
         return Standing("optimal", 0.0, "mergings")

@@ -10,16 +10,19 @@ from scipy.special import xlogy
 
 from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import CVaRLiftBudget
+from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget
 from sanitize.joint import check_law
 from sanitize.measures import entropy
-from sanitize.mechanisms._merging.risks import merge_channel
+from sanitize.mechanisms._merging.risks import merged_by_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
+
+    Codes = NDArray[np.intp]
 
 # Of few symbols what the greedy merges give is improved symbol by symbol, from these tighter budgets too.
 _FEW, _TIGHTER, _LEAST_GAIN = 24, (0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0), 1e-9
@@ -71,69 +74,58 @@ def tail_merging(joint: JointDistribution, budget: CVaRLiftBudget) -> Channel:
     if joint.pmf.shape[1] <= _FEW:
         tighter = (replace(budget, upper=upper) for upper in _TIGHTER if upper < budget.upper)
         found = [_moved(start, joint, budget) for start in (labels, *(_greedy(joint, other) for other in tighter))]
-        labels = max(found, key=lambda made: entropy(_summed(made, joint.p_x)))
-    return merge_channel(joint, [np.flatnonzero(labels == group).tolist() for group in np.unique(labels)])
+        labels = max(found, key=lambda made: _kept(joint, made))
+    return merged_by_labels(joint, labels, HEURISTIC)
 
 
-def _greedy(joint: JointDistribution, budget: CVaRLiftBudget) -> NDArray[np.intp]:
-    """Group of each symbol, by merging two sets at a time."""
+def _greedy(joint: JointDistribution, budget: CVaRLiftBudget) -> Codes:
+    """Group of each symbol, by merging two sets at a time: the one of the largest lift, and what pays best."""
     labels = np.arange(len(joint.public))
-    columns = joint.pmf.copy()
-    while columns.shape[1] > 1 and (excess := _excess(columns, joint.p_s, budget)) > 0:
-        first = int((columns / joint.p_s[:, None] / columns.sum(axis=0)).max(axis=0).argmax())
-        second = _partner(columns, first, joint.p_s, budget, excess)
-        labels[labels == second] = first
-        labels[labels > second] -= 1
-        columns = _merged(columns, first, second)
+    while (excess := _excess(joint, labels, budget)) > 0 and labels.any():
+        columns = _columns(joint, labels)
+        masses = columns.sum(axis=0)
+        first = int((columns / joint.p_s[:, None] / masses).max(axis=0).argmax())
+        made = {k: _numbered(np.where(labels == k, first, labels)) for k in range(len(masses)) if k != first}
+        together = masses + masses[first]
+        cost = xlogy(together, together) - xlogy(masses, masses) - xlogy(masses[first], masses[first])
+        # Nearest to the budget for each nat of I(X;Y) lost.
+        gain = {
+            k: (excess - max(0.0, _excess(joint, merged, budget))) / max(cost[k], SMALLEST_POSITIVE)
+            for k, merged in made.items()
+        }
+        labels = made[max(gain, key=gain.__getitem__)]
     return labels
 
 
-def _moved(labels: NDArray[np.intp], joint: JointDistribution, budget: CVaRLiftBudget) -> NDArray[np.intp]:
+def _moved(labels: Codes, joint: JointDistribution, budget: CVaRLiftBudget) -> Codes:
     """Groups after single symbols moved to others or to themselves, while more is kept within the budget."""
-    kept = entropy(_summed(labels, joint.p_x))
-    while True:
-        best = None
-        for x in range(len(labels)):
-            for group in range(int(labels.max()) + 2):
-                made = labels.copy()
+    kept, before = _kept(joint, labels), None
+    while before is not labels:
+        before = start = labels
+        for x in range(len(start)):
+            for group in range(int(start.max()) + 2):
+                made = start.copy()
                 made[x] = group
-                made = np.unique(made, return_inverse=True)[1]
-                masses = _summed(made, joint.p_x)
-                if (now := entropy(masses)) > kept + _LEAST_GAIN:
-                    columns = np.stack([_summed(made, row) for row in joint.pmf])
-                    if budget.excess_of_release(columns / joint.p_s[:, None] / masses, masses) <= 0:
-                        best, kept = made, now
-        if best is None:
-            return labels
-        labels = best
+                made = _numbered(made)
+                now = _kept(joint, made)
+                if now > kept + _LEAST_GAIN and _excess(joint, made, budget) <= 0:
+                    labels, kept = made, now
+    return labels
 
 
-def _summed(labels: NDArray[np.intp], masses: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.bincount(labels, masses).astype(np.float64)
+def _kept(joint: JointDistribution, labels: Codes) -> float:
+    return entropy(np.bincount(labels, joint.p_x).astype(np.float64))
 
 
-def _partner(
-    columns: NDArray[np.float64], first: int, p_s: NDArray[np.float64], budget: CVaRLiftBudget, excess: float
-) -> int:
-    """The set to merge with: nearest to the budget for each nat of I(X;Y) lost."""
+def _excess(joint: JointDistribution, labels: Codes, budget: CVaRLiftBudget) -> float:
+    columns = _columns(joint, labels)
     masses = columns.sum(axis=0)
-    together = masses + masses[first]
-    cost = xlogy(together, together) - xlogy(masses, masses) - xlogy(masses[first], masses[first])
-    gain = np.full(len(masses), -np.inf)
-    for other in range(len(masses)):
-        if other != first:
-            left = max(0.0, _excess(_merged(columns, first, other), p_s, budget))
-            gain[other] = (excess - left) / max(cost[other], SMALLEST_POSITIVE)
-    return int(gain.argmax())
+    return budget.excess_of_release(columns / joint.p_s[:, None] / masses, masses)
 
 
-def _excess(columns: NDArray[np.float64], p_s: NDArray[np.float64], budget: CVaRLiftBudget) -> float:
-    masses = columns.sum(axis=0)
-    return budget.excess_of_release(columns / p_s[:, None] / masses, masses)
+def _columns(joint: JointDistribution, labels: Codes) -> NDArray[np.float64]:
+    return np.stack([np.bincount(labels, row) for row in joint.pmf])
 
 
-def _merged(columns: NDArray[np.float64], first: int, second: int) -> NDArray[np.float64]:
-    """Columns with the second added to the first and taken out; ``groups`` lose it in the same way."""
-    summed = columns.copy()
-    summed[:, first] += summed[:, second]
-    return np.delete(summed, second, axis=1)
+def _numbered(labels: Codes) -> Codes:
+    return np.unique(labels, return_inverse=True)[1]

@@ -8,9 +8,14 @@ import numpy as np
 from scipy.special import xlogy
 
 from sanitize.budgets import as_budget
-from sanitize.mechanisms._merging.growing import merging_costs, needed, set_that_is_safe
-from sanitize.mechanisms._merging.risks import merge_channel, set_risks
-from sanitize.mechanisms._merging.tighter import evened, tighter_risks
+from sanitize.mechanisms._merging.risks import (
+    OrderedRisks,
+    absorb,
+    evened,
+    merge_channel,
+    set_risks,
+    tighter_risks,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,8 +26,13 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._merging.risks import SetRisks
 
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
 # Of so many symbols that may join every choice is looked at; of so many several orders of growing are tried.
 _EVERY, _SEVERAL = 12, 1500
+# Members that join, or leave, at once: one in so many of those that have, so that it takes few steps.
+_SHARE = 16
 
 
 def watchdog(
@@ -76,7 +86,7 @@ def watchdog(
     return merge_channel(joint, [merged] if len(merged) else [])
 
 
-def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> NDArray[np.intp]:
+def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Codes:
     """High-risk symbols and the low-risk ones that join them, by the cheapest set found."""
     risks = set_risks(joint, budget, confidence)
     low = risks.safe(risks.columns)
@@ -91,13 +101,11 @@ def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | Co
         # What is merged within a tighter budget holds all of these, and is safe here.
         known = [np.setdiff1d(_merged_set(joint, other, confidence), high_risk) for other in evened(budget)]
     found = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, by) for by in orders]
-    found += [np.concatenate([high_risk, needed(risks, high_risk, joined, joint.p_x)]) for joined in known]
+    found += [np.concatenate([high_risk, _needed(risks, high_risk, joined, joint.p_x)]) for joined in known]
     return min(found, key=lambda members: merging_costs(joint.p_x, members))
 
 
-def _cheapest(
-    risks: SetRisks, high_risk: NDArray[np.intp], low_risk: NDArray[np.intp], p_x: NDArray[np.float64]
-) -> NDArray[np.intp]:
+def _cheapest(risks: SetRisks, high_risk: Codes, low_risk: Codes, p_x: Vector) -> Codes:
     """The safe set of all high-risk symbols and some others that costs least, by a look at every choice of these."""
     joined = (np.arange(1 << len(low_risk))[:, None] >> np.arange(len(low_risk))) & 1
     columns = risks.columns[:, high_risk].sum(axis=1, keepdims=True) + risks.columns[:, low_risk] @ joined.T
@@ -105,5 +113,56 @@ def _cheapest(
     costs = xlogy(masses, masses) - joined @ xlogy(p_x[low_risk], p_x[low_risk])
     safe = risks.safe(columns)
     safe[-1] = True  # all of X, which tells nothing whatever rounding leaves
-    best = int(np.where(safe, np.round(costs, 12), np.inf).argmin())  # ties go to the first, whatever rounding leaves
-    return np.concatenate([high_risk, low_risk[joined[best] == 1]])
+    return np.concatenate([high_risk, low_risk[joined[int(np.where(safe, costs, np.inf).argmin())] == 1]])
+
+
+def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, by: SetRisks) -> Codes:
+    """Members of a safe set that holds the core, and of the pool what it needs.
+
+    Parameters
+    ----------
+    risks : SetRisks
+        Say what is safe.
+    core, pool : ndarray of int
+        Codes that must be in the set, and that may be.
+    p_x : ndarray of shape (n,)
+    by : SetRisks
+        Say which member lowers the risk most; those of a tighter budget may order better.
+    """
+    both = OrderedRisks.of(risks, by, by.columns)
+    beyond = ~by.safe(by.columns[:, pool])
+    sets = []
+    # What a tighter budget merges at once is a set by itself, and not one that grows.
+    for first in (pool[:0], pool[beyond]) if beyond.any() else (pool[:0],):
+        rest = np.setdiff1d(pool, first)
+        column = both.columns[:, np.concatenate([core, first])].sum(axis=1)
+        taken = absorb(both, column, both.columns[:, rest], _SHARE)[1]
+        sets.append(np.concatenate([core, _needed(risks, core, np.concatenate([first, rest[taken]]), p_x)]))
+    return min(sets, key=lambda members: merging_costs(p_x, members))
+
+
+def merging_costs(p_x: Vector, members: Codes) -> float:
+    """What merging some symbols costs of I(X;Y), in nats: Σ P(x) log(P(G) / P(x))."""
+    mass = p_x[members]
+    return float(xlogy(mass.sum(), mass.sum()) - xlogy(mass, mass).sum())
+
+
+def _needed(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> Codes:
+    """What is left when members leave as long as the set stays safe, the dearest first, many at once where it can."""
+    kept = np.sort(taken)
+    base = risks.columns[:, core].sum(axis=1)
+    while len(kept):
+        column = base + risks.columns[:, kept].sum(axis=1)
+        may_leave = np.flatnonzero(risks.safe(column[:, None] - risks.columns[:, kept]))
+        order = may_leave[np.argsort(-p_x[kept[may_leave]], kind="stable")]
+        if not len(order):
+            break
+        several = order[: max(len(kept) // _SHARE, 1)]
+        stays_safe = risks.safe(column[:, None] - risks.columns[:, kept[several]].cumsum(axis=1))
+        # The first alone is safe; of the longer beginnings, those up to the first that is not.
+        n = max(int(np.append(~stays_safe, True).argmax()), 1)
+        left = np.delete(kept, several[:n])
+        if not risks.is_safe(base + risks.columns[:, left].sum(axis=1)):
+            break
+        kept = left
+    return kept

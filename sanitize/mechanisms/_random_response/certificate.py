@@ -22,7 +22,7 @@ from sanitize.mechanisms._random_response.loss import entr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize.mechanisms._random_response.effort import Effort
+    from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 
 _BATCH = 128

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize.mechanisms._random_response.effort import Effort
+    from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._random_response.polytope import ResponsePolytope
 
 _FEW = 20  # fewer than n / _FEW new columns a round: look further afield

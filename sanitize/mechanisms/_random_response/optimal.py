@@ -12,7 +12,7 @@ from sanitize.budgets import CVaRLiftBudget, as_budget, check_kind
 from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution, check_law
-from sanitize.mechanisms._random_response.effort import effort_of
+from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.nearby_budgets import tighter
 from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, RandomResponse, respond

@@ -15,7 +15,7 @@ from sanitize.mechanisms._random_response.walk import walk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize.mechanisms._random_response.effort import Effort
+    from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._random_response.loss import Loss
     from sanitize.mechanisms._random_response.polytope import ResponsePolytope
     from sanitize.mechanisms._random_response.pool import ColumnPool

@@ -11,9 +11,9 @@ import numpy as np
 from sanitize.budgets import check_kind
 from sanitize.channel import Standing
 from sanitize.lifts import lift
+from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.column_generation import lower_envelope
-from sanitize.mechanisms._random_response.effort import Effort
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.nearby_budgets import looser, tighter
 from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope

@@ -12,9 +12,8 @@ from sanitize._progress import progress
 from sanitize.budgets import as_budget, check_kind
 from sanitize.confidence import laws_of
 from sanitize.errors import SanitizeError
-from sanitize.mechanisms._merging.best_partition import best_subset_merging
-from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.effort import effort_of
+from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._merging.subset_merging import best_subset_merging, subset_merging
 from sanitize.mechanisms._random_response.loss import Loss, entr
 from sanitize.mechanisms._random_response.repair import response_channel
 from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, RandomResponse
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
-    from sanitize.mechanisms._random_response.effort import Effort
+    from sanitize.mechanisms._effort import Effort
 
 _FLOORS = (1e-1, 1e-3, 1e-6)  # of v where the entropy is linearised
 _ROUNDS = 100

@@ -19,7 +19,7 @@ from sanitize.mechanisms._random_response.robust_cuts import CutPolytope, cuts_a
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize.mechanisms._random_response.effort import Effort
+    from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._random_response.robust_cone import RobustCone
 
 _NEW_ROWS = 12  # a batch of boxes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import LiftBudget
     from sanitize.confidence import ConfidenceSet
-    from sanitize.mechanisms._random_response.effort import Effort
+    from sanitize.mechanisms._effort import Effort
 
 _CUTS = 8  # rounds of looking for laws P_S
 SAFE = 1e-7  # nats over the budget that the channel's repair may still mend

@@ -12,9 +12,9 @@ from sanitize._checks import positive, whole_number
 from sanitize.budgets import as_budget, check_kind
 from sanitize.channel import HEURISTIC
 from sanitize.joint import check_law
+from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.effort import effort_of
 from sanitize.mechanisms._random_response.loss import Loss
 from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, Response, respond
 from sanitize.mechanisms._random_response.robust import robust_random_response

@@ -14,8 +14,8 @@ from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
 from sanitize.joint import check_law
+from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.tail_merging import tail_merging
-from sanitize.mechanisms._random_response.effort import effort_of
 from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, respond
 from sanitize.mechanisms._random_response.vertices import Vertices
 

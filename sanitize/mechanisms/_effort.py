@@ -6,9 +6,7 @@ import math
 import time
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from sanitize.errors import InvalidParameter
+from sanitize._checks import positive, required
 
 
 @dataclass(eq=False)
@@ -55,11 +53,18 @@ class Effort:
 
 
 def effort_of(effort: float | None, default: int, time_limit: float | None = None) -> Effort:
-    """An account of so many units, at least 1; None is the default of the mechanism."""
-    seconds = math.inf if time_limit is None else float(time_limit)
+    """An account of so many units, at least 1, and of so many seconds; None is the default of the mechanism, or any.
+
+    Raises
+    ------
+    InvalidParameter
+        If effort is no number >= 1, or time_limit no number > 0.
+    """
+    seconds = math.inf if time_limit is None else positive("time_limit", time_limit)
     if effort is None:
         return Effort(default, seconds)
-    is_number = isinstance(effort, (int, float, np.floating, np.integer)) and not isinstance(effort, bool)
-    if not (is_number and 1 <= effort < 1 << 62):
-        raise InvalidParameter(f"effort must be a number of units of work >= 1, got {effort!r}")
-    return Effort(int(effort), seconds)
+    return Effort(int(required("effort", effort, "be a number of units of work >= 1", _is_countable)), seconds)
+
+
+def _is_countable(units: float) -> bool:
+    return 1 <= units < 1 << 62

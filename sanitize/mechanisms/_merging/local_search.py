@@ -1,0 +1,265 @@
+"""Local search over partitions: windows of a few groups are taken apart and put together anew, many at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from sanitize._limits import BLOCK_CELLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._effort import Effort
+    from sanitize.mechanisms._merging.risks import SetRisks
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+# Nats that differ by rounding only.
+TIE = 1e-13
+# Rounds without any gain before a partition rests.
+_BARREN = 12
+# Groups of one that take part in a round, for each larger group.
+_ALONE = 2
+# In one round of so many, groups are taken apart with few others, into nearly as many atoms as a window holds: more
+# often among few symbols, where there are few groups to choose from.
+_DEEP, _DEEP_AMONG_FEW, _FEW = 4, 2, 40
+_GAIN = 1e-12
+# Rounds whose costs are blurred, among few symbols; the width of the blur in nats at first, and atoms of their windows.
+_BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Random costs of sets, uniform, in nats a unit of the probability of a window."""
+
+    scale: float
+    rng: np.random.Generator
+
+    def of(self, mass: Vector) -> Vector:
+        """One draw for each set of each window, shape (n_sets, W); the last set is the window as a whole."""
+        return self.scale * mass[-1] * (self.rng.random(mass.shape) - 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalSearch:
+    """The search over partitions into safe groups: it says how large windows are, and counts the sets it judges.
+
+    Attributes
+    ----------
+    risks : SetRisks
+    p_x : ndarray of shape (n,)
+    size : int
+        Atoms of a window, at least 4.
+    effort : Effort
+        Sets of atoms that may be judged.
+    show : callable
+    """
+
+    risks: SetRisks
+    p_x: Vector
+    size: int
+    effort: Effort
+    show: Callable[[str], None]
+
+    def loosened(self, labels: Codes) -> Codes:
+        """Labels of the best partition met on a walk over good ones, for `improved` to begin with.
+
+        Windows are solved for costs that are blurred less and less, and what comes out is taken even where it keeps a
+        little less: so the walk leaves partitions that no single window can improve.
+        """
+        rng = np.random.default_rng(0)
+        best, least = labels, lost(labels, self.p_x)
+        for turn in range(_BLURRED_ROUNDS):
+            dealt = _deal(labels, min(self.size, _BLURRED_ATOMS), turn, _DEEP_AMONG_FEW, rng)
+            if dealt is None or not self.effort.left:
+                break
+            labels, _ = self._round(labels, *dealt, rng, Noise(_BLUR * (1 - turn / _BLURRED_ROUNDS) ** 2, rng))
+            if (now := lost(labels, self.p_x)) < least - _GAIN:
+                best, least = labels, now
+                self.show(f"{int(labels.max()) + 1} groups")
+        return best
+
+    def improved(self, labels: Codes) -> Codes:
+        """Labels of a partition that keeps at least as much, found within the effort; groups are numbered from 0.
+
+        A round deals the groups to windows at random, takes them apart into atoms, and solves every window exactly; a
+        group too large for its part of a window is dealt into atoms of several symbols. Nothing is ever lost: a window
+        changes only where that keeps more.
+        """
+        rng = np.random.default_rng(0)
+        barren, turn = 0, 0
+        deep = _DEEP_AMONG_FEW if len(labels) <= _FEW else _DEEP
+        while self.effort.left and barren < _BARREN and (dealt := _deal(labels, self.size, turn, deep, rng)):
+            labels, is_better = self._round(labels, *dealt, rng)
+            barren = 0 if is_better else barren + 1
+            turn += 1
+            self.show(f"{int(labels.max()) + 1} groups")
+        return labels
+
+    def _round(
+        self, labels: Codes, window: Codes, quota: Codes, rng: np.random.Generator, noise: Noise | None = None
+    ) -> tuple[Codes, bool]:
+        """Labels after every window was solved, and whether any keeps more; with noise whatever comes out is taken."""
+        symbols = rng.permutation(np.flatnonzero(window[labels] >= 0))
+        symbols = symbols[np.lexsort((labels[symbols], window[labels[symbols]]))]
+        group, atom = _atoms(labels[symbols], quota)
+        order = np.argsort(atom, kind="stable")
+        edges = np.flatnonzero(np.diff(atom[order], prepend=-1))
+        columns = np.add.reduceat(self.risks.columns[:, symbols[order]], edges, axis=1)
+        mass = np.add.reduceat(self.p_x[symbols[order]], edges)
+        owner = labels[symbols[order[edges]]]
+        whole = np.bincount(labels, self.p_x)[group]
+        old = np.bincount(np.unique(window[group], return_inverse=True)[1], xlogy(whole, whole))
+        _, at, counts = np.unique(window[owner], return_index=True, return_counts=True)
+        new_owner, is_better = owner.copy(), False
+        for k in np.unique(counts[counts > 1]).tolist():
+            those = np.flatnonzero(counts == k)
+            atoms = at[those] + np.arange(k)[:, None]
+            sets, value = partition_windows(columns[:, atoms], mass[atoms], self.risks, noise)
+            self.effort.spend(len(those) << k)
+            better = value < (np.inf if noise is not None else old[those] - _GAIN)
+            is_better |= bool(better.any())
+            new_owner[atoms[:, better]] = len(window) + np.take_along_axis(atoms, sets, 0)[:, better]
+        labels = labels.copy()
+        labels[symbols] = new_owner[atom]
+        return np.unique(labels, return_inverse=True)[1], is_better
+
+
+def lost(labels: Codes, p_x: Vector) -> float:
+    """H(X|Y) up to a constant of the law, in nats and but for rounding: Σ P(G) log P(G)."""
+    mass = np.bincount(labels, p_x)
+    return round(float(xlogy(mass, mass).sum()), 12)
+
+
+def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generator) -> tuple[Codes, Codes] | None:
+    """Window of each group in a round, -1 for those in none, and its atoms; None where every symbol is alone.
+
+    Groups go to windows one after the other, no window beyond its size.
+    """
+    members = np.bincount(labels)
+    several = np.flatnonzero(members > 1)
+    if not len(several):
+        return None
+    alone = rng.permutation(np.flatnonzero(members == 1))[: _ALONE * len(several)]
+    order = rng.permutation(np.concatenate([several, alone]))
+    quota = np.minimum(members, size if len(members) == 1 else size // 2 if turn % deep else size - 2)
+    window = np.full(len(quota), -1, np.intp)
+    atoms = quota[order]
+    window[order] = (atoms.cumsum() - atoms) // max(size - int(atoms.max()) + 1, 1)
+    return window, quota
+
+
+def _atoms(owner: Codes, quota: Codes) -> tuple[Codes, Codes]:
+    """Groups of symbols, which stand window by window and group by group, and the atom that each symbol is dealt to.
+
+    Atoms are numbered in the order of the symbols; a group deals its symbols out to its atoms.
+    """
+    group, first, member = np.unique(owner, return_index=True, return_inverse=True)
+    n_atoms, by_place = quota[group], np.argsort(first)
+    start = np.empty(len(group), np.intp)
+    start[by_place] = n_atoms[by_place].cumsum() - n_atoms[by_place]
+    return group, start[member] + (np.arange(len(owner)) - first[member]) % n_atoms[member]
+
+
+def partition_windows(
+    columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | None = None
+) -> tuple[Codes, Vector]:
+    """Partition of the atoms of each window into safe sets that keep the most.
+
+    Merging a set G costs Σ_{x in G} P(x) log(P(G) / P(x)), so the best partition has the least Σ P(G) log P(G). By
+    dynamic programming over sets of atoms: the least of A is that of a safe B in A which holds A's first atom, plus
+    the least of A without B. Ties go to the first B in the order of bit masks.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, k, W)
+        Columns that judge the k atoms of W windows.
+    mass : ndarray of shape (k, W)
+        Their probabilities.
+    risks : SetRisks
+    noise : Noise, optional
+        Blurs what sets cost, so that good partitions are found and not always the same.
+
+    Returns
+    -------
+    labels : ndarray of shape (k, W)
+        Number of the set that each atom is in: that of its first atom.
+    value : ndarray of shape (W,)
+        Least Σ P(G) log P(G), in nats; inf where the window as a whole is not safe.
+    """
+    m, k, n_windows = columns.shape
+    labels, value = np.empty((k, n_windows), np.intp), np.empty(n_windows)
+    block = max(1, BLOCK_CELLS // (m << k))
+    for first in range(0, n_windows, block):
+        part = slice(first, first + block)
+        labels[:, part], value[part] = _partition(columns[:, :, part], mass[:, part], risks, noise)
+    return labels, value
+
+
+def _partition(columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | None) -> tuple[Codes, Vector]:
+    m, k, n_windows = columns.shape
+    sums, total = set_sums(columns), set_sums(mass[None])[0]
+    safe = risks.safe(sums[:, 1:].reshape(m, -1)).reshape(-1, n_windows)
+    judged = np.full((1 << k, n_windows), np.inf)
+    np.copyto(judged[1:], xlogy(total[1:], total[1:]), where=safe)
+    if noise is not None:
+        judged[1:] += noise.of(total[1:])
+    best, chosen = np.zeros((1 << k, n_windows)), np.zeros((1 << k, n_windows), np.intp)
+    for whole, parts, rests in _plan(k):
+        options = judged.take(parts, axis=0)
+        options += best.take(rests, axis=0)
+        at = (options <= (options.min(axis=1) + TIE)[:, None]).argmax(axis=1)
+        row = np.arange(len(whole))[:, None]
+        best[whole] = options[row, at, np.arange(n_windows)]
+        chosen[whole] = parts[row, at]
+    labels = _labels(chosen, k)
+    if noise is None:
+        return labels, best[-1]
+    sets = np.stack([np.where(labels == atom, mass, 0.0).sum(axis=0) for atom in range(k)])
+    return labels, np.where(np.isfinite(best[-1]), xlogy(sets, sets).sum(axis=0), np.inf)
+
+
+def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
+    """Sums over every set of k atoms, shape (m, k, ...), in the order of bit masks, shape (m, 2^k, ...)."""
+    sums = np.zeros((len(atoms), 1, *atoms.shape[2:]), atoms.dtype)
+    for atom in range(atoms.shape[1]):
+        sums = np.concatenate([sums, sums + atoms[:, [atom]]], axis=1)
+    return sums
+
+
+def _labels(chosen: Codes, k: int) -> Codes:
+    """The sets that a table of first sets leads to, window by window."""
+    n_windows = chosen.shape[1]
+    labels, left = np.zeros((k, n_windows), np.intp), np.full(n_windows, (1 << k) - 1)
+    window, atoms = np.arange(n_windows), np.arange(k)[:, None]
+    while left.any():
+        first = left & -left
+        block = np.where(left > 0, chosen[left, window], 0)
+        np.copyto(labels, np.frexp(first)[1] - 1, where=(block >> atoms & 1) == 1)
+        left = left & ~block
+    return labels
+
+
+@cache
+def _plan(k: int) -> tuple[tuple[Codes, Codes, Codes], ...]:
+    """Sets by size, shape (n,), with their subsets that hold their first atom and what these leave, shape (n, 2^i).
+
+    All sets without the first atom, and the whole window at last: no other is ever left over.
+    """
+    steps = []
+    for size in range(1, k + 1):
+        atoms = np.array(list(combinations(range(1, k), size) if size < k else [range(k)]), np.intp)
+        bits = 1 << atoms
+        parts = bits[:, :1] + set_sums(bits[:, 1:])
+        whole = bits.sum(axis=1)
+        steps.append((whole, parts, whole[:, None] - parts))
+    return tuple(steps)
