@@ -18,6 +18,7 @@ import argparse
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -28,7 +29,7 @@ from simulated_tables import BUDGET as OF_SOURCES
 from simulated_tables import Source
 
 import sanitize as sz
-from sanitize._release.designers import tree_designer
+from sanitize._release.recipes import tree
 from sanitize.confidence import clopper_pearson
 from sanitize.transformers import SecretDP, TreeRandomResponse
 
@@ -123,7 +124,7 @@ def of_fits(runs: int, name: str = "fits", *, numbers: bool = False) -> None:
 
 def with_faults(runs: int) -> None:
     """One planted look at an exact count each."""
-    right, told, noise = tree_designer.with_noise, tree_designer.told, SecretDP.noise
+    right, told, noise = tree.with_noise, tree.with_people, SecretDP.noise
 
     def unnoised(layout: Any, counts: Any, *rest: Any) -> Any:
         sensitive, exact = counts.sensitive, counts.counts
@@ -131,7 +132,7 @@ def with_faults(runs: int) -> None:
         counts.sensitive, counts.counts = sensitive, exact
         return made
 
-    with patch.object(tree_designer, "with_noise", unnoised):
+    with patch.object(tree, "with_noise", unnoised):
         of_fits(runs, "fault, exact counts in the verdict")
     kept: list[int] = []
 
@@ -139,12 +140,13 @@ def with_faults(runs: int) -> None:
         kept[:] = [int(counts.counts[0].sum())]
         return right(layout, counts, *rest)
 
-    def telling(*given: Any) -> str:
-        return f"{told(*given)}; {kept[0]} rows have the first secret"
+    def telling(*given: Any) -> Any:
+        facts = told(*given)
+        return replace(facts, people=f"{facts.people} {kept[0]} rows have the first secret.")
 
-    with patch.object(tree_designer, "with_noise", remembered), patch.object(tree_designer, "told", telling):
+    with patch.object(tree, "with_noise", remembered), patch.object(tree, "with_people", telling):
         of_fits(runs, "fault, an exact count in a note of the report")
-    with patch.object(tree_designer, "check_settings", lambda *_: None):
+    with patch.object(tree, "check_settings", lambda *_: None):
         of_fits(runs, "fault, bins of quantiles of the secret", numbers=True)
     with patch.object(SecretDP, "noise", lambda _, n_secrets: noise(SecretDP(4.0, 1e-6), n_secrets)):
         of_counts(100 * runs)

@@ -240,7 +240,7 @@ def test_a_frame_function_refuses_a_release_over_budget(monkeypatch):
     from sanitize.channel import Channel
 
     monkeypatch.setattr(
-        "sanitize._release.designers.merging.subset_merging",
+        "sanitize._release.recipes.merging.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     with pytest.raises(BudgetExceeded):

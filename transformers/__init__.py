@@ -1,6 +1,6 @@
 """scikit-learn estimators: parameters, fit, remember, transform."""
 
-from sanitize._release.designers.secret_dp import SecretDP
+from sanitize._release.recipes.secret_dp import SecretDP
 from sanitize.transformers._best import BestSanitizer
 from sanitize.transformers._exponential import ExponentialChannel
 from sanitize.transformers._gaussian import GaussianChannel

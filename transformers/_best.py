@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sanitize._release.designers import best as designers
+from sanitize._release.recipes.best import BestSanitizerRecipe
+from sanitize._release.recipes.recipe import TupleParameters
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class BestSanitizer(designers.BestSanitizer, Sanitizer):
+class BestSanitizer(TupleParameters, Sanitizer):
     """The mechanism that keeps most of what is printed, of those that fit the table and the budget.
 
     Watchdog, subset merging, and for lift and LDP budgets the optimal and the subset random response are designed
@@ -64,3 +65,5 @@ class BestSanitizer(designers.BestSanitizer, Sanitizer):
     >>> sanitizer.report_.facts.mechanism
     'optimal random response'
     """
+
+    recipe_type = BestSanitizerRecipe

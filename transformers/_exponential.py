@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sanitize._release.designers import exponential as designers
+from sanitize._release.recipes.exponential import ExponentialChannelParameters, ExponentialChannelRecipe
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class ExponentialChannel(designers.ExponentialChannel, Sanitizer):
+class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
     """Replace a public symbol by one that is rarer the farther it is, within a capacity [WXH §4.3].
 
     The j-th nearest symbol has probability proportional to e^{-jλ}; λ is calibrated so that the capacity of the
@@ -60,3 +60,5 @@ class ExponentialChannel(designers.ExponentialChannel, Sanitizer):
     >>> sanitizer.report_.ok, round(sanitizer.report_.summary["channel_capacity"], 6)
     (True, 0.4)
     """
+
+    recipe_type = ExponentialChannelRecipe

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sanitize._release.designers import gaussian as designers
+from sanitize._release.recipes.gaussian import GaussianChannelParameters, GaussianChannelRecipe
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class GaussianChannel(designers.GaussianChannel, Sanitizer):
+class GaussianChannel(GaussianChannelParameters, Sanitizer):
     """Add Gaussian noise to numeric columns, calibrated so that the channel's capacity is within a budget [WXH §5].
 
     Each public column is clipped to its declared bounds, rounded to a declared grid, and released on that grid
@@ -66,6 +66,8 @@ class GaussianChannel(designers.GaussianChannel, Sanitizer):
     >>> [word for word in sanitizer.report_.facts.warnings if "clipped" in word]
     ["1 rows of column 'age' lay outside the declared edges and were clipped to them"]
     """
+
+    recipe_type = GaussianChannelRecipe
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 from sklearn.utils.metaestimators import _BaseComposition
 
-from sanitize._release.designers import joint_release as designers
+from sanitize._release.recipes.joint import JointReleaseParameters, JointReleaseRecipe
 from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class JointRelease(designers.JointRelease, Sanitizer, _BaseComposition):  # type: ignore[misc]
+class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type: ignore[misc]
     """Several groups of public columns, each through a channel of its own, and kept columns, under one budget.
 
     The verdict is about everything that is released together: every tuple of released symbols and kept values must be
@@ -80,6 +80,8 @@ class JointRelease(designers.JointRelease, Sanitizer, _BaseComposition):  # type
     >>> sanitizer.report_.to_frame("parts")["role"].tolist()
     ['watchdog', 'subset merging', 'kept as it is']
     """
+
+    recipe_type = JointReleaseRecipe
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """Parameters of the estimator and, as ``name__parameter``, of its parts."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sanitize._release.designers import merging as designers
+from sanitize._release.recipes.merging import SubsetMergingParameters, SubsetMergingRecipe, WatchdogRecipe
+from sanitize._release.recipes.recipe import TupleParameters
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class Watchdog(designers.Watchdog, Sanitizer):
+class Watchdog(TupleParameters, Sanitizer):
     """Merge all high-risk public symbols into one [ZDS §III].
 
     Parameters
@@ -61,8 +62,10 @@ class Watchdog(designers.Watchdog, Sanitizer):
     (['class', 'sex'], True)
     """
 
+    recipe_type = WatchdogRecipe
 
-class SubsetMerging(designers.SubsetMerging, Sanitizer):
+
+class SubsetMerging(SubsetMergingParameters, Sanitizer):
     """Merge high-risk public symbols in small groups, each safe by itself [ZDS §IV].
 
     Parameters
@@ -115,3 +118,5 @@ class SubsetMerging(designers.SubsetMerging, Sanitizer):
     >>> sanitizer.report_.ok
     True
     """
+
+    recipe_type = SubsetMergingRecipe

@@ -12,8 +12,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from sanitize._release.designers.joint_design import marginal_tables
 from sanitize._release.layout import Layout
+from sanitize._release.recipes.joint_design import marginal_tables
 from sanitize._release.side_by_side import Beside, side_by_side
 from sanitize._sampling.noise import key_of
 from sanitize._tables.frame import Table
@@ -118,7 +118,7 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
     tables = marginal_tables(counts, [(name,) for name in columns])
     facts = ReleaseFacts(
         mechanism="audit",
-        seeded=any(part.own._seeded for part in sanitized.values()),
+        seeded=any(part.own.recipe().is_seeded for part in sanitized.values()),
         n_unseen=sum(part.encoded[1] for part in sanitized.values()),
         kept=kept,
         parts=tuple(_alone(name, own, sanitized.get(name)) for name, own in zip(columns, tables, strict=True)),

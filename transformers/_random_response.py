@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from sanitize._release.designers import random_response as designers
+from sanitize._release.recipes.random_response import (
+    OptimalRandomResponseRecipe,
+    ResponseParameters,
+    SubsetRandomResponseRecipe,
+)
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class OptimalRandomResponse(designers.OptimalRandomResponse, Sanitizer):
+class OptimalRandomResponse(ResponseParameters, Sanitizer):
     """The most useful channel within a lift or LDP budget [ZDS §III-A2].
 
     Parameters
@@ -71,8 +75,10 @@ class OptimalRandomResponse(designers.OptimalRandomResponse, Sanitizer):
     True
     """
 
+    recipe_type = OptimalRandomResponseRecipe
 
-class SubsetRandomResponse(designers.SubsetRandomResponse, Sanitizer):
+
+class SubsetRandomResponse(ResponseParameters, Sanitizer):
     """Optimal random response inside blocks of public symbols [ZDS Algorithm 2, with larger blocks].
 
     Parameters
@@ -132,3 +138,5 @@ class SubsetRandomResponse(designers.SubsetRandomResponse, Sanitizer):
     >>> sanitizer.report_.ok
     True
     """
+
+    recipe_type = SubsetRandomResponseRecipe

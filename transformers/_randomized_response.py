@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sanitize._release.designers import randomized_response as designers
+from sanitize._release.recipes.randomized_response import RandomizedResponseRecipe
+from sanitize._release.recipes.recipe import TupleParameters
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class RandomizedResponse(designers.RandomizedResponse, Sanitizer):
+class RandomizedResponse(TupleParameters, Sanitizer):
     """Keep each public symbol or replace it by a random one: ε-LDP whatever the law of the data [WXH §4.1].
 
     Parameters
@@ -57,3 +58,5 @@ class RandomizedResponse(designers.RandomizedResponse, Sanitizer):
     >>> round(sanitizer.report_.summary["ldp_public"], 6)
     1.0
     """
+
+    recipe_type = RandomizedResponseRecipe

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,9 +23,9 @@ from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.workers import n_workers
 from sanitize._release.design import held_out
-from sanitize._release.designers.designer import Designer
-from sanitize._release.designers.roles import two_dimensional, with_sensitive
-from sanitize._release.first_pass import FirstPass
+from sanitize._release.designer import Designer
+from sanitize._release.first_pass import Counted, FirstPass
+from sanitize._release.recipes.roles import two_dimensional, with_sensitive
 from sanitize._release.release import warn_of_unseen
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
@@ -37,6 +37,8 @@ from sanitize.transformers._view import ShownWithVerdict
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from sanitize._release.recipes.recipe import Recipe
 
 Frame = TypeVar("Frame")
 
@@ -77,6 +79,15 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     feature_names_in_ : ndarray of str
         Only when fitted on a frame with text column names.
     """
+
+    recipe_type: ClassVar[type[Recipe]]
+    budget: Any
+    sensitive: Any
+    random_state: Any
+
+    def recipe(self) -> Recipe:
+        """How releases are made, with the parameters as they are now: the same without scikit-learn."""
+        return self.recipe_type(**self.get_params(deep=False))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """Parameters of the estimator; deep ones also have the bounds of the budget, as ``budget__upper``."""
@@ -132,41 +143,46 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                     "sensitive="
                 )
             return self._fit_batches(X) if isinstance(X, Iterator) else self._fit_file(X)
-        recipe = self._recipe()
-        table = self._read(X, reset=True)
+        recipe = self.recipe()
+        spec, table = recipe.specification(), self._read(X, reset=True)
         if table.n_rows == 0:
             raise ColumnError("Found array with 0 sample(s): the table has no rows, so there is no law to learn")
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
-        layout, source = self._layout(table, sensitive_features, weights)
+        layout, source = recipe.layout(table, sensitive_features, weights)
         counts = layout.empty_table()
         columns = layout.columns(source)
         counts.count(columns, weights)
-        return self._fit_counts(layout, counts, recipe, clipped=columns.clipped)._priced(counts)
+        self._remember(recipe.design(spec, layout, Counted(counts, None, columns.clipped)))
+        return self
 
     def _fit_file(self, path: str | os.PathLike[str]) -> Self:
         """Fit on a file or folder, a batch of rows at a time."""
-        with open_source(path, self.numbers) as source:
-            counted = self._fit_counted(FirstPass(source, BATCH_ROWS), "shuffle")
-        return self._priced(counted.table)
+        recipe = self.recipe()
+        with open_source(path, recipe.numbers) as source:
+            first = FirstPass(source, BATCH_ROWS)
+            self._look_at(first.empty())
+            self._remember(recipe.fit(first, "shuffle")[0])
+        return self
 
     def _fit_batches(self, batches: Iterator[Any]) -> Self:
         """Fit on tables that follow each other; the first one says which columns there are."""
-        self._check_for_files()
-        recipe = self._recipe()
-        first = next(batches, None)
+        recipe = self.recipe()
+        recipe.check_for_files()
+        spec, first = recipe.specification(), next(batches, None)
         if first is None:
             raise ColumnError(
                 "the iterator has no tables, so there is no law to learn; an iterator can be used once only"
             )
-        layout, _ = self._layout(self._read(first, reset=True), None, None)
+        layout, _ = recipe.layout(self._read(first, reset=True))
         counts, clipped = layout.empty_table(), Counter[str]()
         for batch in chain([first], batches):
             columns = layout.columns(Table.of(batch))
             counts.count(columns)
             clipped.update(columns.clipped)
-        return self._fit_counts(layout, counts, recipe, clipped=dict(clipped))._priced(counts)
+        self._remember(recipe.design(spec, layout, Counted(counts, None, dict(clipped))))
+        return self
 
     def transform(self, X: Frame) -> Frame:
         """Release the public columns: draw a released symbol for each row and print it.
@@ -262,7 +278,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
 
     def _report_of_rows(self, n_unseen: int) -> LeakageReport:
         facts = replace(self.report_.facts, n_unseen=n_unseen)
-        if self._seeded and not facts.seeded:  # a seed that was set after fit
+        if self.recipe().is_seeded and not facts.seeded:  # a seed that was set after fit
             facts = replace(facts, seeded=True, warnings=(SEEDED_NOTE, *facts.warnings))
         return replace(self.report_, facts=facts)
 
@@ -270,6 +286,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     def _kept(self) -> tuple[str, ...]:
         """Sensitive columns in the output: those of fit, because its report speaks of them."""
         return tuple(name for name in self._release.layout.sensitive if name in self.report_.facts.kept)
+
+    def _look_at(self, empty: Any) -> None:
+        self._read(empty, reset=True)
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """Table of the user's X, checked the way scikit-learn checks features."""

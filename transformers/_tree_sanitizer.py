@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from sanitize._release.designers import tree_designer as designers
-from sanitize._release.designers.secret_dp import refuse_secret_dp
+from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize.errors import InvalidParameter
 from sanitize.transformers._sanitizer import Sanitizer
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
 
 
-class TreeSanitizer(designers.TreeSanitizer, Sanitizer):
+class TreeSanitizer(Sanitizer):
     """Base of the estimators whose public symbols are the cells of a tree."""
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]

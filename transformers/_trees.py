@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sanitize._release.designers import trees as designers
+from sanitize._release.recipes.tree import TreeParameters
+from sanitize._release.recipes.trees import TreeMergingRecipe, TreeRandomResponseParameters, TreeRandomResponseRecipe
 from sanitize.transformers._tree_sanitizer import TreeSanitizer
 
 
-class TreeMerging(designers.TreeMerging, TreeSanitizer):
+class TreeMerging(TreeParameters, TreeSanitizer):
     """Release, of each row, the block of a tree over all public columns that it lies in, printed as a row again.
 
     The tree is grown from the whole table, best split first, while both sides are within the budget.
@@ -70,8 +71,10 @@ class TreeMerging(designers.TreeMerging, TreeSanitizer):
     (True, ['class', 'sex', 'age'])
     """
 
+    recipe_type = TreeMergingRecipe
 
-class TreeRandomResponse(designers.TreeRandomResponse, TreeSanitizer):
+
+class TreeRandomResponse(TreeRandomResponseParameters, TreeSanitizer):
     """Exchange rows at random with like rows, inside the blocks of a tree over all public columns [ZDS Algorithm 2].
 
     Blocks are within the budget as in `TreeMerging`; each is cut further, without a look at S, into cells of rows that
@@ -136,3 +139,5 @@ class TreeRandomResponse(designers.TreeRandomResponse, TreeSanitizer):
     >>> sanitizer.report_.ok, list(sanitizer.transform(df).columns)
     (True, ['class', 'sex', 'age'])
     """
+
+    recipe_type = TreeRandomResponseRecipe

@@ -41,7 +41,7 @@ _MORE_ROWS = (10, 100)
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Specification:
     """How to get from a law to a channel.
 
     Attributes
@@ -106,7 +106,7 @@ class Design:
 
 
 def design(
-    layout: Layout, table: ContingencyTable, recipe: Recipe, facts: ReleaseFacts, clipped: Mapping[str, int]
+    layout: Layout, table: ContingencyTable, spec: Specification, facts: ReleaseFacts, clipped: Mapping[str, int]
 ) -> Design:
     """Learn the law, design the channel, measure it. The report is not yet required to be ok.
 
@@ -116,44 +116,44 @@ def design(
         Roles and bins of the columns that were counted.
     table : ContingencyTable
         Counts of (S, X).
-    recipe : Recipe
+    spec : Specification
     facts : ReleaseFacts
         What the report says of the settings; what it says of the data is added here.
     clipped : mapping of str to int
         Values of each binned column that lay outside its edges.
     """
     layout.check_distinct(table)
-    _check_confidence(layout, recipe)
-    joint = table.to_joint(recipe.smoothing)
-    laws = None if recipe.confidence is None else ConfidenceSet.of(table, recipe.confidence)
-    made, printing = channels_of(table, joint, recipe, laws=laws)
+    _check_confidence(layout, spec)
+    joint = table.to_joint(spec.smoothing)
+    laws = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
+    made, printing = channels_of(table, joint, spec, laws=laws)
     channel = _composed(made, printing).with_standing(made.standing)
-    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, recipe, channel))
+    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel))
     facts = replace(
         facts,
-        mechanism=recipe.name,
-        output=recipe.output,
+        mechanism=spec.name,
+        output=spec.output,
         warnings=warnings,
         binned=layout.binned_public,
-        people=_of_people(layout, table, recipe),
+        people=_of_people(layout, table, spec),
     )
-    report = LeakageReport.measure(joint, channel, recipe.budget, facts=facts, confidence=laws)
-    risk = recipe.budget.risk_of(lift(joint), joint.p_s)
+    report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=laws)
+    risk = spec.budget.risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
 
 
-def priced(made: Design, table: ContingencyTable, recipe: Recipe) -> Design:
+def priced(made: Design, table: ContingencyTable, spec: Specification) -> Design:
     """The design with what confidence costs in its report: three more designs of the same law."""
-    if recipe.confidence is None:
+    if spec.confidence is None:
         return made
-    laws = ConfidenceSet.of(table, recipe.confidence)
-    measures = (*made.report.measures, *_price_of_confidence(table, made.joint, recipe, laws))
+    laws = ConfidenceSet.of(table, spec.confidence)
+    measures = (*made.report.measures, *_price_of_confidence(table, made.joint, spec, laws))
     return replace(made, report=replace(made.report, measures=measures))
 
 
-def _check_confidence(layout: Layout, recipe: Recipe) -> None:
+def _check_confidence(layout: Layout, spec: Specification) -> None:
     """Refuse settings under which a confidence set would not be one."""
-    if recipe.confidence is None:
+    if spec.confidence is None:
         return
     learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
     if learned is not None:
@@ -162,7 +162,7 @@ def _check_confidence(layout: Layout, recipe: Recipe) -> None:
             f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
             learned,
         )
-    if recipe.smoothing:
+    if spec.smoothing:
         raise InvalidParameter(
             "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
             "symbols under either)"
@@ -175,12 +175,12 @@ def _composed(made: Channel, printing: Channel | None) -> Channel:
 
 
 def _price_of_confidence(
-    table: ContingencyTable, joint: JointDistribution, recipe: Recipe, laws: ConfidenceSet
+    table: ContingencyTable, joint: JointDistribution, spec: Specification, laws: ConfidenceSet
 ) -> tuple[Measure, ...]:
     """What the same design keeps without confidence, and with more rows of the same frequencies."""
 
     def kept(among: ConfidenceSet | None) -> float:
-        return normalized_utility(joint, _composed(*channels_of(table, joint, recipe, laws=among)))
+        return normalized_utility(joint, _composed(*channels_of(table, joint, spec, laws=among)))
 
     plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
     return plain, *(
@@ -194,7 +194,7 @@ def _price_of_confidence(
 def channels_of(
     table: ContingencyTable,
     joint: JointDistribution,
-    recipe: Recipe,
+    spec: Specification,
     given: JointDistribution | None = None,
     laws: ConfidenceSet | None = None,
 ) -> tuple[Channel, Channel | None]:
@@ -203,34 +203,34 @@ def channels_of(
     ``given`` is the law that the mechanism shall see in place of ``joint``, with the same public symbols; ``laws`` is
     the set of laws under all of which it shall meet its budget.
     """
-    if recipe.output not in ("resample", "label"):
-        raise InvalidParameter(f"output must be 'resample' or 'label', got {recipe.output!r}")
+    if spec.output not in ("resample", "label"):
+        raise InvalidParameter(f"output must be 'resample' or 'label', got {spec.output!r}")
     rows = table.counts.sum(axis=0)[table.public.union(joint.public)[2]]
-    pooled = _pool_rare(joint, rows, whole_number("min_count", recipe.min_count, 0))
-    if recipe.given is not None:
-        return given_channel(recipe.given, joint, pooled, labels=recipe.output == "label"), None
+    pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0))
+    if spec.given is not None:
+        return given_channel(spec.given, joint, pooled, labels=spec.output == "label"), None
     law = joint if given is None else given
     if pooled is not None:
         law = law.release(pooled)
     settings: dict[str, Any] = {}
-    if recipe.target is not None:
-        settings["target"] = _law_of_target(joint, recipe.target, pooled)
+    if spec.target is not None:
+        settings["target"] = _law_of_target(joint, spec.target, pooled)
     if laws is not None:
         settings["confidence"] = laws if pooled is None else laws.merged(pooled.stages[0].indices, pooled.outputs)
-    made = recipe.mechanism(law, **settings)
+    made = spec.mechanism(law, **settings)
     channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made).with_standing(made.standing)
-    if recipe.keeps_symbols:
+    if spec.keeps_symbols:
         channel = channel.renamed(outputs=law.public)
         printing = pooled
     else:
-        printing = channel if recipe.prints else None
-    if recipe.output == "label" or printing is None:
+        printing = channel if spec.prints else None
+    if spec.output == "label" or printing is None:
         return channel, None
     # Rows of the pool are printed as those of others: its own values are somebody's.
-    shown = np.where(rows < recipe.min_count, 0.0, joint.p_x)
+    shown = np.where(rows < spec.min_count, 0.0, joint.p_x)
     if not shown.any():
         raise InvalidParameter(
-            f"no combination of values of the public columns is there in min_count={recipe.min_count} rows, so that "
+            f"no combination of values of the public columns is there in min_count={spec.min_count} rows, so that "
             "none can be printed: cut numbers and dates into bins, release fewer columns, release the table through a "
             "tree, or say output='label'"
         )
@@ -262,41 +262,41 @@ def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
 
 
-def _of_people(layout: Layout, table: ContingencyTable, recipe: Recipe) -> str:
+def _of_people(layout: Layout, table: ContingencyTable, spec: Specification) -> str:
     """What is promised of people, where symbols are printed as values of the table."""
-    if not layout.prints_symbols or recipe.given is not None:
+    if not layout.prints_symbols or spec.given is not None:
         return ""
     rows = table.counts.sum(axis=0)
-    if (rows < max(recipe.min_count, MIN_COUNT)).any() and recipe.min_count < MIN_COUNT:
+    if (rows < max(spec.min_count, MIN_COUNT)).any() and spec.min_count < MIN_COUNT:
         return "Of people nothing is promised: combinations of values that few rows have are printed as they are."
-    least = max(recipe.min_count, MIN_COUNT)
+    least = max(spec.min_count, MIN_COUNT)
     return f"Combinations of values that are printed are those of at least {least} rows."
 
 
-def _warnings(layout: Layout, table: ContingencyTable, recipe: Recipe, channel: Channel) -> list[str]:
+def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:
     """What a reader of the report must know about the data and the settings."""
     found = []
     empty = int((table.counts == 0).sum())
-    if empty and recipe.facts.secret_dp is None:  # noise says nothing of what is impossible
+    if empty and spec.facts.secret_dp is None:  # noise says nothing of what is impossible
         found.append(
             f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
             "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
         )
     rows = table.counts.sum(axis=0)
     alone = int(rows[rows < MIN_COUNT].sum())
-    if alone and recipe.min_count < MIN_COUNT and layout.prints_symbols:
+    if alone and spec.min_count < MIN_COUNT and layout.prints_symbols:
         way_out = f"min_count={MIN_COUNT} pools them"
-        if recipe.facts.parts or recipe.facts.kept:
+        if spec.facts.parts or spec.facts.kept:
             way_out = "one tuple of all columns, or a tree, does not"
         found.append(
             f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} rows have and that are printed as "
             f"they are: those are somebody's ({way_out})"
         )
-    if recipe.smoothing:
-        raw = LeakageReport.measure(*restrict(table, channel, 0), recipe.budget)
+    if spec.smoothing:
+        raw = LeakageReport.measure(*restrict(table, channel, 0), spec.budget)
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
         found.append(
-            f"smoothing adds {recipe.smoothing:g} to every cell, a prior and not data; under the raw frequencies "
+            f"smoothing adds {spec.smoothing:g} to every cell, a prior and not data; under the raw frequencies "
             f"the release is {state} the budget"
         )
     return found

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._release.changed import refuse_changed
-from sanitize._release.design import Design, Recipe
+from sanitize._release.design import Design, Specification
 from sanitize._release.layout import Layout
 from sanitize.channel import Channel
 from sanitize.errors import UnknownSymbol, UnseenSymbolWarning
@@ -42,18 +42,17 @@ class Release:
     """A channel ready to be applied to rows of the columns it was designed for."""
 
     layout: Layout
-    recipe: Recipe
+    spec: Specification
     design: Design
     handle_unknown: HandleUnknown = "high_risk"
     printer: Printer | None = None  # prints released symbols that stand for rows of several columns
 
     def bare(self) -> Release:
         """The same release without the law that it was designed from: all that rows need."""
-        recipe = replace(self.recipe, mechanism=no_mechanism)
         return replace(
             self,
             layout=self.layout.bare(),
-            recipe=recipe,
+            spec=replace(self.spec, mechanism=no_mechanism),
             design=bare_design(self.design.channel, self.design.fallback),
         )
 
@@ -80,7 +79,7 @@ class Release:
     @cached_property
     def drawn_bins(self) -> dict[str, Bins]:
         """Bins of the columns that print a number drawn inside a bin, and not its label."""
-        if self.recipe.output == "label":
+        if self.spec.output == "label":
             return {}
         return {
             name: bins

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sanitize._files.open import Among
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designer import Designer
     from sanitize.ledger import UnitLedger, UnitReport
     from sanitize.policy import Policy
 

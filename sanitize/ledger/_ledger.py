@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._release.designers.secret_dp import refuse_secret_dp
+from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._sampling.noise import key_of
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
@@ -20,7 +20,7 @@ from sanitize.ledger._unit_ledger import UnitLedger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designer import Designer
     from sanitize._sampling.noise import Randomness
     from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
@@ -224,7 +224,7 @@ def recorded(
 
 def _entry(book: Book, sanitizer: Designer, source: Randomness) -> Entry:
     """Entry of a release that is about to happen; refused where its noise may be that of a recorded one."""
-    key = key_of(sanitizer.random_state if source is None else source)
+    key = key_of(sanitizer.recipe().random_state if source is None else source)
     digest = None if key is None else keyed_digest(book, b"key", key)
     if digest and any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):
         raise InvalidParameter(

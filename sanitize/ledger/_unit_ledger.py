@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sanitize._checks import whole_number
-from sanitize._release.designers.secret_dp import refuse_secret_dp
+from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.budgets import as_budget
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designer import Designer
     from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
     from sanitize.budgets import Budget
@@ -245,7 +245,7 @@ def _ready(sanitizer: Designer, book: UnitBook) -> tuple[Release, RandomWords]:
     refuse_secret_dp(sanitizer, _NO_NOISE)
     if not hasattr(sanitizer, "fitted_release"):
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
-    words = random_words(sanitizer.random_state)
+    words = random_words(sanitizer.recipe().random_state)
     if isinstance(words, NoiseKey):
         words = words.derive(f"release {len(book.releases) + 1} by unit")
     return sanitizer.fitted_release(), words

@@ -157,7 +157,7 @@ def _write_shuffled(first: _FirstPassByTasks, prepared: Prepared[LeakageReport],
 
 def keyed(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
     """The noise of a release by many workers: any of them must be able to draw any row's again."""
-    return _shared_key(random_words(sanitizer.random_state if key is None else key))
+    return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key))
 
 
 def _shared_key(words: RandomWords) -> NoiseKey:

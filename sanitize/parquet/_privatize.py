@@ -12,10 +12,10 @@ from sanitize._files.open import delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._files.workers import n_workers
-from sanitize._release.designers.designer import Designer
-from sanitize._release.designers.secret_dp import refuse_secret_dp
+from sanitize._release.designer import Designer
 from sanitize._release.first_pass import FirstPass
 from sanitize._release.layout import Layout
+from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._release.row_order import check_row_order
 from sanitize.errors import InvalidParameter
 from sanitize.parquet._csv_writer import formula_note

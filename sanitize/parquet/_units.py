@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sanitize._files.open import SourceLike, TargetLike
     from sanitize._files.source import Source
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designer import Designer
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
     from sanitize._sampling.noise import RandomWords

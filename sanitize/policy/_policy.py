@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designer import Designer
     from sanitize.transformers import Sanitizer
 
 # A policy is written by people; more than this is another kind of file.
@@ -292,10 +292,10 @@ class Policy:
 
 def designer_of(policy: Policy) -> Designer:
     """The same as ``policy.sanitizer()`` without scikit-learn, for who releases files and fits nothing else."""
-    from sanitize._release.designers.by_name import designer
+    from sanitize._release.designer import RecipeDesigner
+    from sanitize._release.recipes.by_name import recipe_type
 
-    made: Designer = _built(policy, designer, None)
-    return made
+    return RecipeDesigner(_built(policy, recipe_type, None))
 
 
 def _built(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
@@ -354,7 +354,7 @@ def _channel(channel: Any, where: str, folder: Path) -> PolicyChannel:
     if channel.hierarchies:
         settings["hierarchies"] = {column: folder / name for column, name in channel.hierarchies.items()}
     if channel.secret_dp:
-        from sanitize._release.designers.secret_dp import SecretDP
+        from sanitize._release.recipes.secret_dp import SecretDP
 
         try:
             settings["secret_dp"] = SecretDP(**plain(channel.secret_dp))

@@ -18,8 +18,8 @@ import scipy
 from sanitize._files.declared import Declared, Digest, Misfit, Version1, sealed, unsealed
 from sanitize._files.digest import digest_of
 from sanitize._files.source import bytes_of
-from sanitize._release.designers.designer import Designer
-from sanitize._release.designers.secret_dp import refuse_secret_dp
+from sanitize._release.designer import Designer
+from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._release.row_order import RowOrder
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
@@ -101,7 +101,7 @@ class Receipt:
         if not isinstance(sanitizer, Designer):
             raise InvalidParameter("a saved release has no receipt: it is applied to other rows than it was fitted on")
         refuse_secret_dp(sanitizer, _NO_SECRET_DP)
-        known = sanitizer.random_state if key is None else NoiseKey(key)
+        known = sanitizer.recipe().random_state if key is None else NoiseKey(key)
         if isinstance(known, bytes):
             known = NoiseKey(known)
         if not (known is None or isinstance(known, NoiseKey)):
@@ -121,7 +121,7 @@ class Receipt:
         InvalidParameter
             If its budget is not one of the library's, so that no policy can name it.
         """
-        own_budget(release.recipe.budget)
+        own_budget(release.spec.budget)
         channel = release.design.channel.form() if release.printer is None else None
         key = self.key.key.hex()
         return sealed(

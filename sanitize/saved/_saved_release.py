@@ -18,7 +18,7 @@ from sanitize._files.numbers import Numbers
 from sanitize._files.outputs import write_text
 from sanitize._files.source import bytes_of
 from sanitize._files.strict_json import seal_of
-from sanitize._release.design import Recipe
+from sanitize._release.design import Specification
 from sanitize._release.prepared import Prepared
 from sanitize._release.release import Release, bare_design, no_mechanism
 from sanitize._release.tree_layout import bare_tree
@@ -115,9 +115,9 @@ class SavedRelease:
             if type(bins) not in get_args(AnyBins):
                 raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
         return cls(
-            release.recipe.name,
+            release.spec.name,
             cast("Output", sanitizer.report_.facts.output),
-            own_budget(release.recipe.budget),
+            own_budget(release.spec.budget),
             release.design.channel.with_standing(standing),
             tuple(read(MeasureForm, line).measure() for line in public["measures"]),
             tuple(public["warnings"]),
@@ -181,8 +181,8 @@ class SavedRelease:
         """The release that encodes, draws and prints rows."""
         # Whatever is drawn from cells is drawn by the printer.
         output: ReleaseMode = "label" if self.output == "label" else "resample"
-        recipe = Recipe(self.mechanism, no_mechanism, self.budget, output=output)
-        return Release(self._layout, recipe, bare_design(self.channel), printer=self._printer)
+        spec = Specification(self.mechanism, no_mechanism, self.budget, output=output)
+        return Release(self._layout, spec, bare_design(self.channel), printer=self._printer)
 
     @property
     def numbers(self) -> Numbers:

@@ -16,8 +16,9 @@ from sanitize._files.outputs import outputs
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._files.workers import n_workers
-from sanitize._release.designers.secret_dp import refuse_secret_dp
+from sanitize._release.designer import RecipeDesigner
 from sanitize._release.first_pass import FirstPass
+from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
 from sanitize.parquet import SecondPass
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designer import Designer
     from sanitize._release.prepared import Prepared
     from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
@@ -47,7 +48,10 @@ def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -
     """Design the release again, from the counts of its source, which are returned."""
     again = _copy_for(source, sanitizer)
     with open_source(source, again.numbers) as table:
-        counts = again._fit_counted(FirstPass(table, BATCH_ROWS, workers=n_workers(None)), rows).table
+        fitted, counts = again.recipe().fit(
+            FirstPass(table, BATCH_ROWS, workers=n_workers(None)), rows, is_priced=False
+        )
+        again._remember(fitted)
     pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
     return again, counts
 
@@ -92,7 +96,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
             sanitizer.check(table.schema.names)
         again = designer_of(sanitizer)
     else:
-        again = copy.deepcopy(sanitizer)
+        again = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
     refuse_secret_dp(again, _NO_VERIFY)
     return again
 
@@ -164,6 +168,6 @@ def design_check(again: Designer, channel: Channel | None) -> Check:
 
 def _limits(sanitizer: Designer) -> list[float]:
     """Time limits of a sanitizer and its parts."""
-    parts = [part for _, part in getattr(sanitizer, "sanitizers", ())]
-    found = (getattr(one, _LIMIT, None) for one in (sanitizer, *parts))
+    recipe = sanitizer.recipe()
+    found = (getattr(one, _LIMIT, None) for one in (recipe, *(part for _, part in getattr(recipe, "parts", ()))))
     return [limit for limit in found if limit is not None]

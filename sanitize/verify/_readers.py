@@ -50,7 +50,7 @@ def reader_of(release: Release) -> Reader:
     """Who reads the rows of a release."""
     if release.printer is None:
         return _Tuples(release)
-    return _Labels(release) if release.recipe.output == "label" else Cells(release)
+    return _Labels(release) if release.spec.output == "label" else Cells(release)
 
 
 @dataclass(eq=False)

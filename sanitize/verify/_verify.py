@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designer import Designer
     from sanitize._release.release import Release
     from sanitize._release.row_order import RowOrder
     from sanitize.report import LeakageReport

@@ -161,8 +161,8 @@ def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch)
     ((start, target, sanitizer), settings) = seen[0]
     assert (start, target.target) == (source, tmp_path / "out.parquet")
     assert settings == {"rows": "keep", "workers": 3, "force": True, "receipt": None}
-    assert issubclass(Watchdog, type(sanitizer))
-    given = sanitizer._parameters()
+    assert type(sanitizer.recipe()) is Watchdog.recipe_type
+    given = vars(sanitizer.recipe())
     assert given["budget"] == sz.LiftBudget(lower=float("inf"), upper=0.5)
     assert (given["sensitive"], given["public"]) == (["illness", "name"], ["town", "age"])
     assert (given["bins"], given["min_count"], given["smoothing"]) == ({"age": [18.0, 40.0, 80.0]}, 7, 0.5)

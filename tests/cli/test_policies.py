@@ -96,7 +96,7 @@ def test_3_the_input_does_not_fit_the_policy(command, old, new, words, place, ru
 
 def test_1_a_policy_whose_budget_a_release_exceeds(place, run, monkeypatch):
     monkeypatch.setattr(
-        "sanitize._release.designers.merging.subset_merging",
+        "sanitize._release.recipes.merging.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     for asked in (["plan"], ["release", "-o", "out.parquet"], ["release", "-o", "-"]):

@@ -63,7 +63,7 @@ def test_a_stream_leaves_no_file_and_gets_nothing_when_the_gate_fails(titanic, t
     assert all(names == ["raw.csv"] for names in seen)
     out = io.BytesIO()
     monkeypatch.setattr(
-        "sanitize._release.designers.merging.subset_merging",
+        "sanitize._release.recipes.merging.subset_merging",
         lambda joint, budget, **_: sz.Channel.identity(len(joint.public), joint.public),
     )
     with pytest.raises(sz.errors.BudgetExceeded):

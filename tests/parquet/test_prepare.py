@@ -79,7 +79,7 @@ def test_no_law_and_no_key_is_in_what_is_prepared(which, source):
         prepared = made.prepare(FirstPass(table, 64), "shuffle", key=KEY)
     assert prepared.release.design.joint.pmf.shape == (1, 1)
     with pytest.raises(AssertionError):
-        prepared.release.recipe.mechanism(prepared.release.design.joint)
+        prepared.release.spec.mechanism(prepared.release.design.joint)
     assert KEY.hex() not in repr(prepared)
     assert repr(KEY) not in repr(prepared)
 

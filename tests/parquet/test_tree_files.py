@@ -41,7 +41,7 @@ def raw(tmp_path):
     return tmp_path / "raw.parquet"
 
 
-@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s._name} {s.confidence}")
+@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s.recipe_type.name} {s.confidence}")
 def test_a_file_is_released_as_its_rows_in_memory_are(sanitizer, raw, tmp_path):
     report = sz.privatize_parquet(raw, tmp_path / "out.parquet", sanitizer, rows="keep", key=KEY)
     written = pq.read_table(tmp_path / "out.parquet")
@@ -68,7 +68,7 @@ def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
 
 
 def test_a_tree_from_a_sample_is_counted_on_all_rows(raw, monkeypatch):
-    monkeypatch.setattr("sanitize._release.designers.tree_designer.MOST_SAMPLED", 1500)
+    monkeypatch.setattr("sanitize._release.recipes.tree.MOST_SAMPLED", 1500)
     for sanitizer in KINDS:
         with open_source(raw) as table:
             report = sanitizer.prepare(FirstPass(table, 1000), "shuffle").report

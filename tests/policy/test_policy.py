@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 import sanitize as sz
 import sanitize.transformers
-from sanitize._release.designers.by_name import designer
+from sanitize._release.recipes.by_name import recipe_type
 from sanitize.budgets import CapacityBudget
 from sanitize.errors import ColumnError, PolicyError
 from sanitize.policy._declaration import MECHANISMS, OWNERS
@@ -512,7 +512,7 @@ def test_confidence_goes_to_the_estimator():
 
 
 @pytest.mark.parametrize("name", [*(estimator for estimator, _ in MECHANISMS.values()), "JointRelease"])
-def test_the_command_line_designs_what_the_estimator_of_the_same_name_does(name):
-    estimator, made = getattr(sanitize.transformers, name), designer(name)
-    assert issubclass(estimator, made)
-    assert inspect.signature(estimator) == inspect.signature(made)
+def test_a_recipe_has_the_parameters_of_its_estimator(name):
+    estimator, recipe = getattr(sanitize.transformers, name), recipe_type(name)
+    assert estimator.recipe_type is recipe
+    assert inspect.signature(estimator) == inspect.signature(recipe)

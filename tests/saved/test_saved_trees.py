@@ -59,7 +59,7 @@ def raw(tmp_path):
     return tmp_path / "raw.parquet"
 
 
-@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s._name} {s.output or 'model'}")
+@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s.recipe_type.name} {s.output or 'model'}")
 def test_a_saved_tree_is_read_back_whole_and_draws_the_same_rows(sanitizer, raw, tmp_path):
     fitted = clone(sanitizer).fit(pq.read_table(raw))
     before = SavedRelease.of(fitted)
@@ -84,7 +84,7 @@ def test_a_saved_tree_is_read_back_whole_and_draws_the_same_rows(sanitizer, raw,
     assert "splits" not in report.to_text(audience="public")
 
 
-@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s._name} {s.output or 'model'}")
+@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s.recipe_type.name} {s.output or 'model'}")
 def test_a_saved_tree_says_what_of_the_table_it_holds(sanitizer, raw):
     saved = SavedRelease.of(clone(sanitizer).fit(pq.read_table(raw)))
     text, state = saved.to_json(), json.loads(saved.to_json())

@@ -350,7 +350,7 @@ def test_a_budget_is_required():
 
 
 def test_a_part_over_the_budget_of_its_own_is_refused_whatever_the_joint_one(monkeypatch):
-    from sanitize._release.designers import merging as _estimators
+    from sanitize._release.recipes import merging as _estimators
 
     monkeypatch.setattr(
         _estimators, "subset_merging", lambda joint, budget, **_: sz.Channel.identity(len(joint.public))
@@ -366,7 +366,7 @@ def test_too_many_combinations_are_refused_with_the_columns(monkeypatch):
     monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 40)
     with pytest.raises(ColumnError, match=r"'a', 'b', 'c', 'k', 'day' cannot be released.* 144 combi"):
         joint_release(PARTS["response"]).fit(df)
-    monkeypatch.setattr("sanitize._release.designers.given_law._MOST_CELLS", 40)
+    monkeypatch.setattr("sanitize._release.recipes.given_law._MOST_CELLS", 40)
     with pytest.raises(ColumnError, match="cannot be designed given 4 combinations"):
         joint_release([("p", Watchdog(public="a"))]).fit(df)
 

@@ -68,7 +68,7 @@ def test_other_orders_are_tried_where_a_part_would_keep_nothing(budget, monkeypa
     df = people(800)
     tried = shares(fitted("abcd", budget, df))
     assert tried == pytest.approx(shares(fitted("dbca", budget, df)), abs=1e-12)
-    monkeypatch.setattr("sanitize._release.designers.joint_turns._BLURRED_LADDERS", ())
+    monkeypatch.setattr("sanitize._release.recipes.joint_turns._BLURRED_LADDERS", ())
     once = shares(fitted("abcd", budget, df))
     assert sum(tried.values()) / 4 > sum(once.values()) / 4 + 0.05
     assert sum(share > 1e-9 for share in tried.values()) >= sum(share > 1e-9 for share in once.values())
@@ -150,7 +150,7 @@ def test_a_release_too_large_is_refused_with_an_estimate_before_memory_is_taken(
         return through(self, part, kernel)
 
     # A design that merges something of every part.
-    monkeypatch.setattr("sanitize._release.designers.joint_turns._BLURRED_LADDERS", ())
+    monkeypatch.setattr("sanitize._release.recipes.joint_turns._BLURRED_LADDERS", ())
     entries = sum(len(stage.indices) for stage in fitted("abcd", 0.8, df).channel_.stages if not stage.is_deterministic)
     n_bytes = entries * (110 + 12 * 4)
     monkeypatch.setattr("sanitize.channel._tuple_memory._MOST_BYTES", n_bytes)

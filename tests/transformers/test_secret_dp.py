@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize._release.designers import secret_counts, tree_designer
+from sanitize._release.recipes import secret_counts, tree
 from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
 from sanitize.accounting import moved_count_delta
 from sanitize.errors import ColumnError, InvalidParameter
@@ -138,8 +138,8 @@ def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypat
     moved = int(np.flatnonzero((cell == 0) & (df["s"] == "no"))[0])
     other = df.assign(s=np.where(np.arange(N) == moved, "yes", df["s"].to_numpy()))
     other.loc[df["s"].isna(), "s"] = None
-    monkeypatch.setattr(tree_designer, "with_noise", fault)
-    monkeypatch.setattr(tree_designer, "with_promise", lambda report, *_: report)
+    monkeypatch.setattr(tree, "with_noise", fault)
+    monkeypatch.setattr(tree, "with_promise", lambda report, *_: report)
     first, second = under_same_noisy_counts(monkeypatch, df, other, tmp_path)
     assert {"report", "text"} <= {name for name in first if first[name] != second[name]}
 

@@ -88,7 +88,7 @@ def test_cells_of_a_block_are_mixed_for_the_law_of_the_target(monkeypatch):
         asked.append(target)
         return tree_random_response(joint, blocks, budget, target=target)
 
-    monkeypatch.setattr("sanitize._release.designers.trees.tree_random_response", respond)
+    monkeypatch.setattr("sanitize._release.recipes.trees.tree_random_response", respond)
     tree = TreeRandomResponse(BUDGET, sensitive="ill", target="wage", random_state=0).fit(df).tree_
     cells = tree.assign(df[list(tree.names)])
     law = pd.crosstab(df["wage"], cells, normalize="columns").to_numpy()

@@ -11,8 +11,8 @@ from sanitize._files.source import BATCH_ROWS
 from sanitize._files.workers import n_workers
 from sanitize._formatting import percent
 from sanitize._progress import counted, shown
-from sanitize._release.designers.secret_dp import refuse_secret_dp
 from sanitize._release.first_pass import RememberedPass
+from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.policy._declaration import AUTO
 from sanitize.policy._plan.drafts import Drafts, chosen

@@ -14,7 +14,7 @@ from sanitize.policy._policy import designer_of, is_joint
 
 if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.designer import Designer
     from sanitize.policy._policy import Policy
 
 # Entries of the laws of columns and tuples up to which it is computed what tuples keep of each column.

@@ -1,12 +1,13 @@
-"""Designers over whole tables: merging of cells into blocks of a tree, and random responses inside blocks."""
+"""Recipes over whole tables: merging of cells into blocks of a tree, and random responses inside blocks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from sanitize._release.designers.tree_designer import TreeSanitizer
+from sanitize._release.recipes.tree import TreeParameters, TreeRecipe
 from sanitize.budgets import LiftBudget
 from sanitize.mechanisms import (
     MOST_MERGED,
@@ -22,20 +23,17 @@ from sanitize.mechanisms import (
 from sanitize.trees import DESIGN_SHARE, MOST_BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from sanitize._release.designers.roles import ColumnSpec
-    from sanitize._release.designers.secret_dp import SecretDP
-    from sanitize._release.designers.tree_growth import GrownLayout, Output
-    from sanitize._sampling.noise import Randomness
+    from sanitize._release.recipes.secret_dp import SecretDP
+    from sanitize._release.recipes.tree_growth import GrownLayout
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable, JointDistribution
-    from sanitize.trees import Hierarchy, Tree
+    from sanitize.trees import Tree
 
 MOST_CELLS = 4096
 # Of a certified response.
@@ -50,11 +48,10 @@ _LEAST_PART = 1 / 3
 _ANY = LiftBudget(lower=inf, upper=inf)
 
 
-class TreeMerging(TreeSanitizer):
+class TreeMergingRecipe(TreeRecipe):
     """Release, of each row, the block of a tree over all public columns that it lies in, printed as a row again."""
 
-    _name = "tree merging"
-    _takes_any_budget = False
+    name = "tree merging"
 
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_rows, "max_block_cells": 1}
@@ -80,49 +77,19 @@ class TreeMerging(TreeSanitizer):
         )
 
 
-class TreeRandomResponse(TreeSanitizer):
+@dataclass(eq=False, repr=False, kw_only=True)
+class TreeRandomResponseParameters(TreeParameters):
+    """Of the tree random response."""
+
+    min_rows: int = 200
+    min_cell_rows: int = 20
+    secret_dp: SecretDP | None = None
+
+
+class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
     """Exchange rows at random with like rows, inside the blocks of a tree over all public columns [ZDS Algorithm 2]."""
 
-    _name = "tree random response"
-
-    def __init__(
-        self,
-        budget: Budget | float | None = None,
-        *,
-        sensitive: ColumnSpec = None,
-        public: ColumnSpec = None,
-        min_rows: int = 200,
-        min_cell_rows: int = 20,
-        max_cells: int | None = None,
-        weights: Mapping[str, float] | None = None,
-        hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
-        target: str | None = None,
-        bins: Mapping[str, Sequence[float] | int] | None = None,
-        output: Output | None = None,
-        confidence: float | None = None,
-        secret_dp: SecretDP | None = None,
-        missing: Literal["category", "error"] = "category",
-        keep_sensitive: bool = False,
-        random_state: Randomness = None,
-    ) -> None:
-        super().__init__(
-            budget,
-            sensitive=sensitive,
-            public=public,
-            min_rows=min_rows,
-            max_cells=max_cells,
-            weights=weights,
-            hierarchies=hierarchies,
-            target=target,
-            bins=bins,
-            output=output,
-            confidence=confidence,
-            missing=missing,
-            keep_sensitive=keep_sensitive,
-            random_state=random_state,
-        )
-        self.min_cell_rows = min_cell_rows
-        self.secret_dp = secret_dp
+    name = "tree random response"
 
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}

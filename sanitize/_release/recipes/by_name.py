@@ -1,4 +1,4 @@
-"""Designers by name; each is loaded when it is asked for, with the mechanism that it names."""
+"""Recipes by the name of their estimator; each is loaded when it is asked for, with the mechanism that it names."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.recipes.recipe import Recipe
 
 _FILES = {
     "BestSanitizer": "best",
     "ExponentialChannel": "exponential",
     "GaussianChannel": "gaussian",
-    "JointRelease": "joint_release",
+    "JointRelease": "joint",
     "OptimalRandomResponse": "random_response",
     "RandomizedResponse": "randomized_response",
     "SubsetMerging": "merging",
@@ -23,7 +23,7 @@ _FILES = {
 }
 
 
-def designer(name: str) -> type[Designer]:
-    """Class of the designer of an estimator."""
-    found: type[Designer] = getattr(import_module(f"sanitize._release.designers.{_FILES[name]}"), name)
+def recipe_type(name: str) -> type[Recipe]:
+    """Class of the recipe of an estimator."""
+    found: type[Recipe] = getattr(import_module(f"sanitize._release.recipes.{_FILES[name]}"), f"{name}Recipe")
     return found

@@ -1,4 +1,4 @@
-"""What a designer over whole tables learns before it designs: the tree, the rows kept apart, what prints rows."""
+"""What a recipe over whole tables learns before it designs: the tree, the rows kept apart, what prints rows."""
 
 from __future__ import annotations
 

@@ -1,25 +1,29 @@
-"""The design of randomized response."""
+"""The recipe of randomized response."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from sanitize._checks import is_number
-from sanitize._release.design import Recipe
-from sanitize._release.designers.designer import Designer
+from sanitize._release.recipes.recipe import Recipe, TupleParameters
 from sanitize.budgets import LDPBudget, nats_of
-from sanitize.channel import Channel
 from sanitize.errors import InvalidBudget
-from sanitize.joint import JointDistribution
 from sanitize.mechanisms import randomized_response
 
+if TYPE_CHECKING:
+    from sanitize._release.design import Specification
+    from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
 
-class RandomizedResponse(Designer):
+
+class RandomizedResponseRecipe(TupleParameters, Recipe):
     """Keep each public symbol or replace it by a random one: ε-LDP whatever the law of the data [WXH §4.1]."""
 
-    _needs_sensitive = False
+    needs_sensitive = False
 
-    def _recipe(self) -> Recipe:
+    def specification(self) -> Specification:
+        """Budget and mechanism."""
         budget = self.budget
         if is_number(budget):
             budget = LDPBudget(nats_of(budget))
@@ -27,7 +31,7 @@ class RandomizedResponse(Designer):
             given = "none" if budget is None else type(budget).__name__
             raise InvalidBudget(f"RandomizedResponse needs its LDP in nats: a number or LDPBudget(eps), got {given}")
         mechanism = partial(_respond, eps=budget.eps)
-        return self._with_settings("randomized response", mechanism, budget, keeps_symbols=True)
+        return self._specified("randomized response", mechanism, budget, keeps_symbols=True)
 
 
 def _respond(joint: JointDistribution, eps: float, confidence: object = None) -> Channel:

@@ -10,14 +10,14 @@ from scipy.special import entr
 
 from sanitize._progress import progress
 from sanitize._release.design import channels_of
-from sanitize._release.designers.given_law import labels_of
+from sanitize._release.recipes.given_law import labels_of
 from sanitize.budgets import TOLERANCE, conditional_budget, scaled_budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sanitize._release.designers.designer import Designer
-    from sanitize._release.designers.given_law import GivenLaw
+    from sanitize._release.recipes.given_law import GivenLaw
+    from sanitize._release.recipes.recipe import Recipe
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
@@ -39,15 +39,15 @@ class OpenPart:
 
     Attributes
     ----------
-    sanitizer : Designer
-        Watchdog or SubsetMerging.
+    recipe : Recipe
+        Watchdog or subset merging.
     table : ContingencyTable
         Counts of S and the part's columns.
     weight : float
         What its share counts, and how large a share is fair.
     """
 
-    sanitizer: Designer
+    recipe: Recipe
     table: ContingencyTable
     weight: float
 
@@ -166,8 +166,8 @@ def _turns(
         part = parts[number]
         others = {other: channels[0] for other, channels in state.channels.items() if other != number}
         pairs, conditional = conditional_budget(given.cells(number, others), part.table.public, budget)
-        recipe = _with_effort(part.sanitizer, effort)._copy(budget=conditional)._recipe()
-        channels = channels_of(part.table, part.table.to_joint(), recipe, pairs)
+        spec = _with_effort(part.recipe, effort).changed(budget=conditional).specification()
+        channels = channels_of(part.table, part.table.to_joint(), spec, pairs)
         share = _share(channels[0], part.table)
         if number not in state.channels or share > state.shares[number] + TOLERANCE:
             moved = moved or share > TOLERANCE
@@ -175,10 +175,9 @@ def _turns(
     return state, moved
 
 
-def _with_effort(sanitizer: Designer, effort: float | None) -> Designer:
+def _with_effort(recipe: Recipe, effort: float | None) -> Recipe:
     """The same with this effort, where it has none of its own."""
-    unset = effort is not None and sanitizer._parameters().get("effort", effort) is None
-    return sanitizer._copy(effort=effort) if unset else sanitizer
+    return recipe.changed(effort=effort) if getattr(recipe, "effort", 0) is None else recipe
 
 
 def _share(merged: Channel, table: ContingencyTable) -> float:

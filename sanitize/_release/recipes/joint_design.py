@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._release.design import channels_of
-from sanitize._release.designers.given_law import GivenLaw, summed
-from sanitize._release.designers.joint_turns import OpenPart, design_in_turns
 from sanitize._release.layout import Layout
+from sanitize._release.recipes.given_law import GivenLaw, summed
+from sanitize._release.recipes.joint_turns import OpenPart, design_in_turns
 from sanitize.budgets import TOLERANCE
 from sanitize.channel import Channel, Tuples, tuple_channel
 from sanitize.errors import InvalidParameter
@@ -20,7 +20,7 @@ from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sanitize._release.designers.designer import Designer
+    from sanitize._release.recipes.recipe import Recipe
     from sanitize.budgets import Budget
     from sanitize.joint import JointDistribution
 
@@ -84,7 +84,7 @@ class JointPlan:
     def of(
         cls,
         layout: JointLayout,
-        parts: Sequence[tuple[str, Designer]],
+        parts: Sequence[tuple[str, Recipe]],
         counts: ContingencyTable,
         budget: Budget,
         weights: Mapping[str, float],
@@ -111,11 +111,11 @@ class JointPlan:
                 _check_open(name, part)
                 open_[place] = OpenPart(part, tables[number], weights.get(name, 1.0))
                 continue
-            recipe = part._recipe()
-            joint = tables[number].to_joint(recipe.smoothing)
-            made[name] = _there(channels_of(tables[number], joint, recipe))
-            facts = ReleaseFacts(mechanism=recipe.name, output=recipe.output)
-            LeakageReport.measure(joint, _whole(made[name]), recipe.budget, facts=facts).require()
+            spec = part.specification()
+            joint = tables[number].to_joint(spec.smoothing)
+            made[name] = _there(channels_of(tables[number], joint, spec))
+            facts = ReleaseFacts(mechanism=spec.name, output=spec.output)
+            LeakageReport.measure(joint, _whole(made[name]), spec.budget, facts=facts).require()
             given = given.released(place, made[name])
         for place, channels in design_in_turns(given, open_, budget).items() if open_ else ():
             made[parts[order[place]][0]] = _there(channels)
@@ -129,8 +129,8 @@ class JointPlan:
         facts = ReleaseFacts(kept=layout.keep, parts=(*lines, *kept), warnings=warnings)
         return cls(tuple_channel(law.public, layout.groups, applied), channels_by_name, facts)
 
-    def mechanism(self, _: JointDistribution) -> Channel:
-        """The channel, as the mechanism of a recipe."""
+    def __call__(self, _: JointDistribution) -> Channel:
+        """The channel, as the mechanism of a specification."""
         return self.channel
 
 
@@ -160,7 +160,7 @@ def _there(channels: tuple[Channel, Channel | None]) -> tuple[Channel, ...]:
 
 def _told(
     layout: JointLayout,
-    parts: Sequence[tuple[str, Designer]],
+    parts: Sequence[tuple[str, Recipe]],
     tables: Sequence[ContingencyTable],
     channels: Mapping[str, Channel],
 ) -> tuple[tuple[PartLeakage, ...], tuple[str, ...]]:
@@ -168,24 +168,24 @@ def _told(
     lines, warnings = [], []
     for (name, part), table in zip(parts, tables, strict=False):
         own = part.budget is not None
-        recipe = (part if own else part._copy(budget=0.0))._recipe()
-        if recipe.smoothing:
+        spec = (part if own else part.changed(budget=0.0)).specification()
+        if spec.smoothing:
             warnings.append(
-                f"part {name!r} was designed with smoothing {recipe.smoothing:g}, a prior and not data; the "
+                f"part {name!r} was designed with smoothing {spec.smoothing:g}, a prior and not data; the "
                 "verdict is about the raw frequencies"
             )
         report = LeakageReport.measure(table.to_joint(), channels[name])
-        lines.append(PartLeakage.of(name, layout.parts[name].public, recipe.name, report.summary))
+        lines.append(PartLeakage.of(name, layout.parts[name].public, spec.name, report.summary))
         if len(table.public) > 1 and lines[-1].normalized_utility <= TOLERANCE:
             warnings.append(_keeps_nothing(name, own=own))
     return tuple(lines), tuple(warnings)
 
 
-def _check_open(name: str, part: Designer) -> None:
+def _check_open(name: str, part: Recipe) -> None:
     """Refuse what cannot be designed given other columns."""
-    if not part._takes_any_budget:
+    if not part.takes_any_budget:
         raise InvalidParameter(
-            f"part {name!r} has no budget, and {type(part).__name__} cannot be designed given the other columns: give "
+            f"part {name!r} has no budget, and {part.estimator()} cannot be designed given the other columns: give "
             "it a budget of its own, or use SubsetMerging or Watchdog, which take what the joint budget leaves"
         )
     if part.smoothing:

@@ -197,7 +197,8 @@ def with_promise(report: LeakageReport, secret_dp: SecretDP, n_secrets: int) -> 
 def refuse_secret_dp(sanitizer: object, instead: str) -> None:
     """Refuse an estimator with ``secret_dp`` where its table's secrets would be looked at again, without noise."""
     fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now
-    if getattr(sanitizer, "secret_dp", None) is not None or (fitted and fitted.facts.secret_dp):
+    asked = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
+    if getattr(asked, "secret_dp", None) is not None or (fitted and fitted.facts.secret_dp):
         raise InvalidParameter(f"secret_dp does not allow a second look at the secrets of the table: {instead}")
 
 

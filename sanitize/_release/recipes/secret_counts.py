@@ -14,8 +14,8 @@ from sanitize.errors import ColumnError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize._release.designers.secret_dp import SecretDP
-    from sanitize._release.designers.tree_growth import GrownLayout
+    from sanitize._release.recipes.secret_dp import SecretDP
+    from sanitize._release.recipes.tree_growth import GrownLayout
     from sanitize._sampling.noise import NoiseKey
     from sanitize.alphabet import Alphabet
     from sanitize.joint import ContingencyTable

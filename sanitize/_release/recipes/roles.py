@@ -40,7 +40,7 @@ def two_dimensional(native: Any) -> Any:
 def with_sensitive(table: Table, spec: ColumnSpec, apart: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
     """Names of the sensitive columns, and the table that has them."""
     if apart is None:
-        return _select(spec, "sensitive", table), table
+        return select("sensitive", spec, table), table
     if spec is not None:
         raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
     columns = _apart(apart, table.n_rows)
@@ -55,7 +55,7 @@ def with_sensitive(table: Table, spec: ColumnSpec, apart: Any) -> tuple[tuple[st
 def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the public columns; all but the sensitive ones by default."""
     if spec is not None:
-        return _select(spec, "public", table)
+        return select("public", spec, table)
     left = tuple(name for name in table.names if name not in sensitive)
     if not left:
         raise ColumnError(f"no public column is left: the table has {len(table)} feature(s) and all are sensitive")
@@ -123,7 +123,7 @@ def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
     return name
 
 
-def _select(spec: ColumnSpec, role: str, table: Table) -> tuple[str, ...]:
+def select(role: str, spec: ColumnSpec, table: Table) -> tuple[str, ...]:
     """Names of the columns a parameter asks for: a name, a list of names or positions, or a callable."""
     if spec is None:
         return ()

@@ -1,18 +1,17 @@
-"""The design of a Gaussian channel: numeric columns with declared bounds."""
+"""The recipe of a Gaussian channel: numeric columns with declared bounds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._release.design import Recipe
-from sanitize._release.designers.designer import Designer
 from sanitize._release.layout import Layout
+from sanitize._release.recipes.recipe import Fitted, Recipe
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import Grid
@@ -26,8 +25,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._release.designers.roles import ColumnSpec
-    from sanitize._sampling.noise import Randomness
+    from sanitize._release.design import Specification
+    from sanitize._release.first_pass import Counted
+    from sanitize._release.recipes.roles import ColumnSpec
+    from sanitize._release.release import Release
+    from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize._tables.columns import ArrowColumn
     from sanitize._tables.frame import Table
     from sanitize.binning import Bins
@@ -40,60 +42,46 @@ if TYPE_CHECKING:
 _MOST_CELLS = 1 << 24
 
 
-class GaussianChannel(Designer):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GaussianChannelParameters:
+    """Of a Gaussian channel."""
+
+    budget: CapacityBudget | float | None = field(default=None, kw_only=False)
+    bounds: Mapping[str, Pair] | Pair | None = None
+    step: Mapping[str, float] | float | None = None
+    points: int = 33
+    reach: float = 4.0
+    method: Method = "exact"
+    sensitive: ColumnSpec = None
+    public: ColumnSpec = None
+    bins: Mapping[str, Sequence[float] | int] | None = None
+    keep_sensitive: bool = False
+    random_state: Randomness = None
+
+
+class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
     """Add Gaussian noise to numeric columns, calibrated so that the channel's capacity is within a budget [WXH §5]."""
 
-    _needs_sensitive = False
+    # Grid points are released as they are, none is pooled or unseen, and missing or infinite values are refused.
+    needs_sensitive = False
+    output = "label"
+    handle_unknown = "error"
 
-    # What the base reads of parameters that make no sense here: grid points are released as they are, none is
-    # pooled or unseen, and missing or infinite values are refused by the grid.
-    output: Literal["label"] = "label"
-    handle_unknown: Literal["error"] = "error"
-    missing: Literal["category"] = "category"
-    smoothing = 0.0
-    confidence = None
-    min_count = 0
-
-    def __init__(
-        self,
-        budget: CapacityBudget | float | None = None,
-        *,
-        bounds: Mapping[str, Pair] | Pair | None = None,
-        step: Mapping[str, float] | float | None = None,
-        points: int = 33,
-        reach: float = 4.0,
-        method: Method = "exact",
-        sensitive: ColumnSpec = None,
-        public: ColumnSpec = None,
-        bins: Mapping[str, Sequence[float] | int] | None = None,
-        keep_sensitive: bool = False,
-        random_state: Randomness = None,
-    ) -> None:
-        self.budget = budget
-        self.bounds = bounds
-        self.step = step
-        self.points = points
-        self.reach = reach
-        self.method = method
-        self.sensitive = sensitive
-        self.public = public
-        self.bins = bins
-        self.keep_sensitive = keep_sensitive
-        self.random_state = random_state
-
-    def _recipe(self) -> Recipe:
+    def specification(self) -> Specification:
+        """Budget and mechanism."""
         budget = as_capacity_budget(self.budget, "GaussianChannel")
         if not 0 < budget.nats < math.inf:
             raise InvalidParameter(
                 f"budget must be a finite capacity > 0 (at 0 no finite noise suffices), got {budget.nats}"
             )
         mechanism = _Noise(budget.nats, self.reach, self.method)
-        return self._with_settings("Gaussian channel", mechanism, budget)
+        return self._specified("Gaussian channel", mechanism, budget)
 
-    def _layout(
-        self, table: Table, sensitive_features: Any, weights: NDArray[np.float64] | None
+    def layout(
+        self, table: Table, sensitive_features: Any = None, weights: NDArray[np.float64] | None = None
     ) -> tuple[Layout, Mapping[str, Any]]:
-        layout, source = super()._layout(table, sensitive_features, weights)
+        """Roles of the columns, the public ones on their grids."""
+        layout, source = super().layout(table, sensitive_features, weights)
         own = sorted(set(layout.bins) & set(layout.public))
         if own:
             raise ColumnError(f"bins are for sensitive columns here; {own[0]!r} has a grid: give its bounds", own[0])
@@ -114,14 +102,13 @@ class GaussianChannel(Designer):
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         return Grid.declared_on(name, pair, step, self.points, column)
 
-    def _fit_counts(self, layout: Layout, counts: ContingencyTable, recipe: Recipe, clipped: Mapping[str, int]) -> Self:
-        super()._fit_counts(layout, counts, recipe, clipped)
+    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
         # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
-        noise = recipe.mechanism
+        noise = release.spec.mechanism
         assert isinstance(noise, _Noise)
-        self.channel_ = noise.over(layout.public, [layout.bins[name].labels for name in layout.public])
-        self._release = replace(self._release, design=replace(self._release.design, channel=self.channel_))
-        return self
+        layout = release.layout
+        channel = noise.over(layout.public, [layout.bins[name].labels for name in layout.public])
+        return Fitted(replace(release, design=replace(release.design, channel=channel)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""The recipe that chooses its mechanism: all that fit are designed, and the one that keeps most is taken."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from sanitize._release.recipes.merging import SubsetMergingRecipe, WatchdogRecipe
+from sanitize._release.recipes.random_response import OptimalRandomResponseRecipe, SubsetRandomResponseRecipe
+from sanitize._release.recipes.recipe import Recipe, TupleParameters
+from sanitize.suggestion import comparison_section, kinds_for, most_useful
+
+if TYPE_CHECKING:
+    from sanitize._release.design import Specification
+    from sanitize._release.first_pass import Counted
+    from sanitize._release.layout import Layout
+    from sanitize._release.recipes.recipe import Fitted
+    from sanitize._sampling.noise import RandomWords
+
+_RECIPES: dict[str, type[Any]] = {
+    "watchdog": WatchdogRecipe,
+    "subset merging": SubsetMergingRecipe,
+    "optimal random response": OptimalRandomResponseRecipe,
+    "subset random response": SubsetRandomResponseRecipe,
+}
+# Robust responses take longer: with a confidence they fit up to so many public symbols.
+_MOST_ROBUST = 60
+
+
+class BestSanitizerRecipe(TupleParameters, Recipe):
+    """The mechanism that keeps most of what is printed, of those that fit the table and the budget."""
+
+    is_part = False
+
+    def specification(self) -> Specification:
+        """Of the mechanism that fits every law and budget."""
+        return self._recipe("subset merging").specification()
+
+    def _recipe(self, name: str) -> Recipe:
+        made: Recipe = _RECIPES[name](**{one.name: getattr(self, one.name) for one in fields(self)})
+        return made
+
+    def design(
+        self,
+        spec: Specification,
+        layout: Layout,
+        counted: Counted,
+        words: RandomWords | None = None,
+        *,
+        is_priced: bool = True,
+    ) -> Fitted:
+        """Design all that fit, and take the one that keeps most."""
+        if spec.given is not None:
+            return super().design(spec, layout, counted, words, is_priced=is_priced)
+        n_x = len(counted.table.to_joint().public)
+        kinds = kinds_for(n_x, spec.budget)
+        if self.confidence is not None and n_x > _MOST_ROBUST:
+            kinds = [kind for kind in kinds if not kind.is_response]
+        unordered = replace(counted, order=None)
+        recipes = [self._recipe(kind.name) for kind in kinds]
+        found = [one.design(one.specification(), layout, unordered, is_priced=False) for one in recipes]
+        best = found[most_useful([one.report.summary["normalized_utility"] for one in found])]
+        told = f"{best.report.facts.mechanism} was chosen, because it keeps most."
+        section = comparison_section([one.report for one in found], told)
+        return self._judged(best.with_report(best.report.with_section(section)), counted, is_priced=is_priced)

@@ -1,0 +1,240 @@
+"""Several groups of columns, each with a channel of its own, and kept columns, under one joint budget."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from sanitize._checks import positive
+from sanitize._release.design import Specification
+from sanitize._release.recipes.joint_design import JointLayout, JointPlan
+from sanitize._release.recipes.recipe import Fitted, Recipe
+from sanitize._release.recipes.roles import require_named, select, with_sensitive
+from sanitize.budgets import as_budget
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.report import ReleaseFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sanitize._release.first_pass import Counted
+    from sanitize._release.layout import Layout
+    from sanitize._release.recipes.recipe import Missing, Printed, Unknown
+    from sanitize._release.recipes.roles import ColumnSpec
+    from sanitize._release.release import Release
+    from sanitize._sampling.noise import Randomness, RandomWords
+    from sanitize._tables.frame import Table
+    from sanitize.binning import Bins
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class JointReleaseParameters:
+    """Of a joint release."""
+
+    sanitizers: Sequence[tuple[str, Recipe]] = field(default=(), kw_only=False)
+    budget: Budget | float | None = field(default=None, kw_only=False)
+    sensitive: ColumnSpec = None
+    keep: ColumnSpec = None
+    weights: Mapping[str, float] | None = None
+    missing: Missing = "category"
+    handle_unknown: Unknown = "high_risk"
+    random_state: Randomness = None
+
+
+class JointReleaseRecipe(JointReleaseParameters, Recipe):
+    """Several groups of public columns, each through a channel of its own, and kept columns, under one budget."""
+
+    @cached_property
+    def parts(self) -> list[tuple[str, Recipe]]:
+        """Recipe of each part, by name.
+
+        Raises
+        ------
+        InvalidParameter
+            If a part is no pair, or cannot be one of a joint release.
+        """
+        found = []
+        for pair in self.sanitizers:
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
+                raise InvalidParameter("sanitizers must be a list of (name, sanitizer) pairs")
+            name, part = pair
+            recipe = part.recipe() if hasattr(part, "recipe") else part
+            if not isinstance(recipe, Recipe) or isinstance(recipe, JointReleaseRecipe):
+                raise InvalidParameter(
+                    f"part {name!r} must be a sanitizer of sanitize.transformers with channels of its own, "
+                    f"got {type(part).__name__}"
+                )
+            if not recipe.is_part:
+                raise InvalidParameter(
+                    f"part {name!r}: {recipe.estimator()} releases a whole table and is no part of a joint release; "
+                    "give all columns to it as public, or release apart and record both in one sanitize.Ledger"
+                )
+            found.append((name, recipe))
+        return found
+
+    @property
+    def bins(self) -> dict[str, Any]:
+        """Bins of all parts, by column."""
+        found: dict[str, Any] = {}
+        for name, part in self.parts:
+            own = part.bins
+            found |= own if isinstance(own, Mapping) else {} if own is None else {f"(part {name})": own}
+        return found
+
+    @property
+    def output(self) -> Printed:
+        """What the report says of printing: labels where all parts release labels."""
+        kinds = {part.output for _, part in self.parts}
+        return "label" if kinds == {"label"} else "resample"
+
+    def specification(self) -> Specification:
+        """Budget; the parts print what they release, and their plan takes the place of the mechanism."""
+        budget = as_budget(self.budget)
+        for name, part in self.parts:
+            self._check_part(name, part)
+        _check_names([name for name, _ in self.parts], {one.name for one in fields(self)})
+        _check_weights(self.weights, {name for name, part in self.parts if part.budget is None})
+        if not self.parts and self.keep is None:
+            raise InvalidParameter("there is nothing to release: give sanitizers, keep, or both")
+        return Specification("joint release", _not_planned, budget, output=self.output, prints=False)
+
+    def _check_part(self, name: str, part: Recipe) -> None:
+        """Refuse a part that contradicts the whole."""
+        left = {"random_state": part.random_state is None, "keep_sensitive": not part.keep_sensitive}
+        for setting, is_left in left.items():
+            if not is_left:
+                raise InvalidParameter(f"part {name!r}: leave {setting} at its default; it is JointRelease's matter")
+        if part.confidence is not None:
+            raise InvalidParameter(
+                f"part {name!r}: leave confidence out; a joint release is designed and judged for the "
+                "frequencies of its table, and its report adds the worst case of a sample"
+            )
+        for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):
+            if setting in vars(part) and getattr(part, setting) not in (default, getattr(self, setting)):
+                raise InvalidParameter(f"part {name!r}: give {setting} to JointRelease, for all columns alike")
+
+    def layout(
+        self, table: Table, sensitive_features: Any = None, weights: NDArray[np.float64] | None = None
+    ) -> tuple[Layout, Mapping[str, Any]]:
+        """Roles of the columns, those of the parts in order and then the kept ones."""
+        require_named(table, self.sensitive, *(part.public for _, part in self.parts), self.keep)
+        sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
+        if not sensitive:
+            raise ColumnError(
+                "JointRelease needs to know what is sensitive: name columns with sensitive=, or pass them to fit as "
+                "sensitive_features (y is never taken as sensitive)"
+            )
+        keep = select("keep", self.keep, table)
+        layouts: dict[str, Layout] = {}
+        bins: dict[str, Bins] = {}
+        for name, part in self._with_columns(table, sensitive, keep):
+            if part.sensitive is not None and set(select("sensitive", part.sensitive, table)) != set(sensitive):
+                raise ColumnError(f"part {name!r} has other sensitive columns than JointRelease; leave them at None")
+            own_sensitive = None if sensitive_features is not None else list(sensitive)
+            layouts[name], _ = part.changed(sensitive=own_sensitive).layout(table, sensitive_features, weights)
+            for column, own in layouts[name].bins.items():
+                if bins.setdefault(column, own) != own:
+                    raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)
+        public = (*(column for layout in layouts.values() for column in layout.public), *keep)
+        _check_disjoint(public, sensitive)
+        labelled = {c for name, part in self.parts if part.output == "label" for c in layouts[name].public}
+        # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
+        layouts = {name: _binned(layout, bins) for name, layout in layouts.items()}
+        return JointLayout(sensitive, public, bins, self.missing, frozenset(labelled), layouts, keep), source
+
+    def _with_columns(
+        self, table: Table, sensitive: tuple[str, ...], keep: tuple[str, ...]
+    ) -> list[tuple[str, Recipe]]:
+        """The parts, each with the names of its columns."""
+        open_ = [name for name, part in self.parts if part.public is None]
+        if len(open_) > 1:
+            raise ColumnError(f"parts {open_[0]!r} and {open_[1]!r} both have public=None; name their columns")
+        named = {name: select("public", part.public, table) for name, part in self.parts if part.public is not None}
+        taken = {*sensitive, *keep, *chain(*named.values())}
+        for name in open_:
+            named[name] = tuple(column for column in table.names if column not in taken)
+            if not named[name]:
+                raise ColumnError(
+                    f"no public column is left for part {name!r}: the table has {len(table)} feature(s) and all "
+                    "are sensitive, kept or another part's"
+                )
+        return [(name, part.changed(public=list(named[name]))) for name, part in self.parts]
+
+    def _settled(
+        self, spec: Specification, layout: Layout, counted: Counted
+    ) -> tuple[Specification, Layout, Mapping[str, int]]:
+        assert isinstance(layout, JointLayout)
+        layout.check_distinct(counted.table)
+        if spec.given is not None:
+            return replace(spec, facts=ReleaseFacts(kept=layout.keep)), layout, counted.clipped
+        with _naming(layout.public):
+            plan = JointPlan.of(layout, self.parts, counted.table, spec.budget, self.weights or {})
+        return replace(spec, mechanism=plan, facts=plan.facts), layout, counted.clipped
+
+    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
+        plan = release.spec.mechanism
+        return Fitted(release, {"channels_": plan.channels} if isinstance(plan, JointPlan) else {})
+
+
+@contextlib.contextmanager
+def _naming(columns: tuple[str, ...]) -> Iterator[None]:
+    """Errors about all columns together, with their names."""
+    try:
+        yield
+    except ColumnError as error:
+        if error.column is not None:
+            raise
+        names = ", ".join(repr(name) for name in columns)
+        raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
+
+
+def _check_names(names: Sequence[str], parameters: set[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidParameter(f"the names of parts are not unique: {name!r} is there twice; rename one")
+        if name in parameters or "__" in name:
+            raise InvalidParameter(
+                f"a part cannot be called {name!r}: it is the name of a parameter, or has two underscores in a row, "
+                "which scikit-learn reads as part__parameter; rename it"
+            )
+
+
+def _check_weights(weights: Any, names: set[str]) -> None:
+    if weights is None:
+        return
+    if not isinstance(weights, Mapping):
+        raise InvalidParameter(f"weights must map names of parts to numbers, got {type(weights).__name__}")
+    for name, weight in weights.items():
+        if name not in names:
+            raise InvalidParameter(f"weights: there is no part {name!r} without a budget of its own")
+        if not 0 < positive(f"weights[{name!r}]", weight) < math.inf:
+            raise InvalidParameter(f"weights[{name!r}] must be finite, got {weight!r}")
+
+
+def _not_planned(_: JointDistribution) -> Channel:
+    raise AssertionError("a joint release is planned from counts")  # pragma: no cover
+
+
+def _check_disjoint(public: tuple[str, ...], sensitive: tuple[str, ...]) -> None:
+    for i, name in enumerate(public):
+        if name in public[:i]:
+            raise ColumnError(f"column {name!r} is released twice: it belongs to one part, or to keep", name)
+        if name in sensitive:
+            raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
+
+
+def _binned(layout: Layout, bins: Mapping[str, Bins]) -> Layout:
+    """Layout of a part with the bins of sensitive columns that other parts brought."""
+    own = {name: bins[name] for name in (*layout.sensitive, *layout.public) if name in bins}
+    return type(layout)(layout.sensitive, layout.public, own, layout.missing)

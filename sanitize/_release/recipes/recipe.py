@@ -1,0 +1,272 @@
+"""What a release is made by: frozen parameters of columns and of a mechanism, from counts to channel and report."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from sanitize._files.numbers import Numbers
+from sanitize._release.design import MIN_COUNT, Specification, design, priced
+from sanitize._release.layout import Layout
+from sanitize._release.recipes.roles import bins_of, public_columns, require_named, with_sensitive
+from sanitize._release.release import Release
+from sanitize._sampling.noise import is_secure
+from sanitize._tables.frame import Table
+from sanitize.binning import is_of_dates
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.report import SEEDED_NOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sanitize._release.first_pass import Counted, FirstPass
+    from sanitize._release.recipes.roles import ColumnSpec
+    from sanitize._release.row_order import RowOrder
+    from sanitize._sampling.noise import Randomness, RandomWords
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.report import LeakageReport
+
+Missing = Literal["category", "error"]
+Unknown = Literal["high_risk", "error"]
+Printed = Literal["resample", "label"]
+Edges = Mapping[str, Sequence[float] | int] | int | None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came of a recipe on counts: a release, the law that it was designed from, and its report.
+
+    Attributes
+    ----------
+    release : Release
+    beside : dict of str to object
+        What an estimator shows of it too, by the name of the attribute.
+    """
+
+    release: Release
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def report(self) -> LeakageReport:
+        """Leakage before and after, against the budget."""
+        return self.release.design.report
+
+    @property
+    def joint(self) -> JointDistribution:
+        """The law learned, private to whoever holds the table."""
+        return self.release.design.joint
+
+    @property
+    def channel(self) -> Channel:
+        """From public symbols to what is printed."""
+        return self.release.design.channel
+
+    def with_report(self, report: LeakageReport) -> Fitted:
+        """The same with another report."""
+        return replace(self, release=replace(self.release, design=replace(self.release.design, report=report)))
+
+
+class Recipe(ABC):
+    """Base of the recipes, one a mechanism, which share their parameters with the estimator of the same name.
+
+    A recipe is made anew whenever an estimator is fitted, and never changes. It knows no estimator: the command line
+    carries it out without loading scikit-learn, which takes longer than to release a small table.
+    """
+
+    # Parameters that every recipe can be asked for; a recipe without one of them has what is said here.
+    budget: Any
+    sensitive: ColumnSpec
+    public: ColumnSpec = None
+    bins: Any = None
+    output: Any = "resample"
+    handle_unknown: Unknown = "high_risk"
+    missing: Missing = "category"
+    smoothing: float = 0.0
+    min_count: int = 0
+    confidence: float | None = None
+    keep_sensitive: bool = False
+    random_state: Randomness = None
+    secret_dp: Any = None
+
+    needs_sensitive: ClassVar[bool] = True
+    is_part: ClassVar[bool] = True  # whether it may be a part of a joint release
+    takes_any_budget: ClassVar[bool] = False  # whether the mechanism can be designed given other columns
+
+    @classmethod
+    def estimator(cls) -> str:
+        """Name of the estimator."""
+        return cls.__name__.removesuffix("Recipe")
+
+    @abstractmethod
+    def specification(self) -> Specification:
+        """Budget and mechanism, with the settings that recipes share; parameters are checked here."""
+
+    def changed(self, **parameters: Any) -> Self:
+        """The same with other values of some parameters."""
+        return replace(self, **parameters)  # type: ignore[type-var]
+
+    def _specified(
+        self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
+    ) -> Specification:
+        shared = (self.output, self.smoothing, self.min_count, self.confidence)
+        return Specification(name, mechanism, budget, keeps_symbols, *shared)
+
+    # --------------------------------------------------------------------------------- from counts to a release
+
+    def design(
+        self,
+        spec: Specification,
+        layout: Layout,
+        counted: Counted,
+        words: RandomWords | None = None,
+        *,
+        is_priced: bool = True,
+    ) -> Fitted:
+        """Design from counts, wherever they were taken, and measure: the one pass of tables, files and engines.
+
+        Parameters
+        ----------
+        spec : Specification
+            Of this recipe, with what was given in place of a design if anything was.
+        layout : Layout
+        counted : Counted
+        words : RandomWords, optional
+            Noise of the release, of which a model that prints rows takes its own; by default that of ``random_state``.
+        is_priced : bool
+            Whether the report says what confidence costs, which takes three more designs.
+
+        Raises
+        ------
+        BudgetExceeded, RowOrderLeak
+            If the designed channel exceeds the budget, or the order of the rows does.
+        """
+        if self.handle_unknown not in ("high_risk", "error"):
+            raise InvalidParameter(f"handle_unknown must be 'high_risk' or 'error', got {self.handle_unknown!r}")
+        spec, layout, clipped = self._settled(spec, layout, counted)
+        notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
+        facts = replace(spec.facts, seeded=self.is_seeded, warnings=notes)
+        if self.keep_sensitive:
+            notes = (*notes, "the sensitive columns are kept in the output: not for release")
+            facts = replace(facts, kept=layout.sensitive, warnings=notes)
+        made = design(layout, counted.table, spec, facts, clipped)
+        if not self.keep_sensitive:
+            made.report.require()
+        fitted = self._finished(Release(layout, spec, made, self.handle_unknown), counted, words)
+        return self._judged(fitted, counted, is_priced=is_priced)
+
+    def _settled(
+        self, spec: Specification, layout: Layout, counted: Counted
+    ) -> tuple[Specification, Layout, Mapping[str, int]]:
+        """What is designed, for which columns, and how many values were clipped: as the counts settle it."""
+        return spec, layout, counted.clipped
+
+    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
+        """The release with what follows its design."""
+        return Fitted(release)
+
+    def _judged(self, fitted: Fitted, counted: Counted, *, is_priced: bool) -> Fitted:
+        """The same after a look at the order of the rows, and at what confidence costs."""
+        spec, table = fitted.release.spec, counted.table
+        if counted.order is not None:
+            fitted = fitted.with_report(counted.order.checked(fitted.report, spec.budget, table))
+        if not is_priced:
+            return fitted
+        return replace(fitted, release=replace(fitted.release, design=priced(fitted.release.design, table, spec)))
+
+    def fit(
+        self,
+        table: FirstPass,
+        order: RowOrder,
+        words: RandomWords | None = None,
+        *,
+        given: Channel | None = None,
+        is_priced: bool = True,
+    ) -> tuple[Fitted, ContingencyTable]:
+        """Count a table in files and design, see `design`; the counts are returned, too.
+
+        ``given`` is what to release through and to measure, in place of a design.
+        """
+        self.check_for_files()
+        spec = replace(self.specification(), given=given)
+        with table.naming_absent():
+            layout, _ = self.layout(Table.of(table.empty()))
+            counted = table.count(layout, order)
+        return self.design(spec, layout, counted, words, is_priced=is_priced), counted.table
+
+    def check_for_files(self) -> None:
+        """Refuse settings that a table in files cannot have."""
+        if self.keep_sensitive:
+            raise InvalidParameter("keep_sensitive=True cannot be released to a file; drop it")
+        given = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+        if any(isinstance(bins, (int, np.integer)) for bins in given):
+            raise InvalidParameter(
+                "quantile bins need the whole column in memory: declare edges to fit batches, or to fit or release "
+                "a file"
+            )
+
+    # ------------------------------------------------------------------------------------------- columns
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns with bins of numbers, which a CSV file does not know to be numbers."""
+        if not isinstance(self.bins, Mapping):
+            return Numbers()
+        return Numbers(tuple(name for name, bins in self.bins.items() if not is_of_dates(bins)))
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether its noise can be guessed."""
+        if isinstance(self.random_state, bytes):
+            raise InvalidParameter(
+                "random_state must not be bare bytes, because parameters of estimators are printed; wrap the key: "
+                "random_state=sanitize.NoiseKey(key)"
+            )
+        return not is_secure(self.random_state)
+
+    def layout(
+        self, table: Table, sensitive_features: Any = None, weights: NDArray[np.float64] | None = None
+    ) -> tuple[Layout, Mapping[str, Any]]:
+        """Roles of the columns, and the table with the sensitive ones in it."""
+        require_named(table, self.sensitive, self.public, self.bins)
+        sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
+        public = public_columns(table, self.public, sensitive)
+        if not sensitive:
+            if self.needs_sensitive:
+                raise ColumnError(
+                    f"{self.estimator()} needs to know what is sensitive: name columns with sensitive=, or "
+                    "pass them to fit as sensitive_features (y is never taken as sensitive)"
+                )
+            return Layout(public, public, bins_of(self.bins, source, public, weights), self.missing), source
+        overlap = sorted(set(sensitive) & set(public))
+        if overlap:
+            raise ColumnError(
+                f"column {overlap[0]!r} is listed both as sensitive and as public; choose one", overlap[0]
+            )
+        bins = bins_of(self.bins, source, (*sensitive, *public), weights)
+        return Layout(sensitive, public, bins, self.missing), source
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TupleParameters:
+    """Of recipes that release combinations of values of the public columns, and of their estimators."""
+
+    budget: Budget | float | None = field(default=None, kw_only=False)
+    sensitive: ColumnSpec = None
+    public: ColumnSpec = None
+    bins: Edges = None
+    output: Printed = "resample"
+    handle_unknown: Unknown = "high_risk"
+    missing: Missing = "category"
+    smoothing: float = 0.0
+    min_count: int = MIN_COUNT
+    confidence: float | None = None
+    keep_sensitive: bool = False
+    random_state: Randomness = None
