@@ -1,9 +1,4 @@
 # The face of the room: read by type checkers, and by `lazy_loader` at run time.
-from ._data_independent.calibration import (
-    calibrate_randomized_response as calibrate_randomized_response,
-    capacity_randomized_response as capacity_randomized_response,
-    randomized_response_capacity as randomized_response_capacity,
-)
 from ._data_independent.discrete_laplace import discrete_laplace_channel as discrete_laplace_channel
 from ._data_independent.exponential import (
     calibrate_exponential as calibrate_exponential,
@@ -20,7 +15,12 @@ from ._data_independent.hamming import (
     identifiability_channel as identifiability_channel,
     product_channel as product_channel,
 )
-from ._data_independent.randomized_response import randomized_response as randomized_response
+from ._data_independent.randomized_response import (
+    calibrate_randomized_response as calibrate_randomized_response,
+    capacity_randomized_response as capacity_randomized_response,
+    randomized_response as randomized_response,
+    randomized_response_capacity as randomized_response_capacity,
+)
 from ._merging.paper_merging import paper_subset_merging as paper_subset_merging
 from ._merging.subset_merging import (
     best_subset_merging as best_subset_merging,
@@ -32,14 +32,14 @@ from ._random_response.optimal import (
     optimal_random_response as optimal_random_response,
     solve_optimal_random_response as solve_optimal_random_response,
 )
-from ._random_response.repair import response_names as response_names
-from ._random_response.response import RandomResponse as RandomResponse
 from ._random_response.sequential import sequential_response as sequential_response
 from ._random_response.subset import (
     paper_subset_random_response as paper_subset_random_response,
     subset_random_response as subset_random_response,
 )
 from ._random_response.tail import tail_random_response as tail_random_response
+from ._response_solver.mixture import RandomResponse as RandomResponse
+from ._response_solver.repair import response_names as response_names
 from ._trees.blocks import blocks_within as blocks_within
 from ._trees.certified import (
     MOST_PAIRED as MOST_PAIRED,

@@ -18,7 +18,7 @@ from sanitize.mechanisms import (
     capacity_randomized_response,
     randomized_response_capacity,
 )
-from sanitize.mechanisms._data_independent.calibration import ROUNDING, root
+from sanitize.mechanisms._data_independent.randomized_response import ROUNDING, root
 
 SIZES = [2, 3, 5, 17, 1000]
 EPSILONS = [1e-100, 1e-12, 1e-6, 1e-3, 0.02, 0.5, 1.0, 1.0000001, 2.0, 10.0, 50.0]

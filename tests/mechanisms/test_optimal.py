@@ -20,13 +20,14 @@ from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import Effort
-from sanitize.mechanisms._random_response import column_generation as _column_generation
-from sanitize.mechanisms._random_response import response as _response
-from sanitize.mechanisms._random_response.certificate import certify
-from sanitize.mechanisms._random_response.double_description import vertices
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
-from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
+from sanitize.mechanisms._response_solver import mixture as _mixture
+from sanitize.mechanisms._response_solver.certificate import certify
+from sanitize.mechanisms._response_solver.columns import Loss
+from sanitize.mechanisms._response_solver.polytope import LiftBounds
+from sanitize.mechanisms._response_solver.pricing import Pricer
+from sanitize.mechanisms._response_solver.vertices import vertices
 from sanitize.report import LeakageReport
 
 MECHANISMS = [optimal_random_response, subset_random_response, paper_subset_random_response]
@@ -35,7 +36,7 @@ MECHANISMS = [optimal_random_response, subset_random_response, paper_subset_rand
 @pytest.fixture(params=["enumeration", "column generation"])
 def route(request, monkeypatch):
     """Each of the two ways to the optimum, whatever the size."""
-    monkeypatch.setattr(_response, "_MOST_LETTERS", -1 if request.param == "column generation" else math.inf)
+    monkeypatch.setattr(_mixture, "_MOST_LETTERS", -1 if request.param == "column generation" else math.inf)
 
 
 # --- the second route: vertices of the inequalities by double description, or from all bases ------------------
@@ -67,19 +68,20 @@ def test_both_routes_agree(route):
 
 def test_the_certificate_alone_leads_to_the_optimum(monkeypatch):
     # Without heuristic pricing, only what branch and bound finds is added, so a false proof would stop the run.
-    monkeypatch.setattr(_response, "_MOST_LETTERS", -1)
-    monkeypatch.setattr(_column_generation.Pricer, "from_random", lambda *_: 0)
-    monkeypatch.setattr(_column_generation.Pricer, "from_pool", lambda *_: 0)
+    monkeypatch.setattr(_mixture, "_MOST_LETTERS", -1)
+    monkeypatch.setattr(Pricer, "from_random", lambda *_: 0)
+    monkeypatch.setattr(Pricer, "from_pool", lambda *_: 0)
     for joint, budget in instances(60, 13):
-        found = _response.respond(joint, budget, np.arange(len(joint.p_x)), gap=1e-9)
+        problem = _mixture.Problem(joint, budget, 1e-9, Loss())
+        found = _mixture.Block(problem, np.arange(len(joint.p_x)), None, Effort(10**9)).found
         exact = entr(joint.p_x).sum() - brute_force(joint, budget)
-        assert found.loss_bound == pytest.approx(exact, abs=1e-8)
-        assert found.loss_bound <= exact + 2e-10
+        assert found.bound == pytest.approx(exact, abs=1e-8)
+        assert found.bound <= exact + 2e-10
 
 
 def vertices_of(joint, budget):
     lifts = sz.lift(joint)
-    return vertices(LiftBounds.outer(lifts, budget).cuts(lifts), 10**6, 10**9)
+    return vertices(LiftBounds.outer(lifts, budget).cuts(), 10**6, 10**9)
 
 
 def test_vertices_are_those_of_another_double_description_each_once():
@@ -103,7 +105,7 @@ def test_vertices_close_to_a_cut_are_left_to_the_other_route():
 def test_vertices_stop_at_their_limits():
     joint = uniform_law(12, 4, np.random.default_rng(15))
     lifts = sz.lift(joint)
-    cuts = LiftBounds.outer(lifts, LiftBudget.symmetric(0.3)).cuts(lifts)
+    cuts = LiftBounds.outer(lifts, LiftBudget.symmetric(0.3)).cuts()
     n = len(vertices(cuts, 10**6, 10**9))
     assert n > 100
     assert vertices(cuts, n // 2, 10**9) is None
@@ -122,7 +124,7 @@ def test_a_vertex_has_at_most_rank_many_letters():
 def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
     rng = np.random.default_rng(5)
     for joint, budget in instances(30, 5):
-        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        polytope = LiftBounds.outer(sz.lift(joint), budget).polytope()
         mu, p_x = rng.random(len(joint.p_x)), joint.p_x
         v = vertices_by_double_description(joint, budget)
         lowest = (entr(v).sum(axis=1) - v @ mu).min()
@@ -136,7 +138,7 @@ def test_repaired_prices_bound_the_optimum_at_any_time():
     rng = np.random.default_rng(16)
     repaired = []
     for joint, budget in instances(10, 16):
-        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        polytope = LiftBounds.outer(sz.lift(joint), budget).polytope()
         v = vertices_by_double_description(joint, budget)
         optimum = entr(joint.p_x).sum() - brute_force(joint, budget)
         for scale in (0.3, 1.0, 3.0):
@@ -211,7 +213,7 @@ def test_letters_well_outside_are_those_that_the_budget_refuses(monkeypatch):
     rng = np.random.default_rng(31)
     laws += [(uniform_law(7, 3, rng, zeros), budget) for budget in EXTREME for zeros in (0.0, 0.3, 0.6)]
     quick = [solve_optimal_random_response(*law).channel for law in laws]
-    monkeypatch.setattr(_response, "_BESIDE", math.inf)
+    monkeypatch.setattr(_mixture, "_BESIDE", math.inf)
     assert quick == [solve_optimal_random_response(*law).channel for law in laws]
 
 
@@ -285,8 +287,8 @@ def test_an_interrupted_run_keeps_the_best_so_far(monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return original(*args)
 
-    original = _column_generation.Pricer.from_pool
-    monkeypatch.setattr(_column_generation.Pricer, "from_pool", interrupt)
+    original = Pricer.from_pool
+    monkeypatch.setattr(Pricer, "from_pool", interrupt)
     response = solve_optimal_random_response(joint, 0.5)
     assert response.status == "interrupted"
     assert 0 < response.utility <= response.bound

@@ -11,8 +11,8 @@ from scipy import sparse
 import sanitize as sz
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.joint import JointDistribution
-from sanitize.mechanisms._random_response import repair as _response_channel
-from sanitize.mechanisms._random_response.repair import response_channel
+from sanitize.mechanisms._response_solver import repair as _response_channel
+from sanitize.mechanisms._response_solver.repair import response_channel
 from sanitize.report import LeakageReport
 
 WITHIN = 1e-12

@@ -11,8 +11,7 @@ import sanitize as sz
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import solve_optimal_random_response
-from sanitize.mechanisms._random_response.nearby_budgets import looser, tighter
-from sanitize.mechanisms._random_response.response import RandomResponse
+from sanitize.mechanisms._response_solver.mixture import RandomResponse, looser, tighter
 
 NATS = (0.0, 1e-7, 0.3, 50.0, math.inf)
 FAMILIES = {

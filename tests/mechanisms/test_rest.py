@@ -10,9 +10,9 @@ from scipy.special import entr
 
 import sanitize as sz
 from sanitize.mechanisms._effort import Effort
-from sanitize.mechanisms._random_response.column_generation import lower_envelope
-from sanitize.mechanisms._random_response.loss import Loss
-from sanitize.mechanisms._random_response.polytope import LiftBounds, ResponsePolytope
+from sanitize.mechanisms._response_solver.column_generation import lower_envelope
+from sanitize.mechanisms._response_solver.columns import Loss
+from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
 BUDGETS = [
     sz.LiftBudget(lower=0.1, upper=0.1),
@@ -32,10 +32,9 @@ def skewed(n_s: int, n_x: int) -> sz.JointDistribution:
 def cut_short(joint: sz.JointDistribution, budget, law: np.ndarray | None = None):
     """What a search finds that ends after its first vertices."""
     lifts = joint.pmf / joint.p_s[:, None] / joint.p_x
-    bounds = LiftBounds.inner(lifts, budget)
-    polytope = ResponsePolytope.of(lifts, bounds).with_target(law)
-    effort = Effort(2 * len(joint.p_x) * polytope.work)
-    return lower_envelope(polytope, polytope, joint.p_x, [], gap=1e-6, effort=effort, loss=Loss(law))
+    bounds = LiftBounds.inner(lifts, budget, joint.p_x)
+    effort = Effort(2 * len(joint.p_x) * bounds.polytope(law).work)
+    return lower_envelope(bounds, bounds, joint.p_x, [], gap=1e-6, effort=effort, loss=Loss(law))
 
 
 def beside(joint: sz.JointDistribution, budget, v: np.ndarray) -> float:

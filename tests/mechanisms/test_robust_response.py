@@ -14,9 +14,9 @@ from sanitize.confidence import ConfidenceSet
 from sanitize.joint import ContingencyTable
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
-from sanitize.mechanisms._random_response.robust_certificate import certify_robust
+from sanitize.mechanisms._random_response.robust_certificate import certify_robust, cuts_at
 from sanitize.mechanisms._random_response.robust_cone import RobustCone
-from sanitize.mechanisms._random_response.robust_cuts import CutPolytope, cuts_at
+from sanitize.mechanisms._response_solver.polytope import Polytope
 
 BUDGETS = [
     sz.LiftBudget(lower=0.5, upper=0.3),
@@ -135,7 +135,7 @@ def test_the_bound_on_reduced_entropies_holds_on_a_grid_and_is_nearly_attained(b
     for _ in range(4):
         mu = rng.uniform(0, 1.5, 3)
         least = float((entr(within).sum(axis=1) - within @ mu).min())
-        nothing = CutPolytope.of(np.zeros((0, 3)))
+        nothing = Polytope.simplex(3, 3)
         # A target that is true is proved, and one that is not is refuted by a column or left open.
         proof = certify_robust(cone, nothing, mu, least - 0.03, Effort(10_000_000))
         assert proof.bound == pytest.approx(least - 0.03, abs=1e-12)

@@ -11,18 +11,22 @@ import sanitize as sz
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import Effort
-from sanitize.mechanisms._random_response.bases import _beside_slacks, inverse_of
-from sanitize.mechanisms._random_response.column_generation import _Search, lower_envelope
-from sanitize.mechanisms._random_response.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._random_response.optimal import solve_optimal_random_response
-from sanitize.mechanisms._random_response.polytope import ResponsePolytope
-from sanitize.mechanisms._random_response.robust_cuts import CutPolytope
+from sanitize.mechanisms._response_solver.column_generation import Search, lower_envelope
+from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._response_solver.polytope import LiftBounds, Polytope, _beside_slacks, inverse_of
 
 BUDGETS = [
     LiftBudget.symmetric(0), LiftBudget.symmetric(1e-3),
     LiftBudget(lower=0.3, upper=0.6), LiftBudget(lower=math.inf, upper=0.2),
     LDPBudget(0), LDPBudget(0.1), LDPBudget(2),
 ]  # fmt: skip
+
+
+def half_spaces(rows):
+    """Letters v >= 0 of sum 1 with rows @ v <= 0, up to rounding."""
+    k, n = rows.shape
+    return Polytope.simplex(n, n).cut(rows, np.minimum(rows.min(axis=1), 0.0) - 1e-12, np.full(k, 1e-12))
 
 
 def laws_with_ties(n):
@@ -56,7 +60,7 @@ def boxes(rng, k, n):
 def test_batched_programs_agree_with_highs_ties_and_fixed_letters_included(budget):
     rng = np.random.default_rng(4)
     for joint in laws_with_ties(10):
-        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
+        polytope = LiftBounds.outer(sz.lift(joint), budget).polytope()
         k, n = 40, polytope.n
         lower, upper = np.tile(polytope.lower, (k, 1)), np.tile(polytope.upper, (k, 1))
         lower[:, :n], upper[:, :n] = boxes(rng, k, n)
@@ -84,9 +88,9 @@ def test_bounds_hold_when_the_mixture_claims_to_be_worse_than_the_optimum(claime
     for budget in (LiftBudget.symmetric(0.4), LDPBudget(1.0)):
         cells = rng.random((3, 8))
         joint = JointDistribution.from_matrix(cells / cells.sum())
-        polytope = ResponsePolytope.outer(sz.lift(joint), budget)
-        best = lower_envelope(polytope, polytope, joint.p_x, [], gap=1e-9, effort=Effort(10**9))
-        search = _Search(polytope, polytope, joint.p_x, 1e-9, Effort(10**9))
+        bounds = LiftBounds.outer(sz.lift(joint), budget)
+        best = lower_envelope(bounds, bounds, joint.p_x, [], gap=1e-9, effort=Effort(10**9))
+        search = Search(bounds, bounds, joint.p_x, 1e-9, Effort(10**9))
         search.mixture = replace(best.mixture, value=best.mixture.value + claimed)
         search._certify(search.mixture)
         assert search.bound <= best.mixture.value + 1e-10
@@ -104,7 +108,7 @@ def test_one_letter_one_sensitive_symbol_and_safe_laws_are_released_as_they_are(
 def test_a_basis_of_many_slacks_has_the_inverse_that_elimination_finds(n, k):
     """Bases of any number of slacks in any order, among them those of no slack but one, and of slacks alone but one."""
     rng = np.random.default_rng(n)
-    matrix = CutPolytope.of(rng.normal(size=(k, n))).matrix
+    matrix = half_spaces(rng.normal(size=(k, n))).matrix
     bases = []
     for letters in [1, 1, min(n, k + 1), *rng.integers(1, min(n, k) + 1, 20)]:
         slacks = rng.choice(k, k + 1 - letters, replace=False)
@@ -121,7 +125,7 @@ def test_a_basis_of_many_slacks_has_the_inverse_that_elimination_finds(n, k):
 def test_a_singular_basis_is_told_and_its_multipliers_still_bound():
     """Two slacks of one row, and one letter twice: any multipliers give a bound, those of zero rows too."""
     rng = np.random.default_rng(0)
-    cuts = CutPolytope.of(rng.normal(size=(40, 6)))
+    cuts = half_spaces(rng.normal(size=(40, 6)))
     regular = np.append(0, np.arange(6, 46))
     twice, alike = np.append([0, 6, 6], np.arange(7, 45)), np.append([0, 0], np.arange(6, 45))
     for basis in (twice, alike):
@@ -136,6 +140,6 @@ def test_a_singular_basis_is_told_and_its_multipliers_still_bound():
 
 @pytest.mark.parametrize("n_rows", [3, 40])
 def test_a_basis_of_other_equations_is_refused_however_many_there_are(n_rows):
-    matrix = CutPolytope.of(np.random.default_rng(0).normal(size=(n_rows, 6))).matrix
+    matrix = half_spaces(np.random.default_rng(0).normal(size=(n_rows, 6))).matrix
     with pytest.raises(np.linalg.LinAlgError, match="other equations"):
         inverse_of(matrix, np.arange(n_rows)[None])

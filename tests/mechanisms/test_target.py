@@ -14,17 +14,17 @@ from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import solve_optimal_random_response, tree_merging, tree_random_response
 from sanitize.mechanisms._effort import Effort
-from sanitize.mechanisms._random_response import column_generation as _column_generation
-from sanitize.mechanisms._random_response import response as _response
-from sanitize.mechanisms._random_response.certificate import certify
-from sanitize.mechanisms._random_response.loss import Loss
-from sanitize.mechanisms._random_response.polytope import ResponsePolytope
+from sanitize.mechanisms._response_solver import mixture as _mixture
+from sanitize.mechanisms._response_solver.certificate import certify
+from sanitize.mechanisms._response_solver.columns import Loss
+from sanitize.mechanisms._response_solver.polytope import LiftBounds
+from sanitize.mechanisms._response_solver.pricing import Pricer
 
 
 @pytest.fixture(params=["enumeration", "column generation"])
 def route(request, monkeypatch):
     """Each way to the optimum, whatever the size."""
-    monkeypatch.setattr(_response, "_MOST_LETTERS", -1 if request.param == "column generation" else math.inf)
+    monkeypatch.setattr(_mixture, "_MOST_LETTERS", -1 if request.param == "column generation" else math.inf)
 
 
 def targets(cases, seed):
@@ -107,7 +107,7 @@ def test_a_target_is_kept_better_than_without_and_one_that_says_nothing_leaves_n
 def test_the_certificate_of_a_target_is_a_lower_bound_and_finds_what_is_below():
     rng = np.random.default_rng(46)
     for joint, budget, law in targets(instances(30, 47), 48):
-        polytope = ResponsePolytope.outer(sz.lift(joint), budget).with_target(law)
+        polytope = LiftBounds.outer(sz.lift(joint), budget).polytope(law)
         mu, p_x = rng.random(len(joint.p_x)), joint.p_x
         v = vertices_by_double_description(joint, budget)
         lowest = min(left_open(law, one) - float(one @ mu) for one in v)
@@ -120,7 +120,7 @@ def test_the_certificate_of_a_target_is_a_lower_bound_and_finds_what_is_below():
 def test_repaired_prices_of_a_target_bound_the_optimum_at_any_time():
     rng = np.random.default_rng(49)
     for joint, budget, law in targets(instances(6, 50), 51):
-        polytope = ResponsePolytope.outer(sz.lift(joint), budget).with_target(law)
+        polytope = LiftBounds.outer(sz.lift(joint), budget).polytope(law)
         optimum = left_open(law, joint.p_x) - brute_force(joint, budget, law)
         for scale in (0.3, 1.0, 3.0):
             mu = scale * rng.random(len(joint.p_x))
@@ -131,15 +131,15 @@ def test_repaired_prices_of_a_target_bound_the_optimum_at_any_time():
 
 
 def test_the_certificate_alone_leads_to_the_optimum_of_a_target(monkeypatch):
-    monkeypatch.setattr(_response, "_MOST_LETTERS", -1)
-    monkeypatch.setattr(_column_generation.Pricer, "from_random", lambda *_: 0)
-    monkeypatch.setattr(_column_generation.Pricer, "from_pool", lambda *_: 0)
+    monkeypatch.setattr(_mixture, "_MOST_LETTERS", -1)
+    monkeypatch.setattr(Pricer, "from_random", lambda *_: 0)
+    monkeypatch.setattr(Pricer, "from_pool", lambda *_: 0)
     for joint, budget, law in targets(instances(16, 52), 53):
-        loss = Loss.towards(law, len(joint.p_x))
-        found = _response.respond(joint, budget, np.arange(len(joint.p_x)), gap=1e-9, loss=loss)
+        problem = _mixture.Problem(joint, budget, 1e-9, Loss.towards(law, len(joint.p_x)))
+        found = _mixture.Block(problem, np.arange(len(joint.p_x)), None, Effort(10**9)).found
         exact = left_open(law, joint.p_x) - brute_force(joint, budget, law)
-        assert found.loss_bound == pytest.approx(exact, abs=1e-8)
-        assert found.loss_bound <= exact + 2e-10
+        assert found.bound == pytest.approx(exact, abs=1e-8)
+        assert found.bound <= exact + 2e-10
 
 
 def test_blocks_keep_as_much_of_a_target_as_merging_and_one_block_is_the_optimum():
@@ -177,7 +177,8 @@ def test_cells_of_blocks_keep_the_best_of_a_target():
         for block in range(int(blocks.max()) + 1):
             cells = np.flatnonzero(blocks == block)
             mass = float(joint.p_x[cells].sum())
-            part = _response.respond(joint, budget, cells, gap=1e-9, loss=Loss(law))
+            problem = _mixture.Problem(joint, budget, 1e-9 / mass, Loss(law))
+            part = _mixture.Block(problem, cells, [cells], Effort(10**9)).found
             best += part.loss
             assert part.loss <= mass * left_open(law[:, cells], joint.p_x[cells] / mass) + 1e-9
         assert information(joint, channel, law) == pytest.approx(left_open(law, joint.p_x) - best, abs=1e-8)

@@ -14,7 +14,7 @@ from sanitize._checks import nats, whole_number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._data_independent.calibration import NOTHING, root
+from sanitize.mechanisms._data_independent.randomized_response import NOTHING, root
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -16,7 +16,7 @@ from sanitize.alphabet import Alphabet
 from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._data_independent.calibration import NOTHING, root
+from sanitize.mechanisms._data_independent.randomized_response import NOTHING, root
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

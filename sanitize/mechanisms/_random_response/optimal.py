@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from sanitize._checks import positive
 from sanitize.budgets import CVaRLiftBudget, as_budget, check_kind
@@ -13,11 +10,10 @@ from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms._effort import effort_of
-from sanitize.mechanisms._random_response.loss import Loss
-from sanitize.mechanisms._random_response.nearby_budgets import tighter
-from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, RandomResponse, respond
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.tail import tail_random_response
+from sanitize.mechanisms._response_solver.columns import Loss
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, RandomResponse, respond_in
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,8 +21,6 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
-
-_REPAIRED = 1e-6  # nats that repairs may cost
 
 
 def optimal_random_response(
@@ -109,17 +103,15 @@ def optimal_random_response(
     if isinstance(budget, CVaRLiftBudget):
         if not (confidence is None and target is None and time_limit is None):
             raise InvalidBudget("a CVaRLiftBudget takes no confidence, target or time_limit; give LiftBudget for these")
-        tail = tail_random_response(joint, budget, effort=effort)
-        return tail.then(tail.reversed(joint.p_x)).with_standing(HEURISTIC) if keep_margin else tail
-    response = solve_optimal_random_response(
-        joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target, confidence=confidence
-    )
-    if response.status == "interrupted":
-        raise KeyboardInterrupt
-    if keep_margin:
-        return response.channel.then(response.channel.reversed(joint.p_x)).with_standing(HEURISTIC)
-    is_proved = confidence is None or target is None
-    return response.channel.with_standing(response.standing if is_proved else HEURISTIC)
+        channel = tail_random_response(joint, budget, effort=effort)
+    else:
+        response = solve_optimal_random_response(
+            joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target, confidence=confidence
+        )
+        channel = response.released()
+        if confidence is not None and target is not None:
+            channel = channel.with_standing(HEURISTIC)
+    return channel.then(channel.reversed(joint.p_x)).with_standing(HEURISTIC) if keep_margin else channel
 
 
 def solve_optimal_random_response(
@@ -181,27 +173,9 @@ def solve_optimal_random_response(
     ('optimal', True, 0.7793)
     """
     loss = Loss.towards(target, len(check_law(joint).public))
-    if confidence is not None:
-        return robust_random_response(
-            joint, budget, confidence, gap=gap, effort=effort, time_limit=time_limit, loss=loss
-        )
-    budget = as_budget(budget)
-    positive("gap", gap)
-    if time_limit is not None:
-        positive("time_limit", time_limit)
-    check_kind(budget)
+    known = check_kind(as_budget(budget))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
-    letters = np.arange(len(joint.public))
-    found = respond(joint, budget, letters, gap=gap, effort=account, loss=loss)
-    best = found.response(joint, budget, gap, loss)
-    designed = loss.entropy(joint.p_x) - found.loss
-    # Repairs may merge much of what rounding carried out of a thin polytope; a tighter design needs none.
-    for other in tighter(check_kind(budget)):
-        if designed - best.utility <= max(gap, _REPAIRED) or account.is_used():
-            break
-        within = respond(joint, other, letters, gap=gap, effort=account, loss=loss).response(joint, budget, gap, loss)
-        if within.utility > best.utility:
-            bound = max(best.bound, within.utility)
-            left = bound - within.utility
-            best = replace(within, bound=bound, gap=left, status="optimal" if left <= gap else "stalled")
-    return best
+    positive("gap", gap)
+    if confidence is not None:
+        return robust_random_response(joint, known, confidence, gap=gap, effort=account, loss=loss)
+    return respond_in(joint, known, None, gap=gap, effort=account, loss=loss)

@@ -7,55 +7,50 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import positive
 from sanitize._progress import progress
-from sanitize.budgets import as_budget, check_kind
 from sanitize.confidence import laws_of
-from sanitize.errors import SanitizeError
-from sanitize.mechanisms._effort import effort_of
-from sanitize.mechanisms._merging.subset_merging import best_subset_merging, subset_merging
-from sanitize.mechanisms._random_response.loss import Loss, entr
-from sanitize.mechanisms._random_response.repair import response_channel
-from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, RandomResponse
+from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust_certificate import certify_robust
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone
-from sanitize.mechanisms._random_response.robust_cuts import CutPolytope
+from sanitize.mechanisms._response_solver.columns import ColumnPool, RoundingStops
+from sanitize.mechanisms._response_solver.mixture import RandomResponse
+from sanitize.mechanisms._response_solver.polytope import Polytope
+from sanitize.mechanisms._response_solver.repair import response_channel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
+    from sanitize.budgets import LDPBudget, LiftBudget
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
+    from sanitize.mechanisms._response_solver.columns import Loss
+
+    Vector = NDArray[np.float64]
+    Groups = list[NDArray[np.intp]]
 
 _FLOORS = (1e-1, 1e-3, 1e-6)  # of v where the entropy is linearised
 _ROUNDS = 100
-_BEST_MERGED = 17  # letters that the exact partition is found for
 _SPARSE = 0.3  # of random starts: a few letters carry most of each
 _DIGITS = 9
-_TINY = 1e-12
 _SEARCH_SHARE = 0.7  # of the effort, before the gap is proved
 _PROVED_SHARE = 0.9  # of the gap; the rest is left to rounding
 _STARTS = 40
 _WORTHWHILE = 1e-9
-
-Groups = list["NDArray[np.intp]"]
+_STATUSES = ("time_limit", "effort", "stalled")
 
 
 def robust_random_response(
     joint: JointDistribution,
-    budget: Budget | float,
+    budget: LiftBudget | LDPBudget,
     confidence: float | ConfidenceSet,
     *,
     gap: float,
-    effort: float | None,
-    time_limit: float | None,
+    effort: Effort,
+    loss: Loss,
     deal: Callable[[Groups], list[Groups]] | None = None,
-    loss: Loss | None = None,
 ) -> RandomResponse:
     """Response that mixes columns within the budget under every law, for I(X;Y) under the frequencies, and its gap.
 
@@ -72,174 +67,121 @@ def robust_random_response(
     confidence : float or ConfidenceSet
     gap : float
         Distance from the optimum that is good enough, in nats.
-    effort : float, optional
-        Entries of linear programs to solve, >= 1, shared out over the blocks by their size; by
-        default as for one law.
-    time_limit : float, optional
-        Seconds, shared out over the blocks by their size.
+    effort : Effort
+        Entries of linear programs to solve, shared out over the blocks by their size.
+    loss : Loss
+        What is to be kept; the gap is proved for X only.
     deal : callable, optional
         From groups of letters that are safe under every law to blocks of groups that share their columns; by
         default all letters share theirs.
-    loss : Loss, optional
-        What is to be kept, in place of X.
     """
-    loss = Loss() if loss is None else loss
-    positive("gap", gap)
-    if time_limit is not None:
-        positive("time_limit", time_limit)
-    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
-    budget = check_kind(as_budget(budget), "confidence=")
     laws = laws_of(joint, confidence)
-    merge = best_subset_merging if len(joint.public) <= _BEST_MERGED else subset_merging
-    labels = merge(joint, budget, confidence=laws).stages[0].indices
+    labels = subset_merging(joint, budget, confidence=laws).stages[0].indices
     groups = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
-    blocks = [groups] if deal is None else deal(groups)
-    n = len(joint.public)
-    columns, weights, pools = [], [], []
+    n, blocks = len(joint.public), []
     with progress("robust random response") as show:
-        for block in blocks:
+        for block in [groups] if deal is None else deal(groups):
             letters = np.sort(np.concatenate(block))
             cone = RobustCone(laws, budget, letters, joint.p_x)
-            pool = Mixing(
-                cone, [np.isin(letters, group) for group in block], account.part(len(letters) / n), loss.on(letters)
-            )
-            pool.improve(gap, show)
-            if loss.law is None:
-                prove(pool, gap * float(cone.p_x.sum()), show)
-            v, weight = pool.used()
-            full = np.zeros((len(v), n))
-            full[:, letters] = v
-            columns.append(full)
-            weights.append(weight)
-            pools.append(pool)
-    made = sparse.csc_array(np.concatenate(columns).T)
-    channel = response_channel(joint, budget, made, np.concatenate(weights), laws)
-    return _measured(joint, channel, pools, gap, loss)
+            sets = [np.isin(letters, group) for group in block]
+            made = _Block(cone, sets, effort.part(len(letters) / n), loss.on(letters), show)
+            try:
+                made.improve(gap)
+                if loss.law is None:
+                    made.prove(gap * float(cone.p_x.sum()))
+            except RoundingStops:
+                pass  # what was found before is still a mixture and a bound
+            columns = made.pool.matrix(made.mixture.chosen)
+            columns = sparse.csc_array((columns.data, letters[columns.indices], columns.indptr), (n, columns.shape[1]))
+            blocks.append((made, columns))
+    weights = np.concatenate([made.mixture.weights for made, _ in blocks])
+    channel = response_channel(joint, budget, sparse.hstack([part for _, part in blocks], "csc"), weights, laws)
+    kept = loss.kept(joint, channel)
+    bound = max(loss.entropy(joint.p_x) - sum(made.bound for made, _ in blocks), kept)
+    status = "optimal" if bound - kept <= gap else min((made.status for made, _ in blocks), key=_STATUSES.index)
+    share, n_columns = loss.share(kept, joint.p_x), sum(len(made.pool) for made, _ in blocks)
+    return RandomResponse(channel, kept, share, bound, bound - kept, n_columns, status)
 
 
-def _measured(
-    joint: JointDistribution, channel: Channel, pools: list[Mixing], gap: float, loss: Loss
-) -> RandomResponse:
-    """The channel as it is, repairs included, beside what was proved of all blocks."""
-    kept, entropy = loss.kept(joint, channel), loss.entropy(joint.p_x)
-    bound = max(entropy - sum(pool.bound for pool in pools), kept)
-    if bound - kept <= gap:
-        status = "optimal"
-    elif any(pool.effort.is_late() for pool in pools):
-        status = "time_limit"
-    else:
-        status = "effort" if any(pool.effort.is_used() for pool in pools) else "stalled"
-    share = kept / entropy if entropy > 0 else 1.0
-    return RandomResponse(channel, kept, share, bound, bound - kept, sum(len(pool.v) for pool in pools), status)
-
-
-def prove(pool: Mixing, gap: float, show: Callable[[str], None]) -> None:
-    """Bound the mixtures over these letters from below, and take in the columns that the search for a bound finds."""
-    cone = pool.cone
-    mass = float(cone.p_x.sum())
-    polytope = CutPolytope.of(np.zeros((0, len(cone.p_x))))
-    while pool.value - pool.bound > gap:
-        base = float(pool.prices @ cone.p_x)
-        target = (pool.value - base - _PROVED_SHARE * gap) / mass
-        proof = certify_robust(cone, polytope, pool.prices, target, pool.effort)
-        polytope = proof.polytope
-        pool.bound = max(pool.bound, base + mass * proof.bound)
-        show(f"{len(pool.v)} columns, gap {pool.value - pool.bound:.1e}")
-        if not pool.look_near(np.concatenate([proof.points, proof.beside])[:_STARTS]):
-            return
-
-
-class Mixing:
+class _Block:
     """Columns over some letters, their best mixture into P_X, and what is proved of all mixtures.
 
     Attributes
     ----------
     bound : float
-        No mixture of columns within the budget has a value below this, in nats of the whole law.
+        No mixture of columns within the budget loses less, in nats of the whole law.
     """
 
     def __init__(
-        self, cone: RobustCone, groups: list[NDArray[np.bool_]], effort: Effort, loss: Loss | None = None
+        self,
+        cone: RobustCone,
+        sets: list[NDArray[np.bool_]],
+        effort: Effort,
+        loss: Loss,
+        show: Callable[[str], None],
     ) -> None:
-        self.cone, self.effort, self.bound = cone, effort, 0.0
-        self.loss = Loss() if loss is None else loss
-        p_x = cone.p_x
-        alone = np.eye(len(p_x))
-        self.v = np.array([np.where(group, p_x, 0.0) / p_x[group].sum() for group in groups])
-        self.seen = {column.round(_DIGITS).tobytes() for column in self.v}
-        self.add(alone[cone.excess(alone) <= 0])
-        self.mix()
-
-    def add(self, v: NDArray[np.float64]) -> int:
-        """Take in columns that are new; how many were."""
-        new = []
-        for column in v:
-            key = column.round(_DIGITS).tobytes()
-            if key not in self.seen:
-                self.seen.add(key)
-                new.append(column)
-        if new:
-            self.v = np.concatenate([self.v, new])
-        return len(new)
-
-    def mix(self) -> None:
-        """Mixture of the least H(T|Y) = Σ P(y) H(T|v_y), its prices and its weights; T is X by default."""
-        from scipy.optimize import linprog
-
-        solved = linprog(self.loss.of(self.v), A_eq=self.v.T, b_eq=self.cone.p_x, method="highs-ds")
-        if solved.x is None:
-            raise SanitizeError(f"the linear program of the mixture failed: {solved.message}")
-        self.weights = np.maximum(solved.x, 0.0)
-        self.prices = np.asarray(solved.eqlin.marginals)
+        self.cone, self.effort, self.show = cone, effort, show
+        self.pool, self.bound = ColumnPool(cone.p_x, loss), 0.0
+        alone = np.eye(len(cone.p_x))
+        for v in (*(np.where(group, cone.p_x, 0.0) for group in sets), *alone[cone.excess(alone) <= 0]):
+            self.pool.add(v)
+        self.mixture = self.pool.mix()
 
     @property
-    def value(self) -> float:
-        """H(T|Y) of the mixture over these letters, in nats of the whole law."""
-        return float(self.loss.of(self.v) @ self.weights)
+    def status(self) -> str:
+        """Why it ended where the gap is open."""
+        return "time_limit" if self.effort.is_late() else "effort" if self.effort.is_used() else "stalled"
 
-    def used(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Columns in the mixture and their weights."""
-        kept = self.weights > _TINY * self.weights.sum()
-        return self.v[kept], self.weights[kept]
-
-    def improve(self, gap: float, show: Callable[[str], None]) -> None:
-        """Add columns until none of those found lowers the entropy by more than the gap, or its share is used up."""
+    def improve(self, gap: float) -> None:
+        """Add columns until none of those found lowers the loss by more than the gap, or its share is used up."""
         n = len(self.cone.p_x)
         rng = np.random.default_rng(0)
-        if (entr(self.v).sum(axis=1) > _TINY).any():
+        if any(len(letters) > 1 for letters in self.pool.letters):
             # Prices of a few columns say nothing of the other letters: begin without any.
-            self.add(self._from(np.eye(n), 0.0))
-            self.mix()
+            for v in self._from(np.eye(n), 0.0):
+                self.pool.add(v)
+            self.mixture = self.pool.mix()
         for _ in range(_ROUNDS):
-            if len(self.v) and (entr(self.used()[0]).sum(axis=1) <= _TINY).all():
+            used = self.pool.matrix(self.mixture.chosen).toarray().T
+            if (np.count_nonzero(used, axis=1) == 1).all():
                 return  # every letter is released as it is
             random = rng.dirichlet(np.full(n, _SPARSE), n)
-            for starts, steer in ((np.eye(n), 1.0), (self.used()[0], 1.0), (random, 1.0), (np.eye(n), 0.5)):
-                found = self._from(starts, steer)
-                if self.add(found[self.loss.of(found) - (found * self.prices).sum(axis=1) < -gap]):
-                    break
-            else:
+            starts = ((np.eye(n), 1.0), (used, 1.0), (random, 1.0), (np.eye(n), 0.5))
+            if not any(self._take(self._from(v, steer), gap) for v, steer in starts):
                 return
-            self.mix()
-            show(f"{len(self.v)} columns")
             if self.effort.is_used(_SEARCH_SHARE):
                 return
 
-    def look_near(self, v: NDArray[np.float64]) -> bool:
-        """Take in columns beside these that lower the entropy; whether there were any and effort is left."""
-        if not len(v) or self.effort.is_used():
+    def prove(self, gap: float) -> None:
+        """Bound the mixtures over these letters from below, and take in what the search for a bound finds."""
+        p_x = self.cone.p_x
+        mass, polytope = float(p_x.sum()), Polytope.simplex(len(p_x), len(p_x))
+        while self.mixture.value - self.bound > gap:
+            base = float(self.mixture.mu @ p_x)
+            target = (self.mixture.value - base - _PROVED_SHARE * gap) / mass
+            proof = certify_robust(self.cone, polytope, self.mixture.mu, target, self.effort)
+            polytope, self.bound = proof.polytope, max(self.bound, base + mass * proof.bound)
+            near = np.concatenate([proof.points, proof.beside])[:_STARTS]
+            if not len(near) or self.effort.is_used():
+                return
+            near = np.concatenate([near[self.cone.excess(near) <= SAFE], self._from(near, 1.0)])
+            if not self._take(near, _WORTHWHILE):
+                return
+
+    def _take(self, v: Vector, worth: float) -> bool:
+        """Mix in the columns that lower the loss by more than so many nats; whether there were new ones."""
+        below = v[self.pool.loss.of(v) - v @ self.mixture.mu < -worth]
+        if not sum(self.pool.add(column) for column in below):
             return False
-        found = np.concatenate([v[self.cone.excess(v) <= SAFE], self._from(v, 1.0)])
-        if not self.add(found[self.loss.of(found) - (found * self.prices).sum(axis=1) < -_WORTHWHILE]):
-            return False
-        self.mix()
+        self.mixture = self.pool.mix()
+        self.show(f"{len(self.pool)} columns, gap {self.mixture.value - self.bound:.1e}")
         return True
 
-    def _from(self, v: NDArray[np.float64], steer: float) -> NDArray[np.float64]:
+    def _from(self, v: Vector, steer: float) -> Vector:
         """Columns from linear programs that start at these; ``steer`` says how far to trust the prices."""
-        found = [np.zeros((0, len(self.prices)))]
+        found = [np.zeros((0, v.shape[1]))]
         for floor in _FLOORS:
-            v = self.cone.minimise(self.loss.slope(v, floor) - steer * self.prices, self.effort)
+            v = self.cone.minimise(self.pool.loss.slope(v, floor) - steer * self.mixture.mu, self.effort)
             # Many starts lead to the same column.
             v = v[np.sort(np.unique(v.round(_DIGITS), axis=0, return_index=True)[1])]
             found.append(v)

@@ -13,25 +13,32 @@ variables. A lift bound is then linear for each P_S; the few laws P_S that matte
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from sanitize._limits import LARGEST_EXPONENT
-from sanitize.budgets import LDPBudget, logs
+from sanitize.budgets import LDPBudget
 from sanitize.confidence import excess_of, least_law, lift_bounds, ratio_bounds, released_bounds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from sanitize.budgets import LiftBudget
     from sanitize.confidence import ConfidenceSet
     from sanitize.mechanisms._effort import Effort
 
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
 _CUTS = 8  # rounds of looking for laws P_S
 SAFE = 1e-7  # nats over the budget that the channel's repair may still mend
 _TOLERANCE = 1e-9  # of the linear programs
+BROKEN = 1e-9  # a row scaled to 1 is broken by more
 # Blocks have nothing to presolve: looking for it takes a third of the time.
 _OPTIONS = {
     "presolve": False,
@@ -39,7 +46,7 @@ _OPTIONS = {
     "dual_feasibility_tolerance": _TOLERANCE,
 }
 _BLOCK = 1 << 20  # entries of one linear program
-_ALL_PAIRS = 200
+_ALL_PAIRS = 200  # of secrets, that bounds on ratios begin with
 _PASSES = 25  # over the entries of a sparse program, in units of effort
 
 
@@ -56,13 +63,7 @@ class RobustCone:
         P(x) of all letters.
     """
 
-    def __init__(
-        self,
-        laws: ConfidenceSet,
-        budget: LiftBudget | LDPBudget,
-        letters: NDArray[np.intp],
-        p_x: NDArray[np.float64],
-    ) -> None:
+    def __init__(self, laws: ConfidenceSet, budget: LiftBudget | LDPBudget, letters: Codes, p_x: Vector) -> None:
         self.laws, self.budget = laws, budget
         self.p_x = p_x[letters]
         others = np.setdiff1d(np.arange(len(p_x)), letters)
@@ -70,23 +71,27 @@ class RobustCone:
         self.parts = tuple(
             np.concatenate([part[:, letters], part[:, others].sum(axis=1, keepdims=True)], axis=1) for part in parts
         )
-        self.rows = self._first_rows()
+        prior = self.laws.counts.sum(axis=1) / self.laws.n
+        unseen = np.ones((len(prior), 1))
+        self.rows = self._rows(unseen, unseen, -math.inf, (prior, prior))
+        if isinstance(budget, LDPBudget) and len(self.rows) > _ALL_PAIRS:
+            self.rows = self.rows[[(r - s) % len(prior) == 1 for s, r in permutations(range(len(prior)), 2)]]
         self._forms = self._linear_forms()
 
-    def worst_case(self, v: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def worst_case(self, v: Vector) -> tuple[Vector, Vector]:
         """Smallest and largest p(y|s) of columns v, shape (K, n), up to the factor P(y)."""
         matrix = np.zeros((v.shape[1] + 1, len(v)))
         matrix[:-1] = (v / self.p_x).T
         center, up, down = self.parts
         return released_bounds(center, up, down, self.laws.distance, sparse.csc_array(matrix))
 
-    def excess(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def excess(self, v: Vector) -> Vector:
         """Exact excess of columns v, shape (K, n), over the budget under the worst law."""
         low, high = self.worst_case(v)
         lifts = lift_bounds(low, high, self.laws.prior_lower, self.laws.prior_upper)
         return excess_of(*lifts, ratio_bounds(low, high), self.budget)
 
-    def minimise(self, costs: NDArray[np.float64], effort: Effort) -> NDArray[np.float64]:
+    def minimise(self, costs: Vector, effort: Effort) -> Vector:
         """Columns v, shape (K', n), that minimise each of some linear costs (K, n); those that were not found miss."""
         found = []
         left = costs
@@ -101,9 +106,7 @@ class RobustCone:
             left = left[~good]
         return np.concatenate(found) if found else np.zeros((0, costs.shape[1]))
 
-    # ---------------------------------------------------------------------------------------- linear programs
-
-    def _solve(self, costs: NDArray[np.float64], effort: Effort) -> NDArray[np.float64]:
+    def _solve(self, costs: Vector, effort: Effort) -> Vector:
         """Optimal v of each cost over the rows known so far: independent programs, solved as a few large ones."""
         from scipy.optimize import linprog
 
@@ -132,7 +135,7 @@ class RobustCone:
             found.append(v / v.sum(axis=1, keepdims=True))
         return np.concatenate(found)
 
-    def _linear_forms(self) -> NDArray[np.float64]:
+    def _linear_forms(self) -> Vector:
         """High(s), then low(s), as linear forms of (v, e, f, a, b), shape (2 n_s, 3 n + 2)."""
         center, up, down = (part[:, :-1] / self.p_x for part in self.parts)
         rest_up, rest_down = self.parts[1][:, -1:], self.parts[2][:, -1:]
@@ -141,7 +144,7 @@ class RobustCone:
             [[center, up, down, radius, rest_down - radius], [center, -down, -up, -radius, radius - rest_up]]
         )
 
-    def _thresholds(self) -> NDArray[np.float64]:
+    def _thresholds(self) -> Vector:
         """E >= v - p a, f >= p b - v, b <= a, as rows <= 0 of (v, e, f, a, b)."""
         n = len(self.p_x)
         eye, none, p = np.eye(n), np.zeros((n, n)), self.p_x[:, None]
@@ -149,75 +152,47 @@ class RobustCone:
         last = np.append(np.zeros(3 * n), [-1.0, 1.0])
         return np.block([[eye, -eye, none, -p, nothing], [-eye, none, -eye, nothing, p], [last]])
 
-    # ------------------------------------------------------------------------------------------------- rows
+    def weights(
+        self, low: Vector, high: Vector, box: tuple[Vector, Vector] | None = None
+    ) -> Iterator[tuple[Vector, Vector]]:
+        """Weights (n_s, K) of the most and the least p(y|s), for each bound on a lift or a ratio: their sum is <= 0.
 
-    def _first_rows(self) -> NDArray[np.float64]:
-        """Budget under the frequencies of S, as rows <= 0 of (high, low), shape (R, 2 n_s)."""
-        n_s = len(self.laws.center)
+        Under the law P_S, of those within the box, that is worst for columns whose p(y|s) lie between low and high.
+        """
+        n_s, k = low.shape
         if isinstance(self.budget, LDPBudget):
-            pairs = [(s, r) for s in range(n_s) for r in range(n_s) if s != r]
-            if len(pairs) > _ALL_PAIRS:
-                pairs = [(s, (s + 1) % n_s) for s in range(n_s)]
-            return self._unique([row for pair in pairs for row in self._ratio_row(*pair)])
-        prior = self.laws.counts.sum(axis=1) / self.laws.n
-        return self._unique([row for s in range(n_s) for row in (self._upper_row(s, prior), self._lower_row(s, prior))])
+            for s, r in permutations(range(n_s), 2) if self.budget.eps < math.inf else ():
+                on_most, on_least = np.zeros((n_s, k)), np.zeros((n_s, k))
+                on_most[s], on_least[r] = math.exp(-self.budget.eps), -1.0
+                yield on_most, on_least
+            return
+        box = (self.laws.prior_lower, self.laws.prior_upper) if box is None else box
+        for s in range(n_s):
+            at, others = np.arange(n_s)[:, None] == s, np.arange(n_s)[:, None] != s
+            if self.budget.upper < math.inf:
+                factor = math.exp(min(self.budget.upper, LARGEST_EXPONENT))
+                prior = factor * least_law(np.where(at, high, low), *box)
+                # Where the weight of the most is negative the lift cannot reach the bound.
+                binds = prior[s] < 1
+                yield np.where(at & binds, 1 - prior, 0.0), np.where(others & binds, -prior, 0.0)
+            if self.budget.lower < math.inf:
+                prior = math.exp(-self.budget.lower) * least_law(-np.where(at, low, high), *box)
+                yield np.where(others, prior, 0.0), np.where(at, prior - 1, 0.0)
 
-    def _unique(self, rows: list[NDArray[np.float64] | None]) -> NDArray[np.float64]:
-        kept = [row for row in rows if row is not None]
-        if not kept:
-            return np.zeros((0, 2 * len(self.laws.center)))
-        return np.unique(np.array(kept), axis=0)
+    def _rows(self, low: Vector, high: Vector, least: float, box: tuple[Vector, Vector] | None = None) -> Vector:
+        """The weights as rows of (high, low), scaled to 1, of which columns break each by more than ``least``."""
+        found = [np.zeros((0, 2 * len(low)))]
+        for weights in self.weights(low, high, box):
+            rows = np.concatenate(weights).T
+            scale = np.abs(rows).max(axis=1)
+            rows, columns = (part[scale > 0] for part in (rows, np.concatenate([high, low]).T))
+            rows /= scale[scale > 0, None]
+            found.append(rows[(rows * columns).sum(axis=1) > least])
+        return np.concatenate(found)
 
-    def _upper_row(self, s: int, prior: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Lift of s at most e^upper under a prior; None where it always is."""
-        assert not isinstance(self.budget, LDPBudget)
-        top = math.exp(min(self.budget.upper, LARGEST_EXPONENT))
-        if top * prior[s] >= 1 or math.isinf(self.budget.upper):
-            return None
-        row = np.append(np.zeros(len(prior)), -top * prior)
-        row[s], row[len(prior) + s] = 1 - top * prior[s], 0.0
-        return row / np.abs(row).max()
-
-    def _lower_row(self, s: int, prior: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Lift of s at least e^-lower under a prior."""
-        assert not isinstance(self.budget, LDPBudget)
-        if math.isinf(self.budget.lower):
-            return None
-        bottom = math.exp(-self.budget.lower)
-        row = np.append(bottom * prior, np.zeros(len(prior)))
-        row[s], row[len(prior) + s] = 0.0, bottom * prior[s] - 1
-        return row / np.abs(row).max() if row.any() else None
-
-    def _ratio_row(self, s: int, r: int) -> list[NDArray[np.float64] | None]:
-        assert isinstance(self.budget, LDPBudget)
-        if math.isinf(self.budget.eps):
-            return [None]
-        n_s = len(self.laws.center)
-        row = np.zeros(2 * n_s)
-        row[s], row[n_s + r] = math.exp(-self.budget.eps), -1.0
-        return [row]
-
-    def _cut(self, v: NDArray[np.float64]) -> bool:
-        """Rows that columns over their budget break; whether there were new ones."""
-        low, high = self.worst_case(v)
-        rows: list[NDArray[np.float64] | None] = []
-        box = (self.laws.prior_lower, self.laws.prior_upper)
-        for s in range(len(low)):
-            if isinstance(self.budget, LDPBudget):
-                over = logs(high[s]) - logs(low) > self.budget.eps + SAFE / 2
-                over[s] = False
-                rows += [row for r in np.flatnonzero(over.any(axis=1)) for row in self._ratio_row(s, int(r))]
-                continue
-            values = low.copy()
-            values[s] = high[s]
-            laws = least_law(values, *box)
-            over = logs(high[s]) - logs((values * laws).sum(axis=0)) > self.budget.upper + SAFE / 2
-            rows += [self._upper_row(s, law) for law in laws.T[over]]
-            values = high.copy()
-            values[s] = low[s]
-            laws = least_law(-values, *box)
-            over = logs((values * laws).sum(axis=0)) - logs(low[s]) > self.budget.lower + SAFE / 2
-            rows += [self._lower_row(s, law) for law in laws.T[over]]
+    def _cut(self, v: Vector) -> bool:
+        """Take in the rows that columns over their budget break; whether there were new ones."""
         before = len(self.rows)
-        self.rows = np.unique(np.concatenate([self.rows, self._unique(rows)]).round(13), axis=0)
+        broken = self._rows(*self.worst_case(v), BROKEN)
+        self.rows = np.unique(np.concatenate([self.rows, broken]).round(13), axis=0)
         return len(self.rows) > before

@@ -14,6 +14,8 @@ from sanitize.budgets import TOLERANCE, LDPBudget, as_budget, check_kind
 from sanitize.channel import Channel, channel_matrix
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.joint import JointDistribution
+from sanitize.mechanisms._response_solver.columns import TIGHT
+from sanitize.mechanisms._response_solver.polytope import LOOSEST
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -24,9 +26,7 @@ if TYPE_CHECKING:
 
 # Columns are designed this much inside the budget, more than a program's tolerance, where there is room.
 _MARGIN = 1e-9
-_LOOSEST = 25.0
 _MOST_CELLS = 1 << 22
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def sequential_response(
@@ -119,7 +119,7 @@ def _side(high: Vector, low: Vector, level: float) -> Vector:
     """Rows high - e**level low in units, a margin inside; none of the margin where the sums over x_2 have no room."""
     top, bottom = high.sum(axis=2), low.sum(axis=2)
     live = top > 0
-    level = min(level, _LOOSEST)
+    level = min(level, LOOSEST)
     with np.errstate(divide="ignore"):
         room = level - np.log(top[live] / bottom[live])
     margin = np.clip(room / 2, 0.0, _MARGIN)[:, None]
@@ -139,7 +139,7 @@ def _solved(over: Vector, worth: Vector) -> Vector:
         A_eq=sparse.kron(sparse.eye_array(n_x), np.ones((1, n_y)), format="csr"),
         b_eq=np.ones(n_x),
         method="highs-ds",
-        options=_OPTIONS,
+        options=TIGHT,
     )
     if found.x is None:  # not in exact arithmetic: one output for all is a solution
         return np.full((n_x, n_y), 1 / n_y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,11 @@ from sanitize.joint import check_law
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.loss import Loss
-from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, Response, respond
 from sanitize.mechanisms._random_response.robust import robust_random_response
+from sanitize.mechanisms._response_solver.columns import Loss
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize.budgets import Budget
@@ -94,25 +91,17 @@ def subset_random_response(
     >>> round(sz.normalized_utility(joint, subset_random_response(joint, 0.3, block_size=2)), 4)
     0.7832
     """
-    block_size = whole_number("block_size", block_size, 1)
-    budget = as_budget(budget)
-    check_kind(budget)
+    deal = partial(_blocks, block_size=whole_number("block_size", block_size, 1))
+    known = check_kind(as_budget(budget))
     loss = Loss.towards(target, len(check_law(joint).public))
-    if confidence is not None:
-        made = robust_random_response(
-            joint,
-            budget,
-            confidence,
-            gap=gap,
-            effort=effort,
-            time_limit=time_limit,
-            deal=partial(_blocks, block_size=block_size),
-            loss=loss,
-        )
-        standing = replace(made.standing, among="responses inside its blocks")
-        return made.channel.with_standing(standing if target is None else HEURISTIC)
-    groups = _groups(subset_merging(joint, budget))
-    return _respond_in(joint, budget, _blocks(groups, int(block_size)), gap, effort, time_limit, loss)
+    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
+    positive("gap", gap)
+    if confidence is None:
+        blocks = deal(_groups(subset_merging(joint, known)))
+        return respond_in(joint, known, blocks, gap=gap, effort=account, loss=loss).released(len(blocks))
+    made = robust_random_response(joint, known, confidence, gap=gap, effort=account, deal=deal, loss=loss)
+    channel = made.released(2)
+    return channel if target is None else channel.with_standing(HEURISTIC)
 
 
 def paper_subset_random_response(
@@ -170,10 +159,11 @@ def paper_subset_random_response(
     >>> round(sz.normalized_utility(joint, paper_subset_random_response(joint, 0.3)), 4)
     0.7832
     """
-    budget = as_budget(budget)
-    check_kind(budget)
-    groups = _groups(paper_subset_merging(joint, budget))
-    return _respond_in(joint, budget, [[group] for group in groups], gap, effort, time_limit, Loss())
+    known = check_kind(as_budget(budget))
+    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
+    positive("gap", gap)
+    blocks = [[group] for group in _groups(paper_subset_merging(joint, known))]
+    return respond_in(joint, known, blocks, gap=gap, effort=account, loss=Loss()).released(len(blocks))
 
 
 def _groups(merging: Channel) -> list[NDArray[np.intp]]:
@@ -193,32 +183,3 @@ def _blocks(groups: list[NDArray[np.intp]], block_size: int) -> list[list[NDArra
         blocks[smallest].append(group)
         sizes[smallest] += len(group)
     return [block for block in blocks if block]
-
-
-def _respond_in(
-    joint: JointDistribution,
-    budget: Budget,
-    blocks: Sequence[Sequence[NDArray[np.intp]]],
-    gap: float,
-    effort: float | None,
-    time_limit: float | None,
-    loss: Loss,
-) -> Channel:
-    """Channel of the optimal responses of blocks, each a list of safe groups."""
-    positive("gap", gap)
-    if time_limit is not None:
-        positive("time_limit", time_limit)
-    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
-    n = len(joint.public)
-    parts = []
-    for block in blocks:
-        letters = np.sort(np.concatenate(block))
-        share = account.part(len(letters) / n)
-        of_block = gap * float(joint.p_x[letters].sum())
-        part = respond(joint, budget, letters, gap=of_block, effort=share, atoms=block, loss=loss)
-        if part.status == "interrupted":
-            raise KeyboardInterrupt
-        parts.append(part)
-    made = Response.union(parts).response(joint, budget, gap, loss)
-    among = "" if len(blocks) == 1 else "responses inside its blocks"
-    return made.channel.with_standing(replace(made.standing, among=among))

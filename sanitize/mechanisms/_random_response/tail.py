@@ -14,10 +14,12 @@ from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
 from sanitize.joint import check_law
+from sanitize.lifts import lift
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.tail_merging import tail_merging
-from sanitize.mechanisms._random_response.response import RESPONSE_EFFORT, respond
-from sanitize.mechanisms._random_response.vertices import Vertices
+from sanitize.mechanisms._response_solver.columns import TIGHT, Loss
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
+from sanitize.mechanisms._response_solver.vertices import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +40,6 @@ _SHARE_OF_EFFORT = 0.1
 # Laws small enough to list every vertex of the arrangement of {l_s = t_s}.
 _FEW_LETTERS, _FEW_SECRETS = 20, 5
 _INSIDE, _POSITIVE = 1e-9, 1e-12
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, effort: float | None = None) -> Channel:
@@ -89,45 +90,39 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
         raise InvalidBudget(f"tail_random_response takes a CVaRLiftBudget(upper, delta), got {type(budget).__name__}")
     if budget.excess(check_law(joint)).max() <= 0:
         return Channel.identity(len(joint.public), joint.public)
-    merged = tail_merging(joint, budget)
-    best = _Design(joint, budget, joint.pmf / joint.p_s[:, None] / joint.p_x, merged)
-    best.improve(best.pooled(effort))
-    channel = best.channel()
-    return channel.with_standing(HEURISTIC)
+    search = _Search(joint, budget)
+    search.improve(search.pooled(effort))
+    return search.channel().with_standing(HEURISTIC)
 
 
-class _Design:
-    """The best mixture so far of posteriors into P_X, and the search over thresholds."""
+class _Search:
+    """The best mixture so far of posteriors into P_X, at first what merging gives, and the search over thresholds."""
 
-    def __init__(self, joint: JointDistribution, budget: CVaRLiftBudget, lifts: Vector, merged: Channel) -> None:
-        self.joint, self.budget, self.lifts = joint, budget, lifts
-        self.delta = budget.delta
+    def __init__(self, joint: JointDistribution, budget: CVaRLiftBudget) -> None:
+        self.joint, self.budget, self.lifts, self.tried = joint, budget, lift(joint), 0
         self.bound = 1 + math.expm1(min(budget.upper, LARGEST_EXPONENT)) * (1 - _INSIDE)
-        self.points = _posteriors(joint.p_x, merged)
-        self.weights = merged.push(joint.p_x[None, :])[0]
-        self.merged, self.tried = merged, 0
+        self.merged = tail_merging(joint, budget)
+        self.points = _posteriors(joint.p_x, self.merged)
+        self.weights = self.merged.push(joint.p_x[None, :])[0]
         self.thresholds = np.full(len(joint.p_s), self.bound)
         self.value = self._open(self.points, self.weights)
 
     def pooled(self, effort: float | None) -> Vector:
         """Posteriors worth mixing, whatever the thresholds, shape (k, n)."""
-        n = len(self.joint.p_x)
-        found = [np.eye(n), self.joint.p_x[None, :], self.points]
+        p_x = self.joint.p_x
+        found = [np.eye(len(p_x)), p_x[None, :], self.points]
         for more in _LOOSER:
-            account = effort_of(_SHARE_OF_EFFORT * RESPONSE_EFFORT if effort is None else effort, RESPONSE_EFFORT, None)
+            account = effort_of(_SHARE_OF_EFFORT * RESPONSE_EFFORT if effort is None else effort, RESPONSE_EFFORT)
             limit = LiftBudget(lower=math.inf, upper=self.budget.upper + more)
-            response = respond(self.joint, limit, np.arange(n), gap=_POOL_GAP, effort=account)
-            owner = np.arange(len(response.sizes)).repeat(response.sizes)
-            columns = np.zeros((len(response.sizes), n))
-            columns[owner, response.letters] = response.shares
-            found.append(columns)
+            response = respond_in(self.joint, limit, None, gap=_POOL_GAP, effort=account, loss=Loss())
+            found.append(_posteriors(p_x, response.released()))
         return np.concatenate(found)
 
     def improve(self, pool: Vector) -> None:
         """Try common thresholds, those of the best release, then one after the other in smaller steps."""
         for share in _LEVELS:
             self._try(pool, np.full(len(self.joint.p_s), 1 + share * (self.bound - 1)))
-        while self._try(pool, worst_threshold(self.points @ self.lifts.T, self.weights, self.delta)):
+        while self._try(pool, worst_threshold(self.points @ self.lifts.T, self.weights, self.budget.delta)):
             pass
         step = _FIRST_STEP
         while step >= _LAST_STEP and self.tried < _MOST_TRIED:
@@ -147,15 +142,14 @@ class _Design:
         points = np.unique(np.round(points, 15), axis=0)
         points /= points.sum(axis=1, keepdims=True)
         self.tried += len(points)
-        above = np.maximum(points @ self.lifts.T - thresholds, 0.0)
         found = linprog(
             entr(points).sum(axis=1),
             A_eq=points.T,
             b_eq=self.joint.p_x,
-            A_ub=above.T,
-            b_ub=np.maximum(self.delta * (self.bound - thresholds), 0.0),
+            A_ub=np.maximum(points @ self.lifts.T - thresholds, 0.0).T,
+            b_ub=np.maximum(self.budget.delta * (self.bound - thresholds), 0.0),
             method="highs-ds",
-            options=_OPTIONS,
+            options=TIGHT,
         )
         if found.x is None:
             return False
@@ -177,9 +171,9 @@ class _Design:
             over = np.array(signs) > 0
             if self.joint.p_s[over] @ thresholds[over] > 1:  # lifts average to 1, so all of these cannot be above
                 continue
-            listed = Vertices.of(np.array(signs)[:, None] * sides)
-            if listed is not None:
-                found.append(listed.points.T)
+            points = listed(np.array(signs)[:, None] * sides)
+            if points is not None:
+                found.append(points)
         return found
 
     @staticmethod

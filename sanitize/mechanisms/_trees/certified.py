@@ -12,7 +12,7 @@ from sanitize.channel import HEURISTIC
 from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
-from sanitize.mechanisms._random_response.repair import response_channel
+from sanitize.mechanisms._response_solver.repair import response_channel
 from sanitize.mechanisms._trees.candidates import candidates
 from sanitize.mechanisms._trees.evidence import certified
 from sanitize.mechanisms._trees.foresight import Foresight

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize._checks import positive
 from sanitize.budgets import as_budget, check_kind
-from sanitize.mechanisms._random_response.loss import Loss
-from sanitize.mechanisms._random_response.response import Response, respond
+from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._response_solver.columns import Loss
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
 from sanitize.mechanisms._trees.merging import check_blocks
 
 if TYPE_CHECKING:
@@ -70,16 +70,10 @@ def tree_random_response(
     >>> round(sz.normalized_utility(joint, tree_random_response(joint, [0, 0, 1, 1], 0.3)), 4)
     0.7832
     """
-    budget = as_budget(budget)
-    check_kind(budget)
+    known = check_kind(as_budget(budget))
     positive("gap", gap)
-    labels = check_blocks(joint, blocks, budget)
+    labels = check_blocks(joint, blocks, known)
     loss = Loss.towards(target, len(labels))
-    order = np.argsort(labels, kind="stable")
-    parts = []
-    for cells in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-        mass = float(joint.p_x[cells].sum())
-        parts.append(respond(joint, budget, cells, gap=gap * mass, atoms=[cells], loss=loss))
-    made = Response.union(parts).response(joint, budget, gap, loss)
-    among = "" if len(parts) == 1 else "responses inside its blocks"
-    return made.channel.with_standing(replace(made.standing, among=among))
+    parts = [[np.flatnonzero(labels == block)] for block in range(int(labels.max()) + 1)]
+    account = effort_of(None, RESPONSE_EFFORT)
+    return respond_in(joint, known, parts, gap=gap, effort=account, loss=loss).released(len(parts))

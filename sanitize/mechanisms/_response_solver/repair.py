@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -23,33 +22,19 @@ if TYPE_CHECKING:
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
 
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
 _SHOWN = 3
 _CORRECTIONS, _BALANCED, _EXACT = 4, 1e-14, 1e-15
 _LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Sparse columns over the letters: the parts of a `scipy.sparse.csc_array` under its names, and no more.
-
-    SciPy looks at a matrix longer than it takes to make the channel of a small one, which needs nothing else.
-    """
-
-    data: NDArray[np.float64]
-    indices: NDArray[np.intp]
-    indptr: NDArray[np.intp]
-    shape: tuple[int, int]
-
-    def tocsc(self) -> sparse.csc_array:
-        """The matrix that repairs need."""
-        return sparse.csc_array((self.data, self.indices, self.indptr), shape=self.shape)
-
-
 def response_channel(
     joint: JointDistribution,
     budget: Budget,
-    columns: Columns | sparse.csc_array,
-    weights: NDArray[np.float64],
+    columns: sparse.csc_array,
+    weights: Vector,
     laws: ConfidenceSet | None = None,
 ) -> Channel:
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
@@ -64,15 +49,14 @@ def response_channel(
     ----------
     joint : JointDistribution
     budget : Budget
-    columns : Columns or csc_array of shape (n_x, n_y)
+    columns : csc_array of shape (n_x, n_y)
         Posteriors v_y.
     weights : ndarray of shape (n_y,)
         P(y).
     laws : ConfidenceSet, optional
         Repair until the budget holds under all of these laws.
     """
-    balanced = _balance(columns, weights, joint.p_x)
-    mass: Columns | sparse.csc_array = Columns(balanced, columns.indices, columns.indptr, columns.shape)
+    mass = _balanced(columns, weights, joint.p_x)
     share = np.zeros(len(weights))
     while True:
         channel = _build(joint, mass)
@@ -87,49 +71,38 @@ def response_channel(
         share[over] = np.maximum(share[over] * _GROWTH, _LEAST_SHARE)
         hopeless = over[share[over] > _LARGEST_SHARE]
         if len(hopeless):
-            mass, share = _merge(mass.tocsc(), share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
+            mass, share = _merge(mass, share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
         else:
-            mass = _lend(mass.tocsc(), budget, released, over, share[over], None if laws is None else excess)
+            mass = _lend(mass, budget, released, over, share[over], None if laws is None else excess)
 
 
-def _sizes(columns: Columns | sparse.csc_array) -> NDArray[np.intp]:
-    """Letters of each column."""
-    sizes: NDArray[np.intp] = columns.indptr[1:] - columns.indptr[:-1]
-    return sizes
-
-
-def _balance(
-    columns: Columns | sparse.csc_array, weights: NDArray[np.float64], p_x: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _balanced(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> sparse.csc_array:
     """Masses weight(y) v_y(x), so corrected that they sum to P_X in every digit; the linear program leaves 1e-10.
 
     Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
     """
-    masses: NDArray[np.float64] = columns.data * weights.repeat(_sizes(columns))
-    entries = masses / p_x[columns.indices]
-    error = np.asarray(1 - np.bincount(columns.indices, entries, len(p_x)), np.float64)
-    if np.abs(error).max() < _BALANCED:
-        return masses
-    system = sparse.csc_array((entries, columns.indices, columns.indptr), shape=columns.shape)
-    factor = np.ones(len(weights))
+    owner = np.arange(len(weights)).repeat(np.diff(columns.indptr))
+    masses, factor = columns.data * weights[owner], np.ones(len(weights))
+    shares = sparse.csc_array((masses / p_x[columns.indices], columns.indices, columns.indptr), shape=columns.shape)
+    error = np.asarray(1 - np.bincount(shares.indices, shares.data, len(p_x)))
     for _ in range(_CORRECTIONS):
-        trial = factor + lsqr(system, error, atol=_EXACT, btol=_EXACT, conlim=0, iter_lim=4 * len(weights))[0]
-        remains = 1 - system @ trial
+        if np.abs(error).max() < _BALANCED:
+            break
+        trial = factor + lsqr(shares, error, atol=_EXACT, btol=_EXACT, conlim=0, iter_lim=4 * len(weights))[0]
+        remains = 1 - shares @ trial
         if not (trial > 0).all() or np.abs(remains).max() >= np.abs(error).max():
             break
         factor, error = trial, remains
-        if np.abs(error).max() < _BALANCED:
-            break
-    return masses * factor.repeat(_sizes(columns))
+    return sparse.csc_array((masses * factor[owner], columns.indices, columns.indptr), shape=columns.shape)
 
 
 def _lend(
     mass: sparse.csc_array,
     budget: Budget,
     released: JointDistribution,
-    over: NDArray[np.intp],
-    share: NDArray[np.float64],
-    worst: NDArray[np.float64] | None = None,
+    over: Codes,
+    share: Vector,
+    worst: Vector | None = None,
 ) -> sparse.csc_array:
     """Masses after each symbol that is over has got, for its share, a part of the symbol that helps it most.
 
@@ -160,9 +133,7 @@ def _lend(
     return sparse.csc_array(mass @ sparse.csc_array((parts, (rows, columns)), shape=(n_y, n_y)))
 
 
-def _merge(
-    mass: sparse.csc_array, share: NDArray[np.float64], rare: int, p_y: NDArray[np.float64]
-) -> tuple[sparse.csc_array, NDArray[np.float64]]:
+def _merge(mass: sparse.csc_array, share: Vector, rare: int, p_y: Vector) -> tuple[sparse.csc_array, Vector]:
     """A symbol that cannot be brought inside, merged into the likeliest of the others."""
     others = np.delete(np.arange(len(p_y)), rare)
     labels = np.arange(len(p_y))
@@ -172,20 +143,16 @@ def _merge(
     return sparse.csc_array(mass @ merge), np.delete(share, rare)
 
 
-def _build(joint: JointDistribution, mass: Columns | sparse.csc_array) -> Channel:
+def _build(joint: JointDistribution, mass: sparse.csc_array) -> Channel:
     """Channel of masses P(x, y)."""
-    n_x, n_y = mass.shape
-    order = mass.indices.argsort(kind="stable")  # by symbol of X, then by symbol of Y
-    outputs, entries = np.arange(n_y).repeat(_sizes(mass))[order], mass.data[order]
-    indptr = np.zeros(n_x + 1, np.int64)
-    np.bincount(mass.indices, minlength=n_x).cumsum(out=indptr[1:])
-    sums = np.add.reduceat(entries, indptr[:-1])
-    stage = Stage.from_masses(indptr, outputs, entries, sums, n_y)
+    rows, n_y = mass.tocsr(), mass.shape[1]
+    sums = np.add.reduceat(rows.data, rows.indptr[:-1])
+    stage = Stage.from_masses(rows.indptr.astype(np.int64), rows.indices, rows.data, sums, n_y)
     names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(response_names, joint.public, mass))
     return Channel((stage,), joint.public, names)
 
 
-def response_names(public: Alphabet, mass: Columns | sparse.csc_array) -> list[str]:
+def response_names(public: Alphabet, mass: sparse.csc_array) -> list[str]:
     """Released symbols named by what they mean: the likeliest public symbols and their probabilities."""
     names = []
     ends, letters, masses = mass.indptr.tolist(), mass.indices.tolist(), mass.data.tolist()

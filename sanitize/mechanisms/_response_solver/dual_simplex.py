@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.mechanisms._random_response.bases import inverse_of
+from sanitize.mechanisms._response_solver.polytope import inverse_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+    Mask = NDArray[np.bool_]
 
 _FEASIBLE = 1e-12
 _PIVOT = 1e-9
@@ -39,15 +43,30 @@ class LinearBatch:
     lower, upper, cost : ndarray of shape (K, N)
     """
 
-    matrix: NDArray[np.float64]
-    rhs: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    cost: NDArray[np.float64]
+    matrix: Vector
+    rhs: Vector
+    lower: Vector
+    upper: Vector
+    cost: Vector
 
-    def take(self, kept: NDArray[np.intp]) -> LinearBatch:
+    def take(self, kept: Codes) -> LinearBatch:
         """Some of the programs."""
         return LinearBatch(self.matrix, self.rhs, self.lower[kept], self.upper[kept], self.cost[kept])
+
+    def corner(self, basis: Codes, inverse: Vector, spread: Vector) -> DualSolution:
+        """Where bases (K, m) stand, by costs that are spread a little."""
+        cost = self.cost + spread
+        multipliers = np.einsum("ki,kij->kj", np.take_along_axis(cost, basis, 1), inverse)
+        reduced = cost - multipliers @ self.matrix
+        true = reduced - spread
+        bound = (multipliers * self.rhs).sum(axis=1)
+        bound += np.where(true < 0, true * self.upper, true * self.lower).sum(axis=1)
+        np.put_along_axis(reduced, basis, 0.0, axis=1)
+        point = np.where(reduced < 0, self.upper, self.lower)
+        np.put_along_axis(point, basis, 0.0, axis=1)
+        values = np.einsum("kij,kj->ki", inverse, self.rhs - point @ self.matrix.T)
+        np.put_along_axis(point, basis, values, axis=1)
+        return DualSolution(bound, reduced, point, basis)
 
 
 @dataclass(eq=False)
@@ -65,80 +84,64 @@ class DualSolution:
     basis : ndarray of shape (K, m)
     """
 
-    bound: NDArray[np.float64]
-    reduced: NDArray[np.float64]
-    point: NDArray[np.float64]
-    basis: NDArray[np.intp]
+    bound: Vector
+    reduced: Vector
+    point: Vector
+    basis: Codes
 
-    def at_upper(self) -> NDArray[np.bool_]:
+    def at_upper(self) -> Mask:
         """Which nonbasic variables sit at their upper bound, shape (K, N)."""
         return self.reduced < 0
 
+    def settle(self, left: Codes, at: DualSolution, which: Codes) -> None:
+        """Write down some of the corners of the programs that are left, in place."""
+        here = left[which]
+        self.bound[here], self.reduced[here] = at.bound[which], at.reduced[which]
+        self.point[here], self.basis[here] = at.point[which], at.basis[which]
 
-def solve_batch(
-    programs: LinearBatch, basis: NDArray[np.intp], cutoff: NDArray[np.float64] | None = None
-) -> DualSolution:
+
+def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = None) -> DualSolution:
     """Solve K programs from starting bases (K, m); stop one as soon as its bound reaches its cutoff."""
-    n_programs, size = programs.lower.shape
-    matrix, rhs = programs.matrix, programs.rhs
-    out = DualSolution(np.empty(n_programs), np.empty((n_programs, size)), np.empty((n_programs, size)), basis.copy())
-    left, basis = np.arange(n_programs), basis.copy()
-    limit = np.full(n_programs, np.inf) if cutoff is None else cutoff
-    columns = matrix.T.copy()
-    inverse = inverse_of(matrix, basis)[0]
+    n, size = programs.lower.shape
+    out = DualSolution(np.empty(n), np.empty((n, size)), np.empty((n, size)), basis.copy())
+    left, basis, limit = np.arange(n), basis.copy(), np.full(n, np.inf) if cutoff is None else cutoff
+    columns, inverse = programs.matrix.T.copy(), inverse_of(programs.matrix, basis)[0]
     spread = _SPREAD * (np.arange(1, size + 1) * _GOLDEN % 1) / np.maximum(programs.upper.max(axis=0), 1.0)
     for step in range(_MAX_PIVOTS + 1):
-        rows = np.arange(len(left))
-        cost = programs.cost + spread
-        multipliers = np.einsum("ki,kij->kj", np.take_along_axis(cost, basis, 1), inverse)
-        reduced = cost - multipliers @ matrix
-        true = reduced - spread
-        bound = (multipliers * rhs).sum(axis=1)
-        bound += np.where(true < 0, true * programs.upper, true * programs.lower).sum(axis=1)
-        np.put_along_axis(reduced, basis, 0.0, axis=1)
-        point = np.where(reduced < 0, programs.upper, programs.lower)
-        np.put_along_axis(point, basis, 0.0, axis=1)
-        values = np.einsum("kij,kj->ki", inverse, rhs - point @ columns)
-        low = np.take_along_axis(programs.lower, basis, 1)
-        high = np.take_along_axis(programs.upper, basis, 1)
-        outside = np.maximum(low - values, values - high)
+        rows, at = np.arange(len(left)), programs.corner(basis, inverse, spread)
+        values = np.take_along_axis(at.point, basis, 1)
+        above = values - np.take_along_axis(programs.upper, basis, 1)
+        outside = np.maximum(np.take_along_axis(programs.lower, basis, 1) - values, above)
         norm = np.sqrt(np.square(inverse).sum(axis=2))
         # The inverse of a singular basis may have rows of zeros, which say nothing.
         leaving = np.divide(outside, norm, out=np.zeros_like(norm), where=norm > 0).argmax(axis=1)
-        done = (outside.max(axis=1) < _FEASIBLE) | (bound >= limit) | (step == _MAX_PIVOTS)
-
-        amount = outside[rows, leaving]
-        towards = np.where(values[rows, leaving] > high[rows, leaving], 1.0, -1.0)
-        row = inverse[rows, leaving] @ matrix * towards[:, None]
+        done = (outside.max(axis=1) < _FEASIBLE) | (at.bound >= limit) | (step == _MAX_PIVOTS)
+        row = inverse[rows, leaving] @ programs.matrix * np.where(above[rows, leaving] > 0, 1.0, -1.0)[:, None]
         np.put_along_axis(row, basis, 0.0, axis=1)
-        entering, unbounded = _ratio_test(reduced, row, programs.upper - programs.lower, amount)
+        entering, unbounded = _ratio_test(at.reduced, row, programs.upper - programs.lower, outside[rows, leaving])
         column = np.einsum("kij,kj->ki", inverse, columns[entering])
         # Beside an ill-conditioned basis the pivot may be gone by the other order of summation; the bound stands.
         stuck = (np.abs(column[rows, leaving]) < _PIVOT) & (~unbounded | (norm[rows, leaving] == 0))
+        at.bound[unbounded & ~done & ~stuck] = np.inf
         finished = done | unbounded | stuck
         if finished.any():
-            f = np.flatnonzero(finished)
-            np.put_along_axis(point, basis, values, axis=1)
-            out.bound[left[f]] = np.where(unbounded[f] & ~done[f] & ~stuck[f], np.inf, bound[f])
-            out.reduced[left[f]], out.point[left[f]], out.basis[left[f]] = reduced[f], point[f], basis[f]
+            out.settle(left, at, np.flatnonzero(finished))
             kept = np.flatnonzero(~finished)
             if not len(kept):
                 break
-            left, programs, limit = left[kept], programs.take(kept), limit[kept]
-            basis, inverse, leaving, entering = basis[kept], inverse[kept], leaving[kept], entering[kept]
-            column, rows = column[kept], np.arange(len(left))
+            left, programs, limit, rows = left[kept], programs.take(kept), limit[kept], np.arange(len(kept))
+            basis, inverse, leaving = basis[kept], inverse[kept], leaving[kept]
+            entering, column = entering[kept], column[kept]
         pivot_row = inverse[rows, leaving] / column[rows, leaving][:, None]
         inverse = inverse - column[:, :, None] * pivot_row[:, None, :]
         inverse[rows, leaving] = pivot_row
         basis[rows, leaving] = entering
         if step % _REFRESH == _REFRESH - 1:
-            inverse = inverse_of(matrix, basis)[0]
+            inverse = inverse_of(programs.matrix, basis)[0]
     return out
 
 
-def _ratio_test(
-    reduced: NDArray[np.float64], row: NDArray[np.float64], span: NDArray[np.float64], amount: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _ratio_test(reduced: Vector, row: Vector, span: Vector, amount: Vector) -> tuple[Codes, Mask]:
     """Entering variables by the long-step rule: bounds are flipped while the dual objective still rises."""
     eligible = np.where(reduced >= 0, row > _PIVOT, row < -_PIVOT)
     with np.errstate(divide="ignore", invalid="ignore"):

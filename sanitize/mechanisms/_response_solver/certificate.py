@@ -1,0 +1,236 @@
+"""Certified lower bound on min H(w) - μ·v over Π: branch and bound on boxes of w, H replaced by its chords.
+
+w is v itself, or P(t|y) of a target T, which is linear in v. H is concave and separable, so on a box its chord in each
+coordinate bounds it from below and the bound is a linear program. Reduced costs shrink the box, the chords rise, and
+the program is solved again; where that stalls, the coordinate with the largest distance between H and its chord is
+split.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from sanitize._tolerances import SMALLEST_POSITIVE
+from sanitize.mechanisms._response_solver.columns import entr
+from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._effort import Effort
+    from sanitize.mechanisms._response_solver.polytope import Polytope
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+_BATCH = 128
+_ROUNDS = 6
+_WORTHWHILE = 0.02  # share of a box that tightening must remove to be tried again
+# Ten times what 200 letters need. More open boxes are rounding that splits for ever, and would fill the memory.
+_MOST_OPEN = 1 << 17
+_EDGE = 0.1  # splits keep this distance, as a share of the side, from its ends
+
+
+@dataclass(eq=False)
+class Certificate:
+    """What branch and bound proved.
+
+    Attributes
+    ----------
+    bound : float
+        Mixtures of Π into P_X are worth at least μ·P_X + bound.
+    points : ndarray of shape (K, n)
+        Points of Π below the target, if any were met: the search stops at the first batch that has some.
+    bases : ndarray of shape (K, m)
+    """
+
+    bound: float
+    points: Vector
+    bases: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """A box of w as it waits in the heap: few entries have a lower side, and upper sides are rounded up."""
+
+    letters: Codes
+    low: Vector
+    high: NDArray[np.float32]
+    basis: Codes
+    bound: float
+
+    @classmethod
+    def of(cls, low: Vector, high: Vector, boxes: Boxes, k: int) -> _Node:
+        """One side of the k-th box."""
+        letters = np.flatnonzero(low)
+        short = high.astype(np.float32)
+        short = np.where(short < high, np.nextafter(short, np.float32(np.inf)), short)
+        return cls(letters, low[letters], short, boxes.basis[k].copy(), float(boxes.bound[k]))
+
+
+@dataclass(eq=False)
+class Boxes:
+    """K boxes of w with the best bound and the last basis known for each, and where its program was solved."""
+
+    low: Vector
+    high: Vector
+    basis: Codes
+    bound: Vector
+    v: Vector = field(init=False)
+    w: Vector = field(init=False)
+
+
+class Tree:
+    """Boxes of one search, worst first; whatever is not in the heap any more has a bound of at least the target."""
+
+    def __init__(self, polytope: Polytope, mu: Vector, target: float) -> None:
+        self.polytope, self.mu, self.target = polytope, mu, target
+        self.n_bounded = 0
+        self.heap: list[tuple[float, int, _Node]] = []
+        self._serial = 0
+
+    @property
+    def has_roots(self) -> bool:
+        """Whether some of the first boxes have not been bounded yet."""
+        return self.n_bounded <= self.polytope.n_spread
+
+    @property
+    def bound(self) -> float:
+        """H(w) - μ·v on Π is at least this."""
+        return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
+
+    def steps(self, effort: Effort) -> Iterator[tuple[Boxes, Codes]]:
+        """Bound and split batch after batch, the first layer at any effort; the boxes, and which of them are open."""
+        while self.has_roots or (0 < len(self.heap) <= _MOST_OPEN and not effort.is_used()):
+            boxes = self._roots() if self.has_roots else self._worst()
+            self.n_bounded += len(boxes.low)
+            _tighten(self.polytope, self.mu, self.target, boxes)
+            open_ = np.flatnonzero(boxes.bound < self.target)
+            self._split(boxes, open_)
+            effort.spend(len(boxes.low) * self.polytope.work)
+            yield boxes, open_
+
+    def _split(self, boxes: Boxes, open_: Codes) -> None:
+        """Split each open box where H and its chord differ most."""
+        low, high = boxes.low[open_], boxes.high[open_]
+        w, (at_low, slope) = np.clip(boxes.w[open_], low, high), _chords(low, high)
+        letter, k = (entr(w) - at_low - slope * (w - low)).argmax(axis=1), np.arange(len(open_))
+        margin = _EDGE * (high - low)[k, letter]
+        place = np.clip(w[k, letter], low[k, letter] + margin, high[k, letter] - margin)
+        for k, j, at in zip(open_.tolist(), letter, place, strict=True):
+            below, above = boxes.high[k].copy(), boxes.low[k].copy()
+            below[j] = above[j] = at
+            for side in ((boxes.low[k], below), (above, boxes.high[k])):
+                node = _Node.of(*side, boxes, k)
+                heapq.heappush(self.heap, (node.bound, self._serial, node))
+                self._serial += 1
+
+    def _roots(self) -> Boxes:
+        # Either one entry has at least half of the mass, and no other has more, or none has more than half.
+        n, first = self.polytope.n_spread, self.n_bounded
+        k = min(_BATCH, n + 1 - first)
+        low, high = np.zeros((k, n)), np.full((k, n), 0.5)
+        row = np.arange(min(k, n - first))
+        low[row, first + row], high[row, first + row] = 0.5, 1.0
+        return Boxes(low, high, self.polytope.slack_basis(k), np.full(k, -np.inf))
+
+    def _worst(self) -> Boxes:
+        nodes = [heapq.heappop(self.heap)[2] for _ in range(min(_BATCH, len(self.heap)))]
+        low = np.zeros((len(nodes), self.polytope.n_spread))
+        for row, node in zip(low, nodes, strict=True):
+            row[node.letters] = node.low
+        return Boxes(
+            low,
+            np.array([node.high for node in nodes], np.float64),
+            np.array([self.polytope.padded(node.basis) for node in nodes]),
+            np.array([node.bound for node in nodes]),
+        )
+
+    def repaired(self, p_x: Vector) -> float:
+        """The target less what it costs to lower the prices μ until H(w) - μ·v is at least the target everywhere.
+
+        An open box where H(w) - μ·v may be short of the target by r, and where w >= l, asks for cuts δ >= 0, of δ·w,
+        and c >= 0, of all prices, with δ·l + c >= r: w is linear in v, so both are cuts of prices. A linear program
+        finds the cuts that take least from μ·P_X, δ·P_W + c: about the average shortage, where c alone would take the
+        largest.
+        """
+        from scipy.optimize import linprog
+
+        if not self.heap:
+            return self.target
+        nodes, p_w = [node for _, _, node in self.heap], self.polytope.spread_of(p_x)
+        short = self.target - np.array([node.bound for node in nodes])
+        indptr = np.append(0, np.cumsum([len(node.letters) for node in nodes]))
+        entries = np.concatenate([node.low for node in nodes]), np.concatenate([node.letters for node in nodes]), indptr
+        shares = sparse.csr_array(entries, shape=(len(nodes), len(p_w)))
+        every = sparse.hstack([shares, sparse.csr_array(np.ones((len(nodes), 1)))], format="csr")
+        found = linprog(np.append(p_w, 1.0), A_ub=-every, b_ub=-short, method="highs")
+        cut = np.maximum(found.x[:-1], 0.0) if found.status == 0 else np.zeros(len(p_w))
+        # Whatever the program returned, c makes the prices valid.
+        return self.target - float(cut @ p_w) - max(float((short - shares @ cut).max()), 0.0)
+
+
+def certify(
+    polytope: Polytope, mu: Vector, p_x: Vector, target: float, effort: Effort, *, stop_at_points: bool = True
+) -> Certificate:
+    """Prove ``H(w) - μ·v >= target`` on Π, or find points below it, or stop when the effort or memory is used up.
+
+    At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
+    """
+    tree = Tree(polytope, mu, target)
+    for boxes, open_ in tree.steps(effort):
+        v, w = np.clip(boxes.v[open_], 0.0, 1.0), np.clip(boxes.w[open_], 0.0, 1.0)
+        better = np.flatnonzero((entr(w).sum(axis=1) - (v * mu).sum(axis=1) < target) & polytope.contains(v))
+        if len(better) and stop_at_points:
+            return Certificate(tree.bound, v[better], boxes.basis[open_[better]])
+    return Certificate(tree.repaired(p_x), np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp))
+
+
+def _tighten(polytope: Polytope, mu: Vector, target: float, boxes: Boxes) -> None:
+    """Bound each box by its chord program and shrink it by reduced costs, in place."""
+    n, spread = polytope.n, polytope.spread
+    live = np.arange(len(boxes.low))
+    boxes.v, boxes.w = np.zeros((len(live), n)), boxes.low.copy()
+    for _ in range(_ROUNDS):
+        low, high = boxes.low[live], boxes.high[live]
+        spare_low, spare_high = low.sum(axis=1)[:, None] - low, high.sum(axis=1)[:, None] - high
+        high, low = np.minimum(high, 1 - spare_low), np.maximum(low, 1 - spare_high)
+        empty = (high < low - 1e-12).any(axis=1)
+        high = np.maximum(high, low)
+        at_low, slope = _chords(low, high)
+        offset = (at_low - slope * low).sum(axis=1)
+        lower, upper = np.tile(polytope.lower, (len(live), 1)), np.tile(polytope.upper, (len(live), 1))
+        cost = np.zeros_like(lower)
+        lower[:, spread], upper[:, spread], cost[:, spread] = low, high, slope
+        cost[:, :n] -= mu
+        programs = LinearBatch(polytope.matrix, polytope.rhs, lower, upper, cost)
+        solved = solve_batch(programs, boxes.basis[live], target - offset)
+        bound = np.where(empty, np.inf, solved.bound + offset)
+        boxes.bound[live] = np.maximum(boxes.bound[live], bound)
+        boxes.basis[live] = solved.basis
+        boxes.v[live], boxes.w[live] = solved.point[:, :n], solved.point[:, spread]
+        # A point below the target costs at most `room` more than the bound, so it cannot be far from it.
+        room, reduced = np.maximum(target - bound, 0.0)[:, None], solved.reduced[:, spread]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cap = np.where(reduced > 1e-9, (low + room / reduced) * (1 + 1e-9) + 1e-15, np.inf)
+            floor = np.where(reduced < -1e-9, high + room / reduced - 1e-12, -np.inf)
+        new_high, new_low = np.minimum(high, cap), np.maximum(low, floor)
+        boxes.low[live], boxes.high[live] = new_low, np.maximum(new_high, new_low)
+        removed = ((high - new_high) + (new_low - low)).sum(axis=1)
+        again = removed > _WORTHWHILE * np.maximum((high - low).sum(axis=1), SMALLEST_POSITIVE)
+        live = live[again & (boxes.bound[live] < target)]
+        if not len(live):
+            break
+
+
+def _chords(low: Vector, high: Vector) -> tuple[Vector, Vector]:
+    """-v log v at the lower ends of [low, high], and the slopes of its chords, each of shape (K, n)."""
+    at_low, width = entr(low), high - low
+    return at_low, np.divide(entr(high) - at_low, width, out=np.zeros_like(width), where=width > 0)

@@ -1,0 +1,169 @@
+"""Lower convex envelope of H(T|·) over Π at P_X by column generation, with a certified gap; T is X or a target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._progress import progress
+from sanitize.mechanisms._response_solver.certificate import certify
+from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops
+from sanitize.mechanisms._response_solver.pricing import LONG_WALK, SHORT_WALK, Pricer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._effort import Effort
+    from sanitize.mechanisms._response_solver.polytope import LiftBounds
+
+    Vector = NDArray[np.float64]
+
+_FEW = 20  # fewer than n / _FEW new columns a round: look further afield
+_SHORT_ROUNDS = 6
+_STARTS = 400
+_BARREN = 2  # fruitless random rounds before asking for a certificate
+_CERTIFIED_SHARE = 0.9  # the rest of the gap is left to rounding in the master program
+_RESTS = 2  # of P_X beside the columns, at the end of a search that is cut short
+_SEARCH_SHARE = 0.7  # of the effort or a time limit, before the bound is computed
+
+
+def lower_envelope(
+    inner: LiftBounds,
+    outer: LiftBounds,
+    p_x: Vector,
+    seeds: Iterable[Vector],
+    *,
+    gap: float,
+    effort: Effort,
+    loss: Loss | None = None,
+) -> Search:
+    """Mix posteriors within ``inner`` into P_X with the least loss; bound it over ``outer``, which contains inner.
+
+    Parameters
+    ----------
+    inner, outer : LiftBounds
+        The bounds with and without a safety margin.
+    p_x : ndarray of shape (n,)
+        A point within both.
+    seeds : iterable of ndarray of shape (n,)
+        Posteriors to begin with, besides P_X.
+    gap : float
+        Stop when value - bound is at most this, in nats.
+    effort : Effort
+        Entries of linear programs that may be solved, and a time limit where there is one.
+    loss : Loss, optional
+        What is to be kept, by default X.
+    """
+    search = Search(inner, outer, p_x, gap, effort, loss)
+    for v in (p_x, *seeds):
+        search.pool.add(v)
+    search.mixture = search.pool.mix()
+    try:
+        with progress("optimal random response") as show:
+            search.run(show)
+        if search.is_used():
+            search.status = "time_limit" if effort.is_late(_SEARCH_SHARE) else "effort"
+    except KeyboardInterrupt:
+        search.status = "interrupted"
+        search.mixture = search.pool.mix()
+    except (np.linalg.LinAlgError, RoundingStops):
+        pass  # what was found before is still a mixture and a bound
+    if search.mixture.value - search.bound <= gap:
+        search.status = "optimal"
+    return search
+
+
+class Search:
+    """State of one run; every assignment leaves a valid mixture and a valid bound.
+
+    Attributes
+    ----------
+    pool : ColumnPool
+    mixture : Mixture
+        Its value is H(T|Y).
+    bound : float
+        No mixture of posteriors within the outer bounds has a value below this.
+    status : str
+        ``optimal`` (gap reached), ``effort`` (used up), ``time_limit``, ``interrupted``, or ``stalled`` (rounding
+        of the linear program stands between the bound and the gap asked for).
+    """
+
+    mixture: Mixture
+
+    def __init__(
+        self, inner: LiftBounds, outer: LiftBounds, p_x: Vector, gap: float, effort: Effort, loss: Loss | None = None
+    ) -> None:
+        loss = Loss() if loss is None else loss
+        self.within, self.inner, self.outer = inner, inner.polytope(loss.law), outer.polytope(loss.law)
+        self.p_x, self.gap, self.effort = p_x, gap, effort
+        self.pool, self.bound, self.status = ColumnPool(p_x, loss), 0.0, "stalled"
+        self.pricer = Pricer(self.inner, self.pool, np.random.default_rng(0), gap / 4, effort)
+
+    def is_used(self) -> bool:
+        """Whether what is left is for the bound."""
+        return self.effort.is_used(_SEARCH_SHARE)
+
+    def run(self, show: Callable[[str], None]) -> None:
+        """Alternate between mixing and pricing until the gap is closed or time is up."""
+        n = self.inner.n
+        penalty = self.pricer.first_vertices() if not self.is_used() else None
+        barren, rounds = 0, 0
+        while True:
+            early = rounds < _SHORT_ROUNDS and penalty is not None
+            # Prices of missing letters steer the first rounds; they are no part of the mixture that counts.
+            mixture = self.pool.mix(penalty if early else None)
+            if not early:
+                self.mixture = mixture
+            self.effort.spend(len(self.pool) * n)
+            show(f"{len(self.pool)} columns, gap {self.mixture.value - self.bound:.1e}")
+            rounds += 1
+            if self.is_used():
+                self._add_rests()
+                self.mixture = self.pool.mix()
+                self._certify(self.mixture, stop_at_points=False)
+                return
+            found = self.pricer.from_pool(mixture, SHORT_WALK if early else LONG_WALK)
+            if early:
+                rounds = rounds if found else _SHORT_ROUNDS
+                continue
+            if found > n // _FEW:
+                barren = 0
+                continue
+            found += self.pricer.from_random(mixture.mu, max(1, min(4, _STARTS // n)))
+            barren = barren + 1 if not found else 0
+            if barren >= _BARREN:
+                barren = _BARREN - 1
+                if self._certify(mixture):
+                    return
+
+    def _add_rests(self) -> None:
+        """Columns that the others leave of P_X, each the better for the one before."""
+        about = self.p_x
+        for _ in range(_RESTS):
+            self.effort.spend(len(self.pool) * self.inner.n)
+            rest = self.pool.rest(self.within, about)
+            if rest is None or not self.within.contains(rest[None, :])[0] or not self.pool.add(rest):
+                return
+            about = rest
+
+    def _certify(self, mixture: Mixture, *, stop_at_points: bool = True) -> bool:
+        """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""
+        value = float(mixture.mu @ self.p_x)
+        target, short = self.mixture.value - value - _CERTIFIED_SHARE * self.gap, self.gap
+        while True:
+            found = certify(self.outer, mixture.mu, self.p_x, target, self.effort, stop_at_points=stop_at_points)
+            self.bound = max(self.bound, value + found.bound)
+            if not len(found.points):
+                return True
+            # Where other rows bind, a basis of the one polytope is none of the other.
+            bases = found.bases if self.inner.n_rows == self.outer.n_rows else self.inner.slack_basis(len(found.points))
+            added = self.pricer.from_points(mixture.mu, found.points, bases)
+            if added or any(self.pool.add(v / v.sum()) for v in found.points):
+                return False
+            if self.effort.is_used():
+                return True
+            # Nothing below by so little is new to the pool, which rounds: a little less may still be proved.
+            target, short = target - short, 4 * short

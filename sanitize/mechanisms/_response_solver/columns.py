@@ -1,0 +1,244 @@
+"""What a released symbol leaves open, and the columns found so far with the linear program that mixes them into P_X."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse, special
+
+from sanitize._tolerances import PROBABILITY_SUM
+from sanitize.errors import InvalidParameter
+from sanitize.measures import share_of_entropy, utility
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._response_solver.polytope import LiftBounds
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+    Vertex = tuple[Codes, NDArray[np.bool_]]
+
+# A letter with a smaller share of a posterior is no part of it.
+NOTHING = 1e-15
+# Weights up to so many times the least P(x) are 0.
+_POSITIVE = 1e-13
+_SMALL = 1e-9  # what is left of P_X, or a probability that a slope is taken at
+# Linear programs are solved as exactly as HiGHS allows.
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+class RoundingStops(ArithmeticError):
+    """Probabilities too far apart for linear programs in double precision; nobody outside the search sees it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """H(T|y) of posteriors v = P(x|y), in nats.
+
+    The law of T is linear in v, so H(T|y) is concave in v as H(X|y) is: the best response mixes vertices of the same
+    polytope, and chords bound it from below in the same way.
+
+    Attributes
+    ----------
+    law : ndarray of shape (n_t, n), optional
+        P(t|x); None is T = X.
+    """
+
+    law: Vector | None = None
+
+    @classmethod
+    def towards(cls, target: ArrayLike | None, n_symbols: int) -> Loss:
+        """Loss of a target, given as P(t|x), shape (n_t, n_symbols); None is X itself.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is no matrix of that many columns, each of them a distribution.
+        """
+        if target is None:
+            return cls()
+        try:
+            law = np.asarray(target, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidParameter("target must be a matrix of the probabilities P(t|x), one column a symbol") from None
+        if law.ndim != 2 or law.shape[1] != n_symbols:
+            raise InvalidParameter(
+                f"target must be P(t|x), one column for each of the {n_symbols} public symbols, got shape {law.shape}"
+            )
+        if not ((law >= 0).all() and (np.abs(law.sum(axis=0) - 1) <= PROBABILITY_SUM).all()):
+            raise InvalidParameter("target must be P(t|x): every column must be >= 0 and sum to 1")
+        return cls(law[law.any(axis=1)])
+
+    def on(self, letters: Codes) -> Loss:
+        """The same for posteriors over some letters."""
+        return self if self.law is None else Loss(self.law[:, letters])
+
+    def spread(self, v: Vector) -> Vector:
+        """P(t|y) of posteriors v, shape (K, n_t)."""
+        return v if self.law is None else v @ self.law.T
+
+    def of(self, v: Vector) -> Vector:
+        """H(T|y) of posteriors v, shape (K,)."""
+        return np.asarray(entr(self.spread(v)).sum(axis=1))
+
+    def slope(self, v: Vector, floor: float) -> Vector:
+        """Slope of H(T|y) at v but for a constant, shape (K, n); probabilities below ``floor`` are raised to it."""
+        slope = -np.log(np.maximum(self.spread(v), floor))
+        return slope if self.law is None else slope @ self.law
+
+    def alone(self, n: int) -> Vector:
+        """H(T|x) of n letters by themselves."""
+        return np.zeros(n) if self.law is None else np.asarray(entr(self.law).sum(axis=0))
+
+    def entropy(self, p_x: Vector) -> float:
+        """H(T)."""
+        return float(self.of(p_x[None, :])[0])
+
+    def kept(self, joint: JointDistribution, channel: Channel) -> float:
+        """I(T;Y) of a channel from X to Y."""
+        if self.law is None:
+            return utility(joint, channel)
+        released = channel.push(self.law * joint.p_x)
+        open_ = entr(released).sum() - entr(released.sum(axis=0)).sum()
+        return max(0.0, float(entr(released.sum(axis=1)).sum() - open_))
+
+    def share(self, kept: float, p_x: Vector) -> float:
+        """What is kept of H(X), or of I(T;X); 1 where that is 0."""
+        if self.law is None:
+            return share_of_entropy(kept, p_x)
+        available = self.entropy(p_x) - float(self.alone(len(p_x)) @ p_x)
+        return min(1.0, kept / available) if available > NOTHING else 1.0
+
+
+def entr(x: Vector) -> Vector:
+    """-x log x, of any shape; 0 of 0 and of what rounding leaves below."""
+    return np.asarray(special.entr(np.maximum(x, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Optimal mixture of a pool: min Σ β H(T|v) with Σ β v = P_X, β >= 0, where T is what is to be kept, or X.
+
+    Attributes
+    ----------
+    value : float
+        Σ β H(T|v), in nats: H(T|Y).
+    mu : ndarray of shape (n,)
+        Dual price of each letter.
+    chosen : ndarray of int
+        Columns with positive weight.
+    weights : ndarray
+        Their β.
+    """
+
+    value: float
+    mu: Vector
+    chosen: Codes
+    weights: Vector
+
+
+@dataclass(eq=False)
+class ColumnPool:
+    """Points of Π with what they leave open, each known once; a vertex also keeps its basis."""
+
+    p_x: Vector
+    loss: Loss = field(default_factory=Loss)
+    letters: list[Codes] = field(default_factory=list)
+    shares: list[Vector] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+    vertices: dict[int, Vertex] = field(default_factory=dict)
+    _known: set[tuple[bytes, bytes]] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def add(self, v: Vector, vertex: Vertex | None = None) -> bool:
+        """Add a point v of the simplex, shape (n,); False if it is there already."""
+        letters = np.flatnonzero(v > NOTHING)
+        shares = v[letters] / v[letters].sum()
+        key = letters.tobytes(), np.round(shares, 10).tobytes()
+        if key in self._known:
+            return False
+        self._known.add(key)
+        if vertex is not None:
+            self.vertices[len(self)] = vertex[0].copy(), vertex[1].copy()
+        self.letters.append(letters)
+        self.shares.append(shares)
+        spread = shares if self.loss.law is None else self.loss.law[:, letters] @ shares
+        self.costs.append(float(entr(spread).sum()))
+        return True
+
+    def matrix(self, columns: Codes | None = None) -> sparse.csc_array:
+        """All columns as a sparse matrix (n, K), or some of them."""
+        kept = range(len(self)) if columns is None else columns.tolist()
+        letters, shares = [self.letters[k] for k in kept], [self.shares[k] for k in kept]
+        indptr = np.append(0, np.cumsum([len(part) for part in letters]))
+        return sparse.csc_array(
+            (np.concatenate(shares), np.concatenate(letters), indptr), shape=(len(self.p_x), len(letters))
+        )
+
+    def mix(self, penalty: Vector | None = None) -> Mixture:
+        """Best mixture; with a penalty a letter, shape (n,), the letter alone may be bought at that price."""
+        from scipy.optimize import linprog
+
+        matrix, cost = self.matrix(), np.array(self.costs)
+        n_columns = len(cost)
+        if penalty is not None:
+            matrix = sparse.csc_array(sparse.hstack([matrix, sparse.eye_array(len(self.p_x))]))
+            cost = np.append(cost, penalty)
+        scaled, scale = _scaled_columns(matrix, self.p_x)
+        # At tight tolerances, and where these fail at those that HiGHS has.
+        for options in (TIGHT | {"presolve": False}, {}):
+            found = linprog(cost / scale, A_eq=scaled, b_eq=np.ones(len(self.p_x)), method="highs-ds", options=options)
+            if found.status == 0:
+                break
+        else:
+            raise RoundingStops(f"the linear program of the optimal response failed: {found.message}")
+        weights = found.x / scale
+        chosen = np.flatnonzero(weights[:n_columns] > _POSITIVE * self.p_x.min())
+        return Mixture(float(found.fun), found.eqlin.marginals / self.p_x, chosen, weights[chosen])
+
+    def rest(self, bounds: LiftBounds, about: Vector) -> Vector | None:
+        """Posterior that is left where columns take as much of P_X as pays; None where nothing is left.
+
+        P_X as a whole is within every budget, and so is what a small part of other columns leaves of it: where a search
+        ends before its columns mix into P_X, they are worth something beside such a rest. A linear program chooses how
+        much of each column, the rest q >= 0 being within the budget. Its loss is concave, and is replaced by its
+        tangent at ``about``, which is never less.
+        """
+        from scipy.optimize import linprog
+
+        n, n_columns = len(self.p_x), len(self)
+        scaled, scale = _scaled_columns(self.matrix(), self.p_x)
+        rows, low, high = bounds.rows()
+        whole = np.append(np.ones(n), np.zeros(rows.shape[1] - n))
+        cuts = np.concatenate([low[:, None] * whole - rows, rows - high[:, None] * whole])
+        # The rest is a share of each letter of P_X, which makes all rows of one size.
+        cuts[:, :n] *= self.p_x
+        tangent = self.loss.slope(about[None, :], _SMALL)[0] * self.p_x
+        n_more = cuts.shape[1] - n
+        found = linprog(
+            np.concatenate([np.array(self.costs) / scale, tangent, np.zeros(n_more)]),
+            A_ub=sparse.hstack([sparse.csc_array((len(cuts), n_columns)), sparse.csc_array(cuts)], format="csc"),
+            b_ub=np.zeros(len(cuts)),
+            A_eq=sparse.hstack([scaled, sparse.eye_array(n), sparse.csc_array((n, n_more))], format="csc"),
+            b_eq=np.ones(n),
+            method="highs-ds",
+        )
+        if found.status != 0:
+            return None
+        rest = np.maximum(found.x[n_columns : n_columns + n], 0.0) * self.p_x
+        return np.asarray(rest / rest.sum()) if rest.sum() > _SMALL else None
+
+
+def _scaled_columns(matrix: sparse.csc_array, p_x: Vector) -> tuple[sparse.csc_array, Vector]:
+    """Columns of P(y|x), each with 1 as its largest entry whatever the size of P_X, and what they were divided by."""
+    scaled = sparse.csc_array(sparse.diags_array(1 / p_x) @ matrix)
+    scale = np.maximum.reduceat(scaled.data, scaled.indptr[:-1])
+    scaled.data /= np.repeat(scale, np.diff(scaled.indptr))
+    return scaled, scale

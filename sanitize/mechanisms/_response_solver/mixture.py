@@ -1,0 +1,341 @@
+"""Optimal responses inside blocks of letters, as one channel that is measured; what helps where rounding stops it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.channel import Standing
+from sanitize.lifts import lift
+from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._response_solver.column_generation import lower_envelope
+from sanitize.mechanisms._response_solver.columns import Loss, RoundingStops
+from sanitize.mechanisms._response_solver.polytope import EQUALITY, LOOSEST, LiftBounds, least_side
+from sanitize.mechanisms._response_solver.repair import response_channel
+from sanitize.mechanisms._response_solver.vertices import mix_all_vertices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import Budget
+    from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._effort import Effort
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+_MOST_LETTERS = 64  # with more, there are too many vertices to list
+# Entries of linear programs solved by default: about half a minute.
+RESPONSE_EFFORT = 400_000_000
+# Of the effort, beside it, for tighter budgets and again for looser ones; which parts and multiples of a budget these
+# are, and of at least how many nats.
+_NEARBY_SHARE = 0.2
+_TIGHTER, _LOOSER, _LEAST = (1.0, 0.5, 0.1, 0.01, 0.0), (2.0, 10.0, 100.0), 1e-6
+# Nats that rounding leaves open, and that repairs may cost; lifts so far beyond a cut are over it, by the largest.
+_ROUNDING, _REPAIRED, _BESIDE = 1e-10, 1e-6, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class RandomResponse:
+    """A random response, what it keeps, and how far from the best it can be.
+
+    Attributes
+    ----------
+    channel : Channel
+        P(y|x); each released symbol is a mixture of at most |S| public ones where the design is a vertex.
+    utility : float
+        I(X;Y) of this channel in nats, as measured; with a target T, I(T;Y).
+    normalized_utility : float
+        Its share of H(X), or of I(T;X); 1 where that is 0.
+    bound : float
+        No channel within the budget has a larger I(X;Y), or I(T;Y), in nats.
+    gap : float
+        bound - utility, in nats; at least 0.
+    n_columns : int
+        Posteriors considered.
+    status : str
+        ``optimal`` (gap reached), ``effort`` (used up), ``time_limit``, ``interrupted``, or ``stalled`` (rounding keeps
+        the gap open).
+    """
+
+    channel: Channel
+    utility: float
+    normalized_utility: float
+    bound: float
+    gap: float
+    n_columns: int
+    status: str
+
+    @property
+    def standing(self) -> Standing:
+        """What is proved of it; its ``words`` say optimal, within so many nats of the optimum, or cut short."""
+        if self.status == "optimal":
+            return Standing("optimal", self.gap)
+        return Standing("within" if self.status == "stalled" else "cut short", self.gap)
+
+    def released(self, n_blocks: int = 1) -> Channel:
+        """The channel with what is proved of it: among all channels, or among those inside its blocks.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the search was interrupted.
+        """
+        if self.status == "interrupted":
+            raise KeyboardInterrupt
+        among = "" if n_blocks == 1 else "responses inside its blocks"
+        return self.channel.with_standing(replace(self.standing, among=among))
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """Optimal response on a set of letters that is safe as a whole, before it is a channel.
+
+    Attributes
+    ----------
+    columns : sparse array of shape (n_x, n_y)
+        Posteriors over all letters.
+    weights : ndarray of shape (n_y,)
+        P(y), in parts of the whole law.
+    loss, bound : float
+        Σ P(y) H(X|y) over these letters, or Σ P(y) H(T|y) of a target, and the least that any response has of it, in
+        nats of the whole law.
+    n_columns : int
+    status : str
+    """
+
+    columns: sparse.csc_array
+    weights: Vector
+    loss: float
+    bound: float
+    n_columns: int
+    status: str
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is asked of all blocks alike."""
+
+    joint: JointDistribution
+    budget: LiftBudget | LDPBudget
+    gap: float
+    loss: Loss
+
+    def measured(self, found: Sequence[Response], parts: Sequence[Block]) -> RandomResponse:
+        """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
+        columns = found[0].columns if len(found) == 1 else sparse.hstack([one.columns for one in found], "csc")
+        channel = response_channel(self.joint, self.budget, columns, np.concatenate([one.weights for one in found]))
+        kept = self.loss.kept(self.joint, channel)
+        share, n_columns = self.loss.share(kept, self.joint.p_x), sum(one.n_columns for one in found)
+        status = min({one.status for one in found} - {"optimal"}, default="stalled")
+        return self.bounded(RandomResponse(channel, kept, share, kept, 0.0, n_columns, status), parts)
+
+    def bounded(self, made: RandomResponse, parts: Sequence[Block]) -> RandomResponse:
+        """A response beside the least that any loses in these blocks."""
+        least = sum(part.least for part in parts)
+        bound = max(self.loss.entropy(self.joint.p_x) - least, made.utility)
+        gap = bound - made.utility
+        return replace(made, bound=bound, gap=gap, status="optimal" if gap <= self.gap + _ROUNDING else made.status)
+
+
+@dataclass(eq=False)
+class Block:
+    """Letters that share their released symbols, and the response on them.
+
+    Attributes
+    ----------
+    problem : Problem
+    letters : ndarray of int
+        Ascending; safe as a whole.
+    atoms : sequence of ndarrays, optional
+        Safe sets of them that seed the search, by default the groups of subset merging.
+    effort : Effort
+        Of the search; after it, of searches for budgets nearby.
+    found : Response
+    least : float
+        No response on these letters loses less, in nats of the whole law.
+    """
+
+    problem: Problem
+    letters: Codes
+    atoms: Sequence[Codes] | None
+    effort: Effort
+    found: Response = field(init=False)
+    least: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.found = self._respond(self.problem.budget, self.effort)
+        self.least = self.found.bound
+        self.effort = self.effort.part(0.0 if self.effort.is_late(_NEARBY_SHARE) else _NEARBY_SHARE)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether rounding stopped the search, or would have: a thin polytope uses any effort up."""
+        is_thin = 0 < least_side(self.problem.budget) < EQUALITY
+        return self.found.status == "stalled" or (self.found.status == "effort" and is_thin)
+
+    def search(self, other: LiftBudget | LDPBudget) -> Response:
+        """The response for a budget nearby."""
+        found = self._respond(other, self.effort)
+        if found.status == "interrupted":
+            raise KeyboardInterrupt
+        return found
+
+    def _respond(self, budget: LiftBudget | LDPBudget, effort: Effort) -> Response:
+        """Letters as they are where that is allowed, else by all vertices, else by column generation."""
+        joint, letters, loss = self.problem.joint, self.letters, self.problem.loss.on(self.letters)
+        p_x, alone, lifts = joint.p_x[letters], loss.alone(len(letters)), lift(joint)[:, letters]
+        own = p_x / p_x.sum()
+        inner = LiftBounds.inner(lifts, budget, own)
+        outer = LiftBounds.outer(lifts, budget) if least_side(budget) else inner
+        cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
+        # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
+        is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
+        if not is_over and not (budget.excess_of(lifts, joint.p_s) > 0).any():
+            every = sparse.eye_array(len(letters), format="csc")
+            return self._made(every, own, alone, float(alone @ own), "optimal", len(letters))
+        if cuts is not None:
+            within = cuts if inner.equal(outer) else inner.cuts()
+            listed = mix_all_vertices(cuts, within, own, self.problem.gap, loss)
+            if listed is not None:
+                chosen, mixture, bound, n_vertices = listed
+                bound += float(alone @ own)
+                return self._made(chosen.T, mixture.weights, loss.of(chosen), bound, "optimal", n_vertices)
+        seeds = self._seeds(budget)
+        try:
+            found = lower_envelope(inner, outer, own, seeds, gap=self.problem.gap, effort=effort, loss=loss)
+        except (np.linalg.LinAlgError, RoundingStops):
+            # The seeds alone, with a bound that proves nothing: for laws beyond linear programs of doubles.
+            weights = (seeds > 0) @ own
+            return self._made(seeds.T, weights, loss.of(seeds), 0.0, "stalled", len(seeds))
+        pool, mixture = found.pool, found.mixture
+        columns, costs = pool.matrix(mixture.chosen), np.array(pool.costs)[mixture.chosen]
+        return self._made(columns, mixture.weights, costs, found.bound, found.status, len(pool))
+
+    def _made(
+        self,
+        columns: Vector | sparse.csc_array,
+        weights: Vector,
+        costs: Vector,
+        bound: float,
+        status: str,
+        n_columns: int,
+    ) -> Response:
+        """A response of columns over these letters alone, as if they were the law."""
+        joint, columns = self.problem.joint, sparse.csc_array(columns)
+        total = float(joint.p_x[self.letters].sum())
+        parts = columns.data, self.letters[columns.indices], columns.indptr
+        whole = sparse.csc_array(parts, shape=(len(joint.p_x), len(weights)))
+        return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
+
+    def _seeds(self, budget: Budget) -> Vector:
+        """P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging."""
+        joint, atoms = self.problem.joint, self.atoms
+        if atoms is None:
+            labels = subset_merging(joint, budget).stages[0].indices
+            atoms = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
+        seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, self.letters]
+        return np.asarray(seeds / seeds.sum(axis=1, keepdims=True))
+
+
+def respond_in(
+    joint: JointDistribution,
+    budget: LiftBudget | LDPBudget,
+    blocks: Sequence[Sequence[Codes]] | None,
+    *,
+    gap: float,
+    effort: Effort,
+    loss: Loss,
+) -> RandomResponse:
+    """The optimal response inside each block of letters, as a channel that was measured.
+
+    A block is a list of safe sets, which seed its search; None is one block of all letters. Where rounding stops a
+    search, or repairs merge much of what rounding carried out of a thin polytope, responses for budgets nearby say
+    more: a tighter one's is within the budget, and a looser one's bound holds for it.
+
+    Parameters
+    ----------
+    gap : float
+        Distance from the optimum that is good enough, in nats of each block, > 0.
+    effort : Effort
+        Shared out over the blocks by their size.
+    """
+    problem, n = Problem(joint, budget, gap, loss), len(joint.p_x)
+    parts: list[Block] = []
+    for atoms in [None] if blocks is None else blocks:
+        letters = np.arange(n) if atoms is None else np.sort(np.concatenate(atoms))
+        parts.append(Block(problem, letters, atoms, effort.part(len(letters) / n)))
+        if parts[-1].found.status == "interrupted" and blocks is not None:
+            raise KeyboardInterrupt
+    best = problem.measured([part.found for part in parts], parts)
+    try:
+        return _around(problem, parts, _within(problem, parts, best))
+    except KeyboardInterrupt:
+        return replace(best, status="interrupted")
+
+
+def _within(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
+    """The best that tighter budgets give where rounding stopped a search, or where repairs cost much."""
+    stopped = [part for part in parts if part.is_stopped]
+    some = stopped or (parts if best.status == "stalled" else [])
+    entropy = problem.loss.entropy(problem.joint.p_x)
+    for other in tighter(problem.budget):
+        again = [part for part in some if not part.effort.is_used()]
+        if best.status == "optimal" or not again:
+            break
+        tried = {part: part.search(other) for part in again}
+        found = [tried.get(part, part.found) for part in parts]
+        made = problem.measured(found, parts)
+        best = made if made.utility > best.utility else best
+        # What is found within a budget and needs no repair is not bettered within a tighter one.
+        is_whole = made.utility >= entropy - sum(one.loss for one in found) - _REPAIRED
+        if is_whole and all(one.status == "optimal" for one in tried.values()):
+            break
+    return best
+
+
+def _around(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
+    """The same with the bound that looser budgets give where rounding stopped a search."""
+    stopped = [part for part in parts if part.is_stopped]
+    for part in stopped:
+        part.effort = part.effort.part(1.0)
+    for other in looser(problem.budget):
+        again = [part for part in stopped if not part.effort.is_used()]
+        if best.status == "optimal" or not again:
+            break
+        found = [part.search(other) for part in again]
+        for part, one in zip(again, found, strict=True):
+            part.least = max(part.least, one.bound)
+        best = problem.bounded(best, parts)
+        if all(one.status == "optimal" for one in found):
+            break
+    return best
+
+
+def tighter(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
+    """Budgets that allow less, from near to far, but for thin ones; a channel within one is within the budget."""
+    for part in _TIGHTER:
+        other = _scaled(budget, part, 0.0, LOOSEST)
+        if other != budget and least_side(budget) and (least_side(other) >= EQUALITY or part == 0):
+            yield other
+
+
+def looser(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
+    """Budgets that allow more, from near to far; no channel within the budget keeps more than the best of one."""
+    return (_scaled(budget, part, _LEAST, math.inf) for part in _LOOSER)
+
+
+def _scaled(budget: LiftBudget | LDPBudget, part: float, least: float, most: float) -> LiftBudget | LDPBudget:
+    """A budget of a part of each bound, where bounds count as at least and at most so many nats."""
+    if isinstance(budget, LDPBudget):
+        return LDPBudget(part * min(max(budget.eps, least), most))
+    lower, upper = (part * min(max(bound, least), most) for bound in (budget.lower, budget.upper))
+    return LiftBudget(lower=lower, upper=upper)

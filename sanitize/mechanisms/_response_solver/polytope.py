@@ -1,0 +1,283 @@
+"""The polytope Π of posteriors P(x|y) that meet a budget: bounds on their lifts, and a linear program [ZDS §III-A2]."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._limits import LARGEST_EXPONENT
+from sanitize.budgets import LDPBudget, LiftBudget, check_kind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.budgets import Budget
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+# Columns are designed this much inside the budget, so that rounding cannot carry a released symbol out of it.
+_MARGIN = 2e-13
+_NEAR = 1e-11
+_SAME = 1e-11
+# Bounds looser than this many nats only bind beside empty cells, where the loss is below e**-25.
+LOOSEST = 25.0
+# A budget below this many nats, on either side, is an equality: no lifts but those of P_X. Its polytope is so thin that
+# rounding would decide, and what it may keep more than the null space is of the order of the budget.
+EQUALITY = 3e-7
+# Units of effort that any program takes, and the entries of an inverse that count as one.
+_OVERHEAD, _INVERSE = 2000, 400
+# From so many rows on, most of a basis are slacks, and it is worth the while to set them apart.
+_MANY_ROWS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class LiftBounds:
+    """What a budget asks of the lifts l of a posterior: low <= l <= high, or max l <= (1 + span) min l.
+
+    Attributes
+    ----------
+    lifts : ndarray of shape (n_s, n)
+        P(s|x) / P(s) of each letter.
+    low, high : ndarrays of shape (n_s,)
+        Never beyond what the letters reach.
+    span : float, optional
+        Where it is given, it is what binds.
+    """
+
+    lifts: Vector
+    low: Vector
+    high: Vector
+    span: float | None = None
+
+    @classmethod
+    def _of(cls, lifts: Vector, low: Vector | float, high: Vector | float, span: float | None = None) -> LiftBounds:
+        return cls(lifts, np.maximum(low, lifts.min(axis=1)), np.minimum(high, lifts.max(axis=1)), span)
+
+    @classmethod
+    def inner(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
+        """Bounds a hair inside the budget that the law p_x of the letters meets; its own lifts for a budget near 0."""
+        known, own = check_kind(budget), lifts @ p_x
+        if least_side(known) < EQUALITY:
+            return cls(lifts, own, own)
+        if isinstance(known, LDPBudget):
+            if not own.all():  # only a budget without an end allows that
+                return cls._of(lifts, 0.0, math.inf)
+            span = math.expm1(min(known.eps, LOOSEST))
+            return cls._of(lifts, 0.0, math.inf, max(span - _MARGIN * (1 + span), own.max() / own.min() - 1))
+        lower = LOOSEST if _is_too_loose(known, lifts) else known.lower
+        low, high = math.exp(-lower) * (1 + _MARGIN), _exp(known.upper) * (1 - _MARGIN)
+        return cls._of(lifts, np.minimum(low, own), np.maximum(high, own))
+
+    @classmethod
+    def outer(cls, lifts: Vector, budget: Budget) -> LiftBounds:
+        """Bounds that every posterior within the budget meets."""
+        known = check_kind(budget)
+        if isinstance(known, LDPBudget):
+            return cls._of(lifts, 0.0, math.inf, math.expm1(known.eps) if known.eps <= LOOSEST else None)
+        low = 0.0 if _is_too_loose(known, lifts) else math.exp(-known.lower)
+        return cls._of(lifts, low, _exp(known.upper))
+
+    def equal(self, other: LiftBounds) -> bool:
+        """Whether only the margin of `inner` stands between two bounds."""
+        if (self.span is None) != (other.span is None):
+            return False
+        pairs = ((self.low, other.low), (self.high, other.high), (1 + (self.span or 0), 1 + (other.span or 0)))
+        return all(bool(np.all(np.abs(a - b) <= _SAME * b)) for a, b in pairs)
+
+    def cuts(self) -> Vector:
+        """Rows a with a·v >= 0 for every posterior v within the bounds, shape (k, n)."""
+        if self.span is None:
+            return np.concatenate([self.lifts - self.low[:, None], self.high[:, None] - self.lifts])
+        i, j = np.nonzero(~np.eye(len(self.lifts), dtype=bool))
+        return self.span * self.lifts[i] + (self.lifts[i] - self.lifts[j])
+
+    def contains(self, v: Vector) -> NDArray[np.bool_]:
+        """Which points v, shape (K, n), are within up to 1e-11 of lift; the channel repairs what is left."""
+        lifts = v @ self.lifts.T
+        outside = np.maximum(self.low - lifts, lifts - self.high).max(axis=1)
+        if self.span is not None:
+            outside = lifts.max(axis=1) / (1 + self.span) - lifts.min(axis=1)
+        return (outside < _NEAR) & (np.abs(v.sum(axis=1) - 1) < _NEAR)
+
+    def rows(self) -> tuple[Vector, Vector, Vector]:
+        """Rows that bind, shape (k, n), and what they are at least and at most; with n + 1 columns for a ratio.
+
+        The last variable is then a number t from the largest lift over 1 + span to the least.
+        """
+        bottom, top = self.lifts.min(axis=1), self.lifts.max(axis=1)
+        if self.span is None:
+            binding = (bottom < self.low) | (top > self.high)
+            return self.lifts[binding], self.low[binding], self.high[binding]
+        one, scale = np.ones((len(self.lifts), 1)), max(self.span, 1.0)
+        rows = np.block([[self.lifts, -one], [-self.lifts / scale, (1 + self.span) / scale * one]])
+        return rows, np.zeros(len(rows)), np.append(top, (1 + self.span) / scale * one)
+
+    def polytope(self, law: Vector | None = None) -> Polytope:
+        """Π; with the law of a target, P(t|x) of shape (n_t, n), P(t|y) are further variables, which nothing binds."""
+        rows, low, high = self.rows()
+        made = Polytope.simplex(self.lifts.shape[1], rows.shape[1], self).cut(rows, low, high)
+        if law is None:
+            return made
+        spread = slice(made.size, made.size + len(law))
+        return replace(made.cut(law, np.full(len(law), -1.0), np.full(len(law), 2.0)), spread=spread)
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """Points u with ``matrix @ u = rhs, lower <= u <= upper``, whose first n entries v are >= 0 and sum to 1.
+
+    Every entry is bounded, which makes any basis dual feasible. A row beyond the first stands for a slack, the last
+    entries of u.
+
+    Attributes
+    ----------
+    n : int
+        Letters.
+    matrix, rhs, lower, upper : ndarrays of shape (m, n + k), (m,), (n + k,), (n + k,)
+    spread : slice
+        Entries whose entropies are what a posterior leaves open: v itself, or P(t|y) of a target.
+    bounds : LiftBounds, optional
+        What it was made of.
+    """
+
+    n: int
+    matrix: Vector
+    rhs: Vector
+    lower: Vector
+    upper: Vector
+    spread: slice
+    bounds: LiftBounds | None = None
+
+    @classmethod
+    def simplex(cls, n: int, n_variables: int, bounds: LiftBounds | None = None) -> Polytope:
+        """All v, and other variables between 0 and 1."""
+        zeros, ones = np.zeros(n_variables), np.ones(n_variables)
+        return cls(
+            n, (np.arange(n_variables) < n)[None].astype(np.float64), np.ones(1), zeros, ones, slice(0, n), bounds
+        )
+
+    def cut(self, rows: Vector, low: Vector, high: Vector) -> Polytope:
+        """The points with low <= rows @ u <= high: each row is a new slack, so that bases once it joins stay bases."""
+        k, none = len(rows), np.zeros((len(rows), self.size - rows.shape[1]))
+        return replace(
+            self,
+            matrix=np.block([[self.matrix, np.zeros((self.n_rows, k))], [rows, none, -np.eye(k)]]),
+            rhs=np.append(self.rhs, np.zeros(k)),
+            lower=np.append(self.lower, low),
+            upper=np.append(self.upper, high),
+        )
+
+    @property
+    def n_spread(self) -> int:
+        """Entries that are spread."""
+        return self.spread.stop - self.spread.start
+
+    @property
+    def n_rows(self) -> int:
+        """Equations, which is the size of a basis."""
+        return len(self.rhs)
+
+    @property
+    def size(self) -> int:
+        """Variables, slacks included."""
+        return len(self.lower)
+
+    @property
+    def work(self) -> int:
+        """Units of effort that a program takes: its entries, the inverse of its first basis, what every one costs."""
+        return self.n_rows * self.size + self.n_rows**3 // _INVERSE + _OVERHEAD
+
+    def slack_basis(self, copies: int) -> Codes:
+        """Basis of letter 0 and all slacks, repeated, shape (copies, m)."""
+        return np.tile(self.padded(np.zeros(1, np.intp)), (copies, 1))
+
+    def padded(self, basis: Codes) -> Codes:
+        """A basis of the first rows, with the slacks of later ones."""
+        return np.append(basis, np.arange(self.size - self.n_rows + len(basis), self.size))
+
+    def spread_of(self, v: Vector) -> Vector:
+        """Entries that are spread, of one point v."""
+        return v if self.spread.start == 0 else self.matrix[-self.n_spread :, : self.n] @ v
+
+    def contains(self, v: Vector) -> NDArray[np.bool_]:
+        """Which points v, shape (K, n), are within the bounds that it was made of."""
+        assert self.bounds is not None
+        return self.bounds.contains(v)
+
+
+def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, NDArray[np.bool_]]:
+    """Inverse basis matrices, shape (K, m, m), and which of them are regular; multipliers of the others bound too.
+
+    Raises
+    ------
+    LinAlgError
+        If the bases are of other equations, as the outer polytope's are where the inner one binds more rows.
+    """
+    if basis.shape[1] != len(matrix):
+        raise np.linalg.LinAlgError("a basis of other equations")
+    if len(matrix) >= _MANY_ROWS:
+        found = _beside_slacks(matrix, basis)
+        if found is not None:
+            return found
+    return inverse(matrix[:, basis].transpose(1, 0, 2))
+
+
+def _beside_slacks(matrix: Vector, basis: Codes) -> tuple[Vector, NDArray[np.bool_]] | None:
+    """The same, where slacks are columns of a single 1 or -1, which leave a small matrix to invert; None if two meet.
+
+    With the rows of the slacks last, a basis is [[A, 0], [B, S]], and its inverse [[A^-1, 0], [-S B A^-1, S]].
+    """
+    n_rows = len(matrix)
+    sums = matrix.sum(axis=0)
+    is_slack = (np.count_nonzero(matrix, axis=0) == 1) & (np.abs(sums) == 1)
+    row_of = np.where(is_slack, np.abs(matrix).argmax(axis=0), -1)[basis]
+    made, regular = np.zeros((*basis.shape, n_rows)), np.ones(len(basis), np.bool_)
+    n_dense = (row_of < 0).sum(axis=1)
+    for k in np.unique(n_dense).tolist():
+        those = np.flatnonzero(n_dense == k)
+        rows, here = row_of[those], those[:, None]
+        places = np.argsort(rows >= 0, axis=1, kind="stable")
+        dense, slack = places[:, :k], places[:, k:]
+        taken = np.take_along_axis(rows, slack, 1)
+        is_free = np.ones((len(those), n_rows), np.bool_)
+        np.put_along_axis(is_free, taken, values=False, axis=1)
+        if (is_free.sum(axis=1) != k).any():
+            return None
+        sign = sums[np.take_along_axis(basis[those], slack, 1)]
+        made[here, slack, taken] = sign
+        if k:
+            free = np.nonzero(is_free)[1].reshape(len(those), k)
+            letters = np.take_along_axis(basis[those], dense, 1)[:, None, :]
+            small, regular[those] = inverse(matrix[free[:, :, None], letters])
+            made[here[:, :, None], dense[:, :, None], free[:, None, :]] = small
+            beside = np.einsum("kij,kjl->kil", matrix[taken[:, :, None], letters], small)
+            made[here[:, :, None], slack[:, :, None], free[:, None, :]] = -sign[:, :, None] * beside
+    return made, regular
+
+
+def inverse(squares: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+    """Inverses of K matrices, shape (K, m, m), and which of these are regular; of the others something finite."""
+    made, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
+    try:
+        made[:] = np.linalg.inv(squares)
+    except np.linalg.LinAlgError:
+        regular[:] = np.linalg.slogdet(squares)[0] != 0
+        made[regular] = np.linalg.inv(squares[regular])
+    return made, regular
+
+
+def least_side(budget: LiftBudget | LDPBudget) -> float:
+    """Nats that bind whatever the other side allows, since the mean lift is 1."""
+    return budget.eps if isinstance(budget, LDPBudget) else min(budget.lower, budget.upper)
+
+
+def _is_too_loose(budget: LiftBudget, lifts: Vector) -> bool:
+    return LOOSEST < budget.lower < math.inf and bool((lifts == 0).any())
+
+
+def _exp(nats: float) -> float:
+    return math.exp(nats) if nats < LARGEST_EXPONENT else math.inf

@@ -1,0 +1,216 @@
+"""Heuristic pricing: vertices v of Π with H(T|v) - μ·v < 0, from linearised programs and walks; H below is H(T|·)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._limits import BLOCK_CELLS
+from sanitize.mechanisms._response_solver.columns import entr
+from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._response_solver.polytope import inverse_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._effort import Effort
+    from sanitize.mechanisms._response_solver.columns import ColumnPool, Mixture
+    from sanitize.mechanisms._response_solver.polytope import Polytope
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+    Mask = NDArray[np.bool_]
+
+_LINEAR_STEPS = 8
+SHORT_WALK, LONG_WALK = 4, 40
+_FLOORS = 3.5, 11.5  # nats below 1, of v where the entropy is linearised
+_STALLED = 1e-10
+_FIRST_SHARE = 0.3  # of the effort, for the first vertices
+# A program from the slack basis takes more pivots where there are more rows: each so many count as one more program.
+_ROWS = 12
+_BATCH = 256  # programs at a time
+_WALK_CELLS = 1 << 18  # of matrices that are walked over at a time, which stay near the processor
+_TINY = 1e-11
+
+
+@dataclass(eq=False)
+class Pricer:
+    """Looks for columns of negative reduced cost and puts them into the pool.
+
+    Attributes
+    ----------
+    polytope : Polytope
+    pool : ColumnPool
+        Its loss says what columns leave open.
+    rng : numpy Generator
+        Seeded: the same law and budget always give the same channel.
+    tolerance : float
+        Columns count when H(v) - μ·v is below minus this.
+    effort : Effort
+        Entries of linear programs solved.
+    """
+
+    polytope: Polytope
+    pool: ColumnPool
+    rng: np.random.Generator
+    tolerance: float
+    effort: Effort
+
+    def first_vertices(self) -> Vector:
+        """Add, for each letter, a vertex with as much of it as possible; return H(v)/v(x), a price of letter x."""
+        n = self.polytope.n
+        price = np.full(n, np.inf)
+        for first in range(0, n, self._batch()):
+            if first and self.effort.is_used(_FIRST_SHARE):
+                break
+            main = np.arange(first, min(first + self._batch(), n))
+            cost = self.rng.random((len(main), n)) * 0.1
+            cost[np.arange(len(main)), main] = -2.0
+            v, basis, at_upper = self._linear(cost, self.polytope.slack_basis(len(main)))
+            for k in np.flatnonzero(self.polytope.contains(v)):
+                self.pool.add(v[k], (basis[k], at_upper[k]))
+            price[main] = self.pool.loss.of(v) / np.maximum(v[np.arange(len(main)), main], 1e-9)
+        return np.minimum(price, price[np.isfinite(price)].max())
+
+    def from_pool(self, mixture: Mixture, max_steps: int) -> int:
+        """Walk from vertices of a mixture; number of columns added."""
+        kept = [self.pool.vertices[k] for k in mixture.chosen.tolist() if k in self.pool.vertices]
+        if not kept:
+            return 0
+        return self._walk(mixture.mu, np.array([b for b, _ in kept]), np.array([u for _, u in kept]), max_steps)
+
+    def from_random(self, mu: Vector, copies: int) -> int:
+        """Descend from random prices with each letter as the main one; number of columns added."""
+        n, before = self.polytope.n, len(self.pool)
+        mains = np.concatenate([self.rng.permutation(n) for _ in range(copies)])
+        for first in range(0, len(mains), self._batch()):
+            if self.effort.is_used():
+                break
+            main = mains[first : first + self._batch()]
+            k = np.arange(len(main))
+            cost = self.rng.uniform(2, 6, (len(main), 1)) + 3 * self.rng.random((len(main), n)) - mu
+            cost[k, main] = -mu[main] - 0.3 * self.rng.integers(0, 2, len(main))
+            v, basis, _ = self._linear(cost, self.polytope.slack_basis(len(main)))
+            self.from_points(mu, v, basis)
+        return len(self.pool) - before
+
+    def from_points(self, mu: Vector, v: Vector, basis: Codes) -> int:
+        """Linearise H at points of Π, solve, repeat while it helps, then walk; number of columns added.
+
+        H is concave, so the vertex that minimises its tangent is no worse than the point of tangency.
+        """
+        loss, floor = self.pool.loss, math.exp(-self.rng.uniform(*_FLOORS))
+        live, best = np.arange(len(v)), np.full(len(v), np.inf)
+        v, basis = v.copy(), basis.copy()
+        at_upper = np.zeros((len(v), self.polytope.size), np.bool_)
+        for _ in range(_LINEAR_STEPS):
+            point, found, upper = self._linear(loss.slope(v[live], floor) - mu, basis[live])
+            score = loss.of(point) - (point * mu).sum(axis=1)
+            better = score < best[live] - _STALLED
+            live = live[better]
+            if not len(live):
+                break
+            best[live], v[live] = score[better], point[better]
+            basis[live], at_upper[live] = found[better], upper[better]
+        return self._walk(mu, basis, at_upper, LONG_WALK)
+
+    def _batch(self) -> int:
+        """Programs solved at a time, so that they fit in memory."""
+        return max(1, min(_BATCH, BLOCK_CELLS // self.polytope.work))
+
+    def _linear(self, cost: Vector, basis: Codes) -> tuple[Vector, Codes, Mask]:
+        """Vertices of Π that minimise linear costs (K, n)."""
+        k, n, size = len(cost), self.polytope.n, self.polytope.size
+        self.effort.spend(k * self.polytope.work * max(1, self.polytope.n_rows // _ROWS))
+        padded = np.concatenate([cost, np.zeros((k, size - n))], axis=1)
+        bounds = np.tile(self.polytope.lower, (k, 1)), np.tile(self.polytope.upper, (k, 1))
+        solved = solve_batch(LinearBatch(self.polytope.matrix, self.polytope.rhs, *bounds, padded), basis)
+        return np.maximum(solved.point[:, :n], 0.0), solved.basis, solved.at_upper()
+
+    def _walk(self, mu: Vector, basis: Codes, at_upper: Mask, max_steps: int) -> int:
+        """Steepest descent over neighbouring vertices from each vertex; number of columns added on the way."""
+        before, n, spread = len(self.pool), self.polytope.n, self.polytope.spread
+        block = max(1, _WALK_CELLS // (self.polytope.n_rows * self.polytope.size))
+        for first in range(0, len(basis), block):
+            here, upper = basis[first : first + block].copy(), at_upper[first : first + block].copy()
+            for _ in range(max_steps):
+                inverse, values = _basic_solution(self.polytope, here, upper)
+                u = np.zeros((len(here), self.polytope.size))
+                np.put_along_axis(u, here, np.maximum(values, 0.0), axis=1)
+                now = entr(u[:, spread]).sum(axis=1) - (u[:, :n] * mu).sum(axis=1)
+                self.effort.spend(len(u) * self.polytope.work)
+                better = np.flatnonzero(now < -self.tolerance)
+                for k in better[self.polytope.contains(u[better, :n])]:
+                    self.pool.add(u[k, :n], (here[k], upper[k]))
+                score, row = _neighbours(self.polytope, mu, here, upper, inverse, values)
+                best = score.argmin(axis=1)
+                falls = np.flatnonzero(score[np.arange(len(here)), best] < now - _TINY)
+                if not len(falls):
+                    break
+                row, best = row[falls, best[falls]], best[falls]
+                here, upper = _step(self.polytope, here[falls], upper[falls], inverse[falls], best, row)
+        return len(self.pool) - before
+
+
+def _basic_solution(polytope: Polytope, basis: Codes, at_upper: Mask) -> tuple[Vector, Vector]:
+    """Inverse basis matrices (K, m, m) and values of the basic variables (K, m), refined once."""
+    inverse, is_regular = inverse_of(polytope.matrix, basis)
+    if not is_regular.all():
+        raise np.linalg.LinAlgError("a basis is singular")
+    fixed = np.where(at_upper, polytope.upper, polytope.lower)
+    np.put_along_axis(fixed, basis, 0.0, axis=1)
+    target = polytope.rhs - fixed @ polytope.matrix.T
+    values = np.einsum("kij,kj->ki", inverse, target)
+    left = target - np.einsum("ikj,kj->ki", polytope.matrix[:, basis], values)
+    return inverse, values + np.einsum("kij,kj->ki", inverse, left)
+
+
+def _neighbours(
+    polytope: Polytope, mu: Vector, basis: Codes, at_upper: Mask, inverse: Vector, values: Vector
+) -> tuple[Vector, Codes]:
+    """H - μ·v at the neighbour along each nonbasic variable, shape (K, N), and the row that leaves (-1: none)."""
+    k, m = basis.shape
+    n, spread = polytope.n, polytope.spread
+    change = (inverse.reshape(k * m, m) @ polytope.matrix).reshape(k, m, polytope.size)
+    change = np.where(at_upper[:, None, :], change, -change)
+    room_down = (values - polytope.lower[basis])[:, :, None]
+    room_up = (polytope.upper[basis] - values)[:, :, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(change < -_TINY, room_down / -change, np.where(change > _TINY, room_up / change, np.inf))
+    np.maximum(steps, 0, out=steps)
+    row = steps.argmin(axis=1)
+    length = np.take_along_axis(steps, row[:, None, :], 1)[:, 0]
+    span = polytope.upper - polytope.lower
+    row = np.where(length > span, -1, row)
+    length = np.minimum(length, span)
+    np.put_along_axis(length, basis, 0.0, axis=1)
+    moved = np.maximum(values[:, :, None] + length[:, None, :] * change, 0)
+    prices = np.append(mu, 0.0)[np.minimum(basis, n)]
+    score = -np.einsum("km,kmj->kj", prices, moved)
+    moved[(basis < spread.start) | (basis >= spread.stop)] = 0
+    score += entr(moved).sum(axis=1)
+    score[:, spread] += entr(length[:, spread])
+    score[:, :n] -= mu * length[:, :n]
+    np.put_along_axis(score, basis, np.inf, axis=1)
+    return score, row
+
+
+def _step(
+    polytope: Polytope, basis: Codes, at_upper: Mask, inverse: Vector, entering: Codes, row: Codes
+) -> tuple[Codes, Mask]:
+    """The neighbouring vertices themselves."""
+    basis, at_upper = basis.copy(), at_upper.copy()
+    flips = np.flatnonzero(row < 0)
+    at_upper[flips, entering[flips]] ^= True
+    k = np.flatnonzero(row >= 0)
+    r, j = row[k], entering[k]
+    rate = np.einsum("km,mk->k", inverse[k, r], polytope.matrix[:, j])
+    leaves_up = np.where(at_upper[k, j], rate, -rate) > 0
+    out = basis[k, r]
+    basis[k, r] = j
+    at_upper[k, j] = False
+    at_upper[k, out] = leaves_up
+    return basis, at_upper

@@ -1,0 +1,221 @@
+"""The best mixture of all vertices of Π, for laws small enough to list them: double description, then one program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._limits import BLOCK_CELLS
+from sanitize.mechanisms._response_solver.columns import NOTHING, Mixture, entr
+from sanitize.mechanisms._response_solver.polytope import inverse as inverses_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.mechanisms._response_solver.columns import Loss
+
+    Vector = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+# Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
+_MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
+# A vertex is on a cut below the first and clear of it above the second; in between, rounding would decide.
+_ON, _CLEAR = 1e-13, 1e-10
+_NEXT_TO_NOTHING = 1e-30
+# Reduced costs above -_OPTIMAL are 0; entries of a column up to _PIVOT are not pivots.
+_OPTIMAL, _PIVOT = 1e-13, 1e-10
+# Price of a letter that is not covered yet, far above any H(v); how much it rises at a time, and how often.
+_PRICE, _RISE, _RISES = 1e3, 1e3, 3
+_PIVOTS = 50  # a letter, before the simplex method gives up
+# Weights up to _POSITIVE times P(x) are 0; the mixture is P_X up to _EXACT times P(x).
+_POSITIVE, _EXACT = 1e-13, 1e-12
+
+
+def mix_all_vertices(
+    outer: Vector, inner: Vector, p_x: Vector, gap: float, loss: Loss
+) -> tuple[Vector, Mixture, float, int] | None:
+    """Posteriors chosen, shape (k, n), their mixture, its lower bound, and how many vertices there are.
+
+    The value and its bound are beyond Σ P(x) H(T|x), which no response can lower. None where there are too many
+    vertices, or rounding leaves a doubt or a gap: the other route is for these.
+
+    Parameters
+    ----------
+    outer, inner : ndarrays of shape (k, n)
+        Rows a with a·v >= 0 for the posteriors v that bounds are proved on, and for those that columns are made of;
+        one array where these are the same but for a margin.
+    p_x : ndarray of shape (n,)
+        Law of these letters.
+    gap : float
+        In nats.
+    loss : Loss
+        What is to be kept.
+    """
+    around = listed(outer)
+    within = around if around is None or inner is outer else listed(inner)
+    if around is None or within is None:
+        return None
+    cost = _costs(within, loss)
+    mixture = best_mixture(within, cost, p_x)
+    if mixture is None:
+        return None
+    # No mixture of posteriors within the budget has a lower value: they are mixtures of these vertices, H is concave.
+    lowest = float(((cost if inner is outer else _costs(around, loss)) - around @ mixture.mu).min())
+    bound = float(mixture.mu @ p_x) + min(lowest, 0.0)
+    chosen = within[mixture.chosen]
+    # A letter may be so rare that its share of every posterior is rounding.
+    if mixture.value - bound > gap or not (chosen > NOTHING).any(axis=0).all():
+        return None
+    return chosen, mixture, max(bound, 0.0), len(within)
+
+
+def listed(cuts: Vector) -> Vector | None:
+    """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n); None: too many, none, or rounding would decide."""
+    found = vertices(cuts, _MOST_VERTICES, _MOST_PAIRS)
+    return None if found is None or not len(found) else found
+
+
+def _costs(points: Vector, loss: Loss) -> Vector:
+    """What points lose beyond what their letters alone leave open, in nats; 0 exactly for letters alone."""
+    cost = entr(points).sum(axis=1)
+    if loss.law is None:
+        return cost
+    # Points whose letters say the same of the target lose nothing, but only letters alone may cost nothing: the mixture
+    # starts from these.
+    beyond = loss.of(points) - points @ loss.alone(points.shape[1])
+    return np.where(cost <= 0, 0.0, np.maximum(beyond, _NEXT_TO_NOTHING))
+
+
+def vertices(cuts: Vector, most: int, most_pairs: int) -> Vector | None:
+    """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once [ZDS §III-A2].
+
+    A cut keeps the vertices on its good side and adds a point on every edge it crosses. Two vertices share an
+    edge when no third one lies on all the facets that both lie on; where every vertex is on n - 1 facets only,
+    sharing n - 2 of them is enough. A vertex mixes at most |S| letters, so that for fixed |S| their number is
+    polynomial in |X|; the paper calls it exponential.
+
+    Parameters
+    ----------
+    cuts : ndarray of shape (k, n)
+    most, most_pairs : int
+        Vertices to hold, and pairs of vertices to compare for one cut, before giving up.
+
+    Returns
+    -------
+    ndarray or None
+        None where there are too many, or where a vertex is so close to a cut that rounding would decide.
+    """
+    n = cuts.shape[1]
+    left = np.flatnonzero(cuts.min(axis=1) < 0)
+    cuts = cuts[left] / np.abs(cuts[left]).max(axis=1, keepdims=True)
+    k = len(cuts)
+    # A row is a vertex, then its value under each cut.
+    rows = np.concatenate([np.eye(n), cuts.T], axis=1)
+    on_facet = np.zeros((n, n + k), np.float32)
+    on_facet[:, :n] = 1 - np.eye(n)
+    is_simple = True
+    for _ in range(k):
+        n_below = (rows[:, n:] < -_ON).sum(axis=0)
+        i = int(n_below.argmax())  # the cut that removes most keeps the lists short
+        if not n_below[i]:
+            break
+        value = rows[:, n + i]
+        distance = np.abs(value)
+        on = distance < _ON
+        if ((distance < _CLEAR) & ~on).any():
+            return None
+        on_facet[on, n + i] = 1
+        above, below = np.flatnonzero(value >= _ON), np.flatnonzero(value <= -_ON)
+        if len(above) * len(below) > most_pairs:
+            return None
+        q, p = np.nonzero(on_facet[below] @ on_facet[above].T > n - 2.5)
+        if len(rows) - len(below) + len(p) > most:
+            return None
+        p, q = above[p], below[q]
+        shared = on_facet[p] * on_facet[q]
+        if on.any() or not is_simple:
+            is_simple = False
+            is_edge = _on_all_of(shared, on_facet) == 2
+            p, q, shared = p[is_edge], q[is_edge], shared[is_edge]
+        at = (value[p] / (value[p] - value[q]))[:, None]
+        new = (1 - at) * rows[p] + at * rows[q]
+        new[:, n + i], shared[:, n + i] = 0.0, 1
+        kept = value > -_ON
+        rows, on_facet = np.concatenate([rows[kept], new]), np.concatenate([on_facet[kept], shared])
+    return rows[:, :n]
+
+
+def _on_all_of(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> Codes:
+    """How many vertices lie on all the facets of each row, a block of rows at a time."""
+    block = max(1, BLOCK_CELLS // len(on_facet))
+    counts = [
+        (rows @ on_facet.T > rows.sum(axis=1, keepdims=True) - 0.5).sum(axis=1)
+        for rows in (shared[first : first + block] for first in range(0, len(shared), block))
+    ]
+    return np.concatenate(counts) if counts else np.empty(0, np.intp)
+
+
+def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
+    """Min Σ β cost with Σ β v = P_X, β >= 0; None where rounding or ties keep the primal simplex from the optimum.
+
+    It starts from the letters alone: the free ones are points of cost 0, the others are bought at a price that
+    drives them out. Dense, for a few dozen letters.
+
+    Parameters
+    ----------
+    points : ndarray of shape (K, n)
+    cost : ndarray of shape (K,)
+        Entropies; 0 exactly for letters alone.
+    p_x : ndarray of shape (n,)
+    """
+    n, n_points = len(p_x), len(points)
+    free = np.flatnonzero(cost <= 0)
+    letter = points[free].argmax(axis=1)
+    basis, price = n_points + np.arange(n), np.full(n, _PRICE)
+    basis[letter], price[letter] = free, 0.0
+    inverse, weights, letters = np.eye(n), p_x.copy(), points.T.copy()
+    raises = 0
+    for _ in range(_PIVOTS * n):
+        reduced = cost - (price @ inverse) @ letters
+        j = int(reduced.argmin())
+        if reduced[j] > -_OPTIMAL:
+            bought = basis >= n_points
+            if not (bought & (weights > _POSITIVE * p_x)).any():
+                return _polished(points, p_x, basis, price)
+            raises += 1
+            if raises > _RISES:
+                return None
+            price[bought] *= _RISE
+            continue
+        column = points[j] @ inverse.T
+        rises = np.flatnonzero(column > _PIVOT)
+        if not len(rises):
+            return None
+        ratio = weights[rises] / column[rises]
+        k = int(ratio.argmin())
+        r, step = rises[k], ratio[k]
+        weights -= step * column
+        weights[r] = step
+        row = inverse[r] / column[r]
+        inverse -= column[:, None] * row
+        inverse[r] = row
+        basis[r], price[r] = j, cost[j]
+    return None
+
+
+def _polished(points: Vector, p_x: Vector, basis: Codes, price: Vector) -> Mixture | None:
+    """The mixture of a final basis, solved afresh and refined once; None where that is not accurate."""
+    n, is_listed = len(p_x), basis < len(points)
+    columns = np.where(is_listed[:, None], points[np.where(is_listed, basis, 0)], np.eye(n)[(basis - len(points)) % n])
+    inverses, is_regular = inverses_of(columns[None])
+    if not is_regular.all():
+        return None
+    inverse = inverses[0]
+    weights = p_x @ inverse
+    weights += (p_x - weights @ columns) @ inverse
+    least = _POSITIVE * p_x.min()
+    if not ((np.abs(p_x - weights @ columns) < _EXACT * p_x).all() and weights.min() > -least):
+        return None
+    kept = is_listed & (weights > least)
+    return Mixture(float(weights[is_listed] @ price[is_listed]), price @ inverse.T, basis[kept], weights[kept])
