@@ -81,6 +81,7 @@ class Outputs:
         self._unnamed: list[_Unnamed] = []
         self._held: list[BinaryIO] = []
         self._streams: list[tuple[BinaryIO, BinaryIO]] = []
+        self._homes: list[Path] = []
 
     @contextlib.contextmanager
     def file(self, path: Path, *, private: bool = False, replaces: bool = True) -> Iterator[BinaryIO]:
@@ -103,6 +104,13 @@ class Outputs:
         """A whole file of text."""
         with self.file(path, private=private, replaces=replaces) as stream, writing(path):
             stream.write(text.encode("utf-8"))
+
+    def home(self, path: Path) -> None:
+        """Make the folder of a file to be written, where only that is missing, for its owner only."""
+        if not path.parent.exists() and path.parent.parent.is_dir():
+            with writing(path.parent):
+                path.parent.mkdir(mode=0o700)
+            self._homes.append(path.parent)
 
     @contextlib.contextmanager
     def folder(self, path: Path, *, replaces: bool = True) -> Iterator[Path]:
@@ -188,6 +196,9 @@ class Outputs:
             for held in self._held:
                 with contextlib.suppress(OSError):
                     held.close()
+            for folder in () if self.are_there else self._homes:
+                with contextlib.suppress(OSError):  # somebody may have put something there
+                    folder.rmdir()
 
 
 @dataclass(eq=False)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from sanitize.policy import Policy
 
 
-def check_by_unit(args: argparse.Namespace) -> None:
+def check_by_unit(args: argparse.Namespace, policy: Policy) -> None:
     """Refuse what a release by unit has not, before anything is read."""
     if args.channel is not None:
         raise InvalidParameter("--channel does not go with units: what a row is released as depends on its unit too")
-    if args.receipt is not None:
+    if policy.receipt is not None:
         raise InvalidParameter("--receipt does not go with units: what a row is released as depends on the ledger, too")
     if args.report is not None and args.report.suffix == ".html":
         raise InvalidParameter("a report of units is text or JSON; give --report another name")

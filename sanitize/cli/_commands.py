@@ -77,10 +77,11 @@ def release(args: argparse.Namespace) -> None:
         check_output(args.channel, args, force=args.force, records=_records(args, policy))
         if args.report is not None and args.channel.resolve() == args.report.resolve():
             raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
-    if args.receipt is not None:
-        check_output(args.receipt, args, force=args.force, records=_records(args, policy))
     if policy.unit is not None:
-        check_by_unit(args)
+        check_by_unit(args, policy)
+    if policy.receipt is not None and not args.dry_run:
+        args.outputs.home(policy.receipt)
+        check_output(policy.receipt, args, force=args.force, records=_records(args, policy))
     sanitizer = designer_of(policy)
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
@@ -95,7 +96,7 @@ def release(args: argparse.Namespace) -> None:
         else:
             if policy.ledger is not None:
                 settings["ledger"] = policy.ledger
-            settings["receipt"] = args.receipt
+            settings["receipt"] = policy.receipt
             report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
         if judgement is not None:
             report = report.with_findings(judgement)
@@ -120,7 +121,7 @@ def verify(args: argparse.Namespace) -> None:
     sanitizer = policy if args.policy is not None else designer_of(policy)
     with shown():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
-        settings |= {"delimiter": policy.delimiter, "receipt": args.receipt, "rewrite": args.rewrite}
+        settings |= {"delimiter": policy.delimiter, "receipt": policy.receipt, "rewrite": args.rewrite}
         found = verify_parquet(args.input, args.source, sanitizer, **settings)
     say(found.to_json() if args.json else found.to_text() + "\n")
     found.require()

@@ -85,8 +85,9 @@ def check_papers_of(args: argparse.Namespace) -> None:
 def policy_of(args: argparse.Namespace) -> Policy:
     """The policy that was named, or the one that the settings amount to, which lists no dropped columns."""
     policy = Policy.read(args.policy) if args.policy is not None else _policy_of_settings(args)
-    workers = getattr(args, "workers", None)  # a matter of the machine, so it may be said beside a policy
-    return policy if workers is None else replace(policy, workers=workers)
+    # Matters of the machine, and of the owner, may be said beside a policy.
+    beside = {name: value for name in ("workers", "receipt") if (value := getattr(args, name, None)) is not None}
+    return replace(policy, **beside) if beside else policy
 
 
 def _policy_of_settings(args: argparse.Namespace) -> Policy:

@@ -74,6 +74,7 @@ class _EntryForm(Declared, frozen=True, eq=False):
     fallback: Count
     digest: Digest
     key: Digest | None
+    receipt: Digest | None
 
     def __post_init__(self) -> None:
         for name, bins in self.bins.items():
@@ -114,6 +115,8 @@ class Entry:
         Keyed digest of the counts of (S, X) that the channel was applied to.
     key : str or None
         Keyed digest of the key of the noise, where the caller brought one.
+    receipt : str or None
+        Digest of the receipt that the release wrote.
     """
 
     number: str
@@ -122,14 +125,15 @@ class Entry:
     fallback: int
     digest: str = ""
     key: str | None = None
+    receipt: str | None = None
 
     @classmethod
-    def of(cls, release: Release, key: str | None) -> Entry:
+    def of(cls, release: Release, key: str | None, receipt: str | None = None) -> Entry:
         """A release that is about to happen."""
         # A row of a whole table is printed from a released cell alone, so the cell is all that it tells.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
         layout = through_tree(plain, bare_tree(release.layout))
-        return cls(os.urandom(8).hex(), layout, release.design.channel, release.design.fallback, key=key)
+        return cls(os.urandom(8).hex(), layout, release.design.channel, release.design.fallback, "", key, receipt)
 
     def encode(self, source: Mapping[str, Any]) -> NDArray[np.int32]:
         """Input symbol of each row."""
@@ -150,6 +154,7 @@ class Entry:
             self.fallback,
             self.digest,
             self.key,
+            self.receipt,
         )
 
     @classmethod
@@ -161,7 +166,7 @@ class Entry:
         for name, level in zip(channel.inputs.columns, channel.inputs.levels, strict=True):
             order = form.bins[name].order if name in form.bins else None
             require(order is None or level.equals(order))
-        return cls(form.number, layout, channel, form.fallback, form.digest, form.key)
+        return cls(form.number, layout, channel, form.fallback, form.digest, form.key, form.receipt)
 
 
 def _recorded(bins: Bins) -> _RecordedBins | DateBins:

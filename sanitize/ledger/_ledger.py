@@ -130,6 +130,10 @@ class Ledger:
         book = Book.read(self.path)
         return together(book, _entry(book, sanitizer, None), rows)[1]
 
+    def has_receipt(self, digest: str) -> bool:
+        """Whether a recorded release wrote the receipt of this digest."""
+        return any(entry.receipt == digest for entry in Book.read(self.path).entries)
+
     def record(self, rows: Any, sanitizer: Designer, *, key: Randomness = None) -> LeakageReport:
         """Record a release, if all together stay within the budget. Do it before the release is handed out.
 
@@ -164,7 +168,13 @@ class Ledger:
 
     @contextlib.contextmanager
     def spending(
-        self, rows: Any, sanitizer: Designer, *, key: Randomness = None, target: Path | None = None
+        self,
+        rows: Any,
+        sanitizer: Designer,
+        *,
+        key: Randomness = None,
+        target: Path | None = None,
+        receipt: str | None = None,
     ) -> Iterator[LeakageReport]:
         """Record a release for the time of a block that makes it, and take it back if the block fails.
 
@@ -181,9 +191,11 @@ class Ledger:
             Key of the noise, as `record` takes it.
         target : path, optional
             What the block writes.
+        receipt : str, optional
+            Digest of the receipt that the block writes, so that `verify_parquet` finds it here.
         """
         before = stamp(target)
-        number, report = self._spend(rows, sanitizer, key)
+        number, report = self._spend(rows, sanitizer, key, receipt)
         try:
             yield report
         except BaseException:
@@ -192,11 +204,13 @@ class Ledger:
                     Book.read(self.path).without(number).write(self.path)
             raise
 
-    def _spend(self, rows: Any, sanitizer: Designer, key: Randomness) -> tuple[str, LeakageReport]:
+    def _spend(
+        self, rows: Any, sanitizer: Designer, key: Randomness, receipt: str | None = None
+    ) -> tuple[str, LeakageReport]:
         refuse_secret_dp(sanitizer, _NO_LEDGER)
         while True:
             book = Book.read(self.path)
-            entry = _entry(book, sanitizer, key)
+            entry = _entry(book, sanitizer, key, receipt)
             book, report = together(book, entry, rows)
             with locked(self.path):
                 # Measuring may take long, so nobody waits for it; whoever was slower measures again.
@@ -214,15 +228,21 @@ def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
 
 
 def recorded(
-    ledger: Ledger | None, rows: Any, sanitizer: Designer, *, key: bytes | None, target: Path | None
+    ledger: Ledger | None,
+    rows: Any,
+    sanitizer: Designer,
+    *,
+    key: bytes | None,
+    target: Path | None,
+    receipt: str | None = None,
 ) -> contextlib.AbstractContextManager[LeakageReport | None]:
     """The release in its ledger, if there is one, while a block writes it; see `Ledger.spending`."""
     if ledger is None:
         return contextlib.nullcontext()
-    return ledger.spending(rows, sanitizer, key=key, target=target)
+    return ledger.spending(rows, sanitizer, key=key, target=target, receipt=receipt)
 
 
-def _entry(book: Book, sanitizer: Designer, source: Randomness) -> Entry:
+def _entry(book: Book, sanitizer: Designer, source: Randomness, receipt: str | None = None) -> Entry:
     """Entry of a release that is about to happen; refused where its noise may be that of a recorded one."""
     key = key_of(sanitizer.recipe().random_state if source is None else source)
     digest = None if key is None else keyed_digest(book, b"key", key)
@@ -231,4 +251,4 @@ def _entry(book: Book, sanitizer: Designer, source: Randomness) -> Entry:
             "a recorded release of these rows had the same key or seed; equal noise is not independent, so draw a "
             "fresh key (or leave it at None)"
         )
-    return Entry.of(sanitizer.fitted_release(), digest)
+    return Entry.of(sanitizer.fitted_release(), digest, receipt)

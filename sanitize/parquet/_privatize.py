@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -167,11 +168,14 @@ def privatize_parquet(
         begun = None if receipt is None else _begun(Path(receipt), written, table, sanitizer, rows, key)
         key = key if begun is None else begun.key.key
         prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
-        together = outputs.during.enter_context(spending(table, sanitizer, key=key, target=written))
+        told = None if begun is None else begun.to_json(prepared.release)
+        digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()
+        recording = spending(table, sanitizer, key=key, target=written, receipt=digest)
+        together = outputs.during.enter_context(recording)
         passed = SecondPass(table, prepared.release, prepared.words, batch_rows, threads, kept)
         passed.write(outputs, place, rows, prepared.expected, prepared.footer)
-        if receipt is not None and begun is not None:
-            outputs.text(Path(receipt), begun.to_json(prepared.release), replaces=force)
+        if receipt is not None and told is not None:
+            outputs.text(Path(receipt), told, replaces=force)
     report = prepared.report
     if together is not None:
         from sanitize.report import LeakageReport

@@ -206,6 +206,10 @@ DOCUMENT = form(
         _WHOLE[1], "Threads that read, count and draw; all cores by default. The output is the same for any."
     ),
     delimiter=_maybe(_DELIMITER, "What stands between the fields of a CSV source; told by its header otherwise."),
+    receipt=_maybe(
+        _TEXT,
+        "File for what verify draws the release again by; in a folder that is not handed out, relative to this file.",
+    ),
     ledger=_maybe(_TEXT, "File that records releases of the same rows, or of the same units; relative to this file."),
     title=_maybe(_TEXT, "Heading of the report."),
     date=_maybe(_DAY, "Date that the report shows, as 2026-01-31; no clock is read."),
@@ -263,6 +267,8 @@ def check(document: Any) -> None:
             _check_part(where, part)
     if columns.unit is not UNSET and document.ledger is UNSET:
         raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
+    if columns.unit is not UNSET and document.receipt is not UNSET:
+        raise refused("receipt", "is not for units: what a row is released as depends on the ledger, too; leave it out")
     if any(part.secret_dp is not UNSET for part in parts.values()):
         _check_secrets(document, parts.values())
 
@@ -386,3 +392,6 @@ def _check_secrets(document: Any, parts: Iterable[Any]) -> None:
     if document.ledger is not UNSET:
         words = "counts secrets without noise; leave it out with channel.secret_dp, and add up eps and delta"
         raise refused("ledger", words)
+    if document.receipt is not UNSET:
+        words = "lets a release be drawn again, and noise of channel.secret_dp is forgotten; leave it out"
+        raise refused("receipt", words)

@@ -139,6 +139,8 @@ class Policy:
         What stands between the fields of a source in CSV; None where its header tells.
     ledger : Path or None
         File that records releases of the same rows, or of the same units; relative to the policy's folder.
+    receipt : Path or None
+        File for what `verify_parquet` draws the release again by; relative to the policy's folder.
     unit : str or None
         Column that says whose a row is; it is not released.
     title, date : str or None
@@ -174,6 +176,7 @@ class Policy:
     handle_unknown: Literal["high_risk", "error"] = "high_risk"
     workers: int | None = None
     ledger: Path | None = None
+    receipt: Path | None = None
     unit: str | None = None
     title: str | None = None
     date: str | None = None
@@ -208,7 +211,7 @@ class Policy:
         ----------
         text : str
         folder : path
-            What the path of a ledger is relative to.
+            What the paths of a ledger and a receipt are relative to.
         name : str
             What to call the text in errors.
         """
@@ -239,6 +242,7 @@ class Policy:
             columns.keep,
             columns.drop,
             ledger=place / document.ledger if document.ledger else None,
+            receipt=place / document.receipt if document.receipt else None,
             unit=columns.unit or None,
             date=document.date.isoformat() if document.date else None,
             **given,

@@ -109,7 +109,7 @@ def _alone() -> Schema:
 
 def _noisy() -> Schema:
     """Noisy counts of secrets go with what does not look at the secrets themselves."""
-    then = {"rows": {"const": "shuffle"}, "ledger": False, "channel": {"required": ["confidence"]}}
+    then = {"rows": {"const": "shuffle"}, "ledger": False, "receipt": False, "channel": {"required": ["confidence"]}}
     return {"if": _where(channel={"type": "object", "required": ["secret_dp"]}), "then": {"properties": then}}
 
 

@@ -6,6 +6,7 @@ release, and it is no proof of how the key was chosen.
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,6 +68,8 @@ class Receipt:
         What tuples went through, since a time limit or another processor may design another one.
     made_with : dict of str to str
         Versions of the library and of what decides bytes and last digits.
+    digest : str
+        SHA-256 of the file that it was read from.
 
     Examples
     --------
@@ -88,6 +91,7 @@ class Receipt:
     source: str
     channel: Channel | None
     made_with: dict[str, str]
+    digest: str = ""
 
     @classmethod
     def begin(cls, source: Source, sanitizer: Designer | SavedRelease, rows: RowOrder, key: bytes | None) -> Receipt:
@@ -139,9 +143,11 @@ class Receipt:
         """
         file = Path(path)
         try:
-            form = unsealed(_ReceiptForm, bytes_of(file))
+            content = bytes_of(file)
+            form = unsealed(_ReceiptForm, content)
             channel = None if form.channel is None else form.channel.channel()
-            return cls(NoiseKey(bytes.fromhex(form.key)), form.rows, form.source, channel, form.made_with)
+            key, digest = NoiseKey(bytes.fromhex(form.key)), hashlib.sha256(content).hexdigest()
+            return cls(key, form.rows, form.source, channel, form.made_with, digest)
         except (Misfit, InvalidChannel) as error:
             raise SourceError(f"{file.name} is not a receipt that can be used here: {error}") from None
 

@@ -21,6 +21,7 @@ from sanitize._release.first_pass import FirstPass
 from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
+from sanitize.ledger import Ledger
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
 from sanitize.verify._check import Check
@@ -71,7 +72,7 @@ def drawn_again(
     """
     again, path = _copy_for(source, sanitizer), released.root
     with tempfile.TemporaryDirectory() as folder, open_source(source, again.numbers) as table:
-        checks = [_receipt_check(receipt, table, rows, others)]
+        checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
         given = receipt.channel if _limits(again) else None
         prepared, kept = _prepared(again, table, rows, receipt, given)
         if given is None and prepared.release.printer is None and receipt.channel not in (None, again.channel_):
@@ -109,17 +110,20 @@ def _prepared(
     return again.prepare(first, rows, key=receipt.key.key, channel=channel), kept
 
 
-def _receipt_check(receipt: Receipt, table: Source, rows: RowOrder, others: Sequence[Receipt]) -> Check:
-    """Whether a receipt is of this source and order, and its key of no other release."""
+def _receipt_check(
+    receipt: Receipt, table: Source, rows: RowOrder, others: Sequence[Receipt], sanitizer: Designer | Policy
+) -> Check:
+    """Whether a receipt is of this source and order, its key of no other release, and its release in the ledger."""
+    book = Ledger(sanitizer.ledger) if isinstance(sanitizer, Policy) and sanitizer.ledger is not None else None
     faults = [
         "" if receipt.source == digest_of(table.root) else "it is of another source, or the source was changed",
         "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
         "its key is that of another release" if any(receipt.key.key == other.key.key for other in others) else "",
+        "" if book is None or book.has_receipt(receipt.digest) else "the ledger of the policy has no release of it",
     ]
     found = "; ".join(filter(None, faults))
-    return Check(
-        "receipt", not found, found or f"of this source{', and of no other of ' + str(len(others)) if others else ''}"
-    )
+    told = ["of this source", f"of no other of {len(others)}" if others else "", "in the ledger" if book else ""]
+    return Check("receipt", not found, found or ", ".join(filter(None, told)))
 
 
 def _differences(own: Source, released: Source, receipt: Receipt) -> list[Check]:

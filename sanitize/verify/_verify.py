@@ -173,7 +173,7 @@ def verify_parquet(
     sanitizer : Sanitizer or Policy
         What the release was made with; a sanitizer is copied, not fitted in place.
     receipt : path, optional
-        What the release wrote to be drawn again by.
+        What the release wrote to be drawn again by; by default what the policy names.
     rows : {"shuffle", "keep"}, optional
         How the rows were released; by default what the policy says, and "shuffle" for a sanitizer.
     against : sequence of path
@@ -220,6 +220,7 @@ def verify_parquet(
     named = delimited(source, given)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
+    receipt = policy.receipt if receipt is None and policy is not None else receipt
     if against and receipt is None:
         raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
     place = None if rewrite is None else Target.check(rewrite, path_of(released, SourceError), force=False)

@@ -92,3 +92,11 @@ def test_units_need_a_ledger_and_are_not_verified(place, run):
     code, _, err = run("release", "0.parquet", "-o", "0.csv", "-p", "policy.toml")
     assert code == 2
     assert_line(err, "columns.unit needs a ledger")
+
+
+def test_units_have_no_receipt(place, run):
+    (place / "policy.toml").write_text(POLICY.replace("version = 1", 'version = 1\nreceipt = "own/receipt"'))
+    code, _, err = run("release", "0.parquet", "-o", "0.csv", "-p", "policy.toml")
+    assert code == 2
+    assert_line(err, "receipt is not for units")
+    assert not (place / "own").exists()

@@ -45,6 +45,7 @@ missing = "error"
 handle_unknown = "error"
 workers = 2
 ledger = "releases.json"
+receipt = "private/released.receipt"
 [columns]
 sensitive = ["illness", "wage"]
 public = ["town", "age"]
@@ -200,6 +201,7 @@ INVALID = {
     "rows": (edited(FULL, '"keep"', '"sorted"'), "rows must be one of 'shuffle', 'keep', got 'sorted'"),
     "workers": (edited(FULL, "workers = 2", "workers = 0"), "workers must be a whole number >= 1, got 0"),
     "ledger": (edited(FULL, '"releases.json"', '""'), "ledger must be text"),
+    "receipt": (edited(FULL, '"private/released.receipt"', "7"), "receipt must be text, got 7"),
     "date": (edited(FULL, '"releases.json"', "2026-01-01"), "ledger must be text, got a date or time"),
     "notion for the mechanism": (
         edited(EXPONENTIAL, 'notion = "capacity"\nnats = 0.5', "upper = 1\nlower = 1"),
@@ -470,6 +472,7 @@ def test_a_policy_is_read_from_a_file(tmp_path):
     path.write_text(FULL, encoding="utf-8-sig")
     policy = sz.Policy.read(path)
     assert policy.ledger == tmp_path / "releases.json"
+    assert policy.receipt == tmp_path / "private" / "released.receipt"
     assert policy.workers == 2
     assert pickle.loads(pickle.dumps(policy)) == policy
     for content, words in [

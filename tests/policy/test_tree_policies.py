@@ -104,6 +104,7 @@ INVALID = {
         'rows = "keep" is allowed after',
     ),
     "noise and a ledger": (edited(NOISY, "version = 1", 'version = 1\nledger = "book.json"'), "ledger counts secrets"),
+    "noise and a receipt": (edited(NOISY, "version = 1", 'version = 1\nreceipt = "own"'), "receipt lets a release be"),
     "noise without delta": (edited(NOISY, "delta = 1e-6,", ""), "channel.secret_dp.delta is missing"),
     "noise of level 0": (edited(NOISY, "eps = 1,", "eps = 0,"), "channel.secret_dp.eps must be a finite number > 0"),
     "values as text": (edited(NOISY, '["flu", "none"]', '"flu"'), "values.illness must be an array of texts"),
