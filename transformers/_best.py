@@ -49,6 +49,8 @@ class BestSanitizer(TupleParameters, Sanitizer):
     ----------
     channel_ : Channel
     report_ : LeakageReport
+    compared_ : dict of str to LeakageReport
+        Of each mechanism that was designed, by its name.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

@@ -11,6 +11,7 @@ from sanitize.suggestion._mechanism import Compared, Comparison, compare
 from sanitize.suggestion._mechanism import comparison_section as comparison_section
 from sanitize.suggestion._mechanism import kinds_for as kinds_for
 from sanitize.suggestion._mechanism import most_useful as most_useful
+from sanitize.suggestion._mechanism import most_useful_so_far as most_useful_so_far
 
 __all__ = [
     "Compared",

@@ -15,6 +15,7 @@ from sanitize.measures import mutual_information
 from sanitize.mechanisms import subset_merging
 from sanitize.report import TradeoffCurve, TradeoffPoint
 from sanitize.suggestion._curve import Design, measured, mechanism_name, point_of
+from sanitize.suggestion._mechanism import most_useful_so_far
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -146,14 +147,12 @@ class _Trials:
 
     def _points(self, found: Suggestion) -> Iterator[TradeoffPoint]:
         """A point for each budget; where the design for a tighter one keeps more, that one, as it is within both."""
-        best = None
-        for eps in sorted(self.tried):
-            point, own = self.tried[eps][0], self.designs[eps]
-            if best is None or own.utility >= best.utility - TOLERANCE:
-                best = own
-            elif point is not found.point:
-                point = point_of(own.budget, best.under(self.joint, own.budget))
-            yield point
+        tried = sorted(self.tried)
+        best = most_useful_so_far([self.utility(eps) for eps in tried])
+        for eps, better in zip(tried, (tried[place] for place in best), strict=True):
+            point, budget = self.tried[eps][0], self.designs[eps].budget
+            is_own = better == eps or point is found.point
+            yield point if is_own else point_of(budget, self.designs[better].under(self.joint, budget))
 
 
 def suggest_budget(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize.budgets import LDPBudget, LiftBudget, as_budget
+from sanitize.budgets import TOLERANCE, LDPBudget, LiftBudget, as_budget
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms import optimal_random_response, subset_merging, subset_random_response, watchdog
@@ -188,9 +188,18 @@ def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
 
 
 def most_useful(shares: Sequence[float]) -> int:
-    """Position of the first share that is the largest, to a millionth."""
+    """Position of the first share that is the largest, to a millionth: everything that is chosen is chosen by it."""
     kept = np.asarray(shares)
     return int(np.argmax(kept >= kept.max() - _EQUAL))
+
+
+def most_useful_so_far(shares: Sequence[float]) -> list[int]:
+    """Of designs for ever looser budgets the one to take at each: what is within a tighter one is within it too."""
+    found: list[int] = []
+    for place in range(len(shares)):
+        best = found[-1] if found else place
+        found.append(place if shares[place] >= shares[best] - TOLERANCE else best)
+    return found
 
 
 def comparison_section(reports: Sequence[LeakageReport], words: str) -> Section:

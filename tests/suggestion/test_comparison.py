@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import sanitize as sz
+from sanitize._release.recipes import merging, random_response
 from sanitize.cli import main
 from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
 from sanitize.parquet import privatize_parquet
+from sanitize.policy import make_plan
+from sanitize.policy._plan.drafts import Drafts
 from sanitize.suggestion import KINDS, compare, most_useful
 from sanitize.transformers import BestSanitizer, JointRelease, OptimalRandomResponse, SubsetMerging, Watchdog
 
@@ -141,6 +146,45 @@ def test_plan_compares_for_the_house_only(df, tmp_path, capsys, mechanism, words
     assert words in next(one["words"] for one in shown["sections"] if one["name"] == "comparison")
     assert main([*asked, "--audience", "public"]) == 0
     assert "compared" not in capsys.readouterr().out
+
+
+def test_a_plan_designs_nothing_twice(df, tmp_path, monkeypatch):
+    df.to_parquet(tmp_path / "raw.parquet")
+    designed = Counter()
+    for name in ("watchdog", "subset_merging", "optimal_random_response"):
+        original = getattr(sz.mechanisms, name)
+
+        def counted(joint, budget, *args, original=original, **settings):
+            designed[original.__name__, str(budget)] += 1
+            return original(joint, budget, *args, **settings)
+
+        for module in (merging, random_response):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, counted)
+    make_plan(sz.Policy.from_toml(POLICY), tmp_path / "raw.parquet")
+    assert len(designed) == 3 * 5
+    assert set(designed.values()) == {1}
+
+
+def test_of_equal_designs_a_plan_takes_the_policys_own_and_then_the_simplest():
+    shares = {
+        "subset-merging": 0.5,
+        "watchdog": 0.5 + 1e-9,
+        "optimal-random-response": 0.6,
+        "subset-random-response": 0.6,
+    }
+
+    @dataclass
+    class Told(Drafts):
+        def kept(self, place):
+            return shares[place[0]] - (place[1] < 1) / 10
+
+    policy = sz.Policy.from_toml(POLICY.replace('"auto"', '"subset-merging"'))
+    drafts = Told(policy, None, 8)
+    drafts.found = {(name, multiple): None for name in shares for multiple in (0.5, 1.0)}
+    assert drafts.better() == ("optimal-random-response", 1.0)
+    shares["optimal-random-response"] = shares["subset-random-response"] = 0.5 + 1e-9
+    assert drafts.better() is None
 
 
 def test_auto_is_for_one_channel_alone():

@@ -59,7 +59,9 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         unordered = replace(counted, order=None)
         recipes = [self._recipe(kind.name) for kind in kinds]
         found = [one.design(one.specification(), layout, unordered, is_priced=False) for one in recipes]
-        best = found[most_useful([one.report.summary["normalized_utility"] for one in found])]
+        reports = [one.report for one in found]
+        best = found[most_useful([report.summary["normalized_utility"] for report in reports])]
         told = f"{best.report.facts.mechanism} was chosen, because it keeps most."
-        section = comparison_section([one.report for one in found], told)
-        return self._judged(best.with_report(best.report.with_section(section)), counted, is_priced=is_priced)
+        made = best.with_report(best.report.with_section(comparison_section(reports, told)))
+        compared = {report.facts.mechanism: report for report in reports}
+        return self._judged(replace(made, beside={"compared_": compared}), counted, is_priced=is_priced)

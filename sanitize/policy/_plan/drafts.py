@@ -11,12 +11,12 @@ from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, TREES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import TradeoffCurve
-from sanitize.suggestion import KINDS, point_of
+from sanitize.suggestion import KINDS, most_useful, most_useful_so_far, point_of
 
 if TYPE_CHECKING:
     from sanitize._release.first_pass import FirstPass
     from sanitize.policy._policy import Policy
-    from sanitize.report import LeakageReport, TradeoffPoint
+    from sanitize.report import LeakageReport
 
 # Budgets of the curves, as multiples of the one asked for; ascending.
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -29,9 +29,6 @@ _MOST_OF_A_ROBUST_ONE = 20
 _EFFORT_OF_A_ROBUST_ONE = 40_000_000
 # Rows up to which a tree is grown, or a joint release planned, for every budget.
 _MOST_ROWS = 200_000
-
-# Shares that differ by less are equal, and then the policy stays as it is.
-_EQUAL = 1e-6
 
 Place = tuple[str, float]
 
@@ -102,6 +99,10 @@ class Drafts:
         """Multiples that give different budgets: an endless bound, and none at all, are what they are."""
         return MULTIPLES if any(0 < value < float("inf") for value in self._bounds.values()) else (1.0,)
 
+    def know(self, compared: Mapping[str, LeakageReport]) -> None:
+        """Take over what "auto" has designed within the budget already, by its names."""
+        self.found = {(name.replace(" ", "-"), 1.0): report for name, report in compared.items()} | self.found
+
     def design(self, table: FirstPass) -> Iterator[Place]:
         """Design what is to be designed; what cannot be has no report. Says after each which one it was."""
         for name, multiple in self.places():
@@ -144,9 +145,12 @@ class Drafts:
         """
         if self._is_robust and self.own in TREES:
             return None
-        within = [(place, self.kept(place)) for place in self.found if place[1] <= 1]
-        best = max(within, key=lambda one: (one[1], one[0][0] == self.own, one[0][1]))
-        return best[0] if best[1] > self.kept((self.own, 1.0)) + _EQUAL else None
+        own = (self.own, 1.0)
+        within = [place for place in self.found if place[1] <= 1]
+        # Of equals the policy stays as it is; then the budget does, and then the mechanism is the simplest.
+        within.sort(key=lambda place: (place != own, -place[1], self.rank(place[0])))
+        best = within[most_useful([self.kept(place) for place in within])]
+        return None if best == own else best
 
     def kept(self, place: Place) -> float:
         """Share of the information that a design keeps."""
@@ -158,16 +162,16 @@ class Drafts:
         return {key: value for key, value in self.policy.budget.bounds.items() if key != "alpha"}
 
     def _curve(self, name: str) -> TradeoffCurve | None:
-        points: list[TradeoffPoint] = []
-        best: Place | None = None
-        for place in [(name, multiple) for multiple in self.multiples if (name, multiple) in self.found]:
-            if best is None or self.kept(place) >= self.kept(best):
-                best = place
-            shown = place if place == (self.own, 1.0) else best
-            points.append(point_of(self.policy_at(*place).budget.build(), self._with_share(shown)))
-        if len(points) < 2:
+        places = [(name, multiple) for multiple in self.multiples if (name, multiple) in self.found]
+        if len(places) < 2:
             return None
-        return TradeoffCurve(name.replace("-", " "), tuple(points), self.report.measures)
+        best = [places[place] for place in most_useful_so_far([self.kept(place) for place in places])]
+        shown = [own if own == (self.own, 1.0) else better for own, better in zip(places, best, strict=True)]
+        points = tuple(
+            point_of(self.policy_at(*place).budget.build(), self._with_share(one))
+            for place, one in zip(places, shown, strict=True)
+        )
+        return TradeoffCurve(name.replace("-", " "), points, self.report.measures)
 
     @property
     def _share(self) -> str:

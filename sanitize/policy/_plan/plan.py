@@ -21,7 +21,7 @@ from sanitize.policy._plan.whole_table import advice
 from sanitize.policy._plan.words import budget_lines, others_text
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import Section, plan_page
-from sanitize.suggestion import comparison_section
+from sanitize.suggestion import comparison_section, most_useful
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,6 +168,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
             told = advice(policy, sanitizer, table)
         report = report.with_notes((told,) if told else ())
         drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs)
+        drafts.know(getattr(sanitizer, "compared_", {}))
         with counted("designs", len(drafts.places())) as step:
             for name, _ in drafts.design(first):
                 step(name)
@@ -200,9 +201,8 @@ def _compared(policy: Policy, drafts: Drafts) -> Section | None:
     if len(found) < 2 or policy.channels[0].mechanism == AUTO:
         return None
     ordered = sorted(found, key=lambda one: drafts.rank(one[0]))
-    best = max(ordered, key=lambda one: drafts.kept((one[0], 1.0)))
-    near = next(name for name, _ in ordered if drafts.kept((name, 1.0)) >= drafts.kept((best[0], 1.0)) - 1e-6)
-    words = f"Recommended: {near.replace('-', ' ')}, which keeps most within the budget."
+    best = ordered[most_useful([drafts.kept((name, 1.0)) for name, _ in ordered])][0]
+    words = f"Recommended: {best.replace('-', ' ')}, which keeps most within the budget."
     return comparison_section([report for _, report in ordered], words)
 
 
