@@ -248,19 +248,20 @@ class RowOrderLeak(SanitizeError):
 
     Attributes
     ----------
-    information : float
-        I(S; position) in nats, with position cut into blocks of rows.
+    where : str
+        Where it shows: in blocks of so many rows, with a period of so many, between rows so many apart, or beside both
+        neighbours.
     """
 
-    def __init__(self, information: float) -> None:
-        self.information = information
+    def __init__(self, where: str) -> None:
+        self.where = where
         super().__init__(
-            f"the order of the rows tells the sensitive columns (I(S; position) = {information:.4g} nats, over the "
-            "budget); nothing was released. Use rows='shuffle', the default (--rows shuffle)"
+            f"the order of the rows tells the sensitive columns beyond the budget ({where}); nothing was released. Use "
+            "rows='shuffle', the default (--rows shuffle)"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.information,)
+        return type(self), (self.where,)
 
 
 class SourceError(SanitizeError, OSError):

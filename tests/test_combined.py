@@ -8,9 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sanitize._tables.combined as combined
-from sanitize._release import order_blocks
-from sanitize._release.order_counts import between, by_block, by_neighbour, by_position
-from sanitize._release.row_order import OrderAudit
+from sanitize._tables import combination_counts
+from sanitize._tables.combination_counts import CombinationCounts
 from sanitize._tables.keys import all_below
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError
@@ -70,42 +69,30 @@ def _in_parts(kind: str) -> list[dict]:
 def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, is_kept, monkeypatch):
     """Against rows one by one; values that are too many to be kept together are counted part by part."""
     if not is_kept:
-        monkeypatch.setattr(order_blocks, "_MOST_CELLS", 10_000)
+        monkeypatch.setattr(combination_counts, "_MOST_CELLS", 300)
     parts, together, took = _in_parts(kind), None, []
-    made, slow = OrderAudit.of(["s"], 3 * N, ["x"]), OrderAudit.of(["s"], 3 * N, ["x"])
-    counts, slow_counts = ContingencyTable.empty(["s"], ["x"]), ContingencyTable.empty(["s"], ["x"])
+    counts, slow = ContingencyTable.empty(["s"], ["x"]), ContingencyTable.empty(["s"], ["x"])
     for columns in parts:
-        found = made.look_at(columns, N)
+        found = CombinationCounts.of(combined.Combined.of(columns))
         assert found.counts.sum() == N
         if together is not None:
             took.append(together.take(found))
         if together is None or not took[-1]:
             if together is not None:
-                made.count_blocks(together)
-                counts.count(together.table(), together.rows.sum(axis=0))
+                counts.count(*together.table())
             together = found
-    made.count_blocks(together)
-    counts.count(together.table(), together.rows.sum(axis=0))
+    counts.count(*together.table())
     assert all(took) == is_kept
-    with monkeypatch.context() as patched:
-        patched.setattr(combined, "_FEW_ROWS", 3 * N + 1)
-        for columns in parts:
-            slow.count(columns, N)
-            slow_counts.count(columns)
-    for one, other in zip((made.scales, *made.released), (slow.scales, *slow.released), strict=True):
-        assert_array_equal(one.known, other.known)
-        for (name, table, _), (slow_name, slow_table, _) in zip(one.tables(), other.tables(), strict=True):
-            assert name == slow_name
-            assert_array_equal(table, slow_table)
-    assert made.table.sensitive == slow.table.sensitive
-    assert_array_equal(made.table.counts, slow.table.counts)
-    assert counts.public == slow_counts.public
-    assert_array_equal(counts.counts, slow_counts.counts)
+    monkeypatch.setattr(combined, "_FEW_ROWS", 3 * N + 1)
+    for columns in parts:
+        slow.count(columns)
+    assert counts.public == slow.public
+    assert_array_equal(counts.counts, slow.counts)
 
 
 def test_rows_of_other_columns_are_not_added():
     one, two = ({**_in_parts("another order")[0], **more} for more in ({}, {"w": pa.array(np.arange(N) % 2)}))
-    counts, others = (order_blocks.BlockCounts.of(combined.Combined.of(table), 0, [0, 2 * N]) for table in (one, two))
+    counts, others = (CombinationCounts.of(combined.Combined.of(table)) for table in (one, two))
     before = counts.counts.copy()
     assert not counts.take(others)
     assert not others.take(counts)
@@ -196,31 +183,6 @@ def test_what_lies_within_bounds_is_told_for_every_width():
     assert all_below(np.empty(0, np.int16), 0)
 
 
-@pytest.mark.parametrize(("n_codes", "first", "n_before"), [(2, 0, 0), (3, 77, 9), (17, 12_345, 100), (64, 1, 100)])
-def test_places_and_neighbours_are_counted_as_one_by_one(n_codes, first, n_before):
-    codes = np.random.default_rng(n_codes).integers(0, n_codes, 700).astype(np.uint8)
-    rows = first + np.arange(len(codes))
-    edges = [0, first + 5, first + 300, 10**9]
-    blocks = np.zeros((3, n_codes), int)
-    np.add.at(blocks, (np.searchsorted(edges, rows, side="right") - 1, codes), 1)
-    assert_array_equal(by_block(codes, n_codes, first, edges), blocks)
-    for cycle in (143, 1000):
-        counts = np.zeros((cycle, n_codes), int)
-        np.add.at(counts, (rows % cycle, codes), 1)
-        assert_array_equal(by_position(codes, n_codes, first, cycle), counts)
-    lags = (1, 2, 5, 100, 1000)
-    for lag, found in by_neighbour(codes, n_codes, first, n_before, lags):
-        counts = np.zeros((2, n_codes, n_codes), int)
-        for i in range(max(n_before, lag), len(codes)):
-            counts[rows[i - lag] // lag % 2, codes[i - lag], codes[i]] += 1
-        assert_array_equal(found, counts)
-    if n_codes <= 8:
-        counts = np.zeros((n_codes, n_codes, 60, n_codes), int)
-        for i in range(max(n_before - 1, 1), len(codes) - 1):
-            counts[codes[i - 1], codes[i + 1], rows[i] % 60, codes[i]] += 1
-        assert_array_equal(between(codes, n_codes, first, n_before - 1, 60), counts)
-
-
 @pytest.mark.parametrize("n_values", [254, 255, 256, 2000])
 def test_a_column_that_holds_nothing_beside_one_that_fills_a_narrow_number(n_values):
     values = np.arange(N) % n_values
@@ -247,28 +209,3 @@ def test_numbers_are_counted_as_one_by_one(n, dtype, per_number):
             strange[place] = n - 1
             with pytest.raises((IndexError, ValueError)):
                 combined.count(strange, n - 1)
-
-
-def test_an_audit_of_combinations_is_that_of_single_rows(monkeypatch):
-    """Rows in two loads whose ends no block knows, of several columns with nulls; told by all tables that it keeps."""
-    rng = np.random.default_rng(4)
-    columns = {
-        "s": pa.array(rng.choice(["p", "q", "r"], N)),
-        "x": pa.array(rng.integers(0, 5, N), mask=rng.random(N) < 0.2),
-        "w": pa.array(np.sort(rng.integers(0, 9, N))),
-    }
-    made = []
-    for few in (1 << 12, N + 1):
-        monkeypatch.setattr(combined, "_FEW_ROWS", few)
-        audit = OrderAudit.of(["s"], N, ["x", "w"])
-        for part in (slice(0, 7_777), slice(7_777, N)):
-            rows = {name: column[part] for name, column in columns.items()}
-            found = audit.look_at(rows, len(rows["s"]))
-            assert (found is None) == (few > N)
-            if found is not None:
-                assert found.counts.sum() == len(rows["s"])
-                audit.count_blocks(found)
-        scales = (audit.scales, *audit.released)
-        tables = [(name, table.tolist(), one.known.tolist()) for one in scales for name, table, _ in one.tables()]
-        made.append((tables, audit.table.counts.tolist()))
-    assert made[0] == made[1]

@@ -52,7 +52,12 @@ def over_budget() -> BudgetExceeded:
 
 @pytest.mark.parametrize(
     "error",
-    [ColumnError("no such column", "town"), UnknownSymbol(("town", "age"), 3), RowOrderLeak(0.25), over_budget()],
+    [
+        ColumnError("no such column", "town"),
+        UnknownSymbol(("town", "age"), 3),
+        RowOrderLeak("in blocks of 8 rows"),
+        over_budget(),
+    ],
     ids=lambda error: type(error).__name__,
 )
 def test_errors_survive_pickling_with_what_they_carry(error):

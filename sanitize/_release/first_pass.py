@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -13,10 +12,10 @@ import pyarrow as pa
 
 from sanitize._files.kept import KeptRows
 from sanitize._files.workers import in_turn
-from sanitize._release.order_blocks import BlockCounts
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
-from sanitize._tables.combined import combinations_of, n_rows_of
+from sanitize._tables.combination_counts import CombinationCounts
+from sanitize._tables.combined import CombinedRows, combinations_of, n_rows_of
 from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:
@@ -121,10 +120,7 @@ class FirstPass:
         # Where the public columns are their own sensitive ones, their order is what is released.
         if order == "shuffle" or layout.sensitive == layout.public:
             return None
-        # Cells of a tree are no column of the table: only S is held against the position.
-        symbols = layout.empty_table().public.columns
-        released = [name for name in layout.public if name in symbols]
-        return OrderAudit.of(layout.sensitive, self.source.n_rows, released)
+        return OrderAudit.of(layout.sensitive, self.source.n_rows, layout.public)
 
     @contextlib.contextmanager
     def naming_absent(self) -> Iterator[None]:
@@ -172,27 +168,27 @@ def count_rows(
     order: OrderAudit | None,
     workers: int = 1,
     kept: KeptRows | None = None,
+    first: int = 0,
 ) -> Counted:
-    """Count the rows of all files; ``order`` counts them too, from the position that it stands at."""
+    """Count the rows of all files; ``order`` counts them too, from number ``first`` on."""
     names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
     source.check(names)
 
-    def counted(numbered: tuple[int, Load]) -> tuple[Counted, list[BlockCounts]]:
+    def counted(numbered: tuple[int, Load]) -> tuple[Counted, list[CombinationCounts]]:
         before, load = numbered
         # The symbols that are known already are seldom fewer than those of this load.
-        known = total.order
-        found = Counted(total.table.without_rows(), None if known is None else known.without_rows(before), {})
+        found = Counted(total.table.without_rows(), None if order is None else order.without_rows(), {})
         clipped: Counter[str] = Counter()
         combinations = []
         for batch in load.batches():
-            columns = layout.columns(batch)
-            combinations += _count(found, columns, n_rows_of(batch))
+            columns, n = layout.columns(batch), n_rows_of(batch)
+            combinations += _count(found, columns, before, n)
             clipped.update(columns.clipped)
+            before += n
         return replace(found, clipped=dict(clipped)), combinations
 
     total = Counted(layout.empty_table(), order, {})
-    together: BlockCounts | None = None
-    first = 0 if order is None else order.scales.seen
+    together: CombinationCounts | None = None
     loads = numbered_loads(source, source.files, names, batch_rows, first, kept)
     for found, combinations in in_turn(counted, loads, workers):
         total = total.merged(found)
@@ -206,31 +202,21 @@ def count_rows(
     return total if together is None else _with_combinations(total, together)
 
 
-def _count(found: Counted, columns: Columns, n: int) -> list[BlockCounts]:
+def _count(found: Counted, columns: Columns, first: int, n: int) -> list[CombinationCounts]:
     """Add the next ``n`` rows, but for what combinations of them come to, which adds up without being looked at."""
-    wanted = _columns_of(found.table)
+    combined = combinations_of(columns, _columns_of(found.table))
     if found.order is not None:
-        counts = found.order.look_at(columns, n)
-        known = found.order.columns
-    else:
-        combined = combinations_of(columns, wanted)
-        counts = None if combined is None else BlockCounts.of(combined, 0, [0, sys.maxsize])
-        known = wanted
-    if set(known) != set(wanted):
-        found.table.count(columns)
-    elif counts is None:
-        found.table.count(columns, np.ones(n, np.int64))  # rows one by one: there are no combinations to look for again
-    return [] if counts is None else [counts]
+        found.order.count(columns if combined is None else CombinedRows(combined), first)
+    if combined is not None:
+        return [CombinationCounts.of(combined)]
+    found.table.count(columns, np.ones(n, np.int64))  # rows one by one: there are no combinations to look for again
+    return []
 
 
-def _with_combinations(total: Counted, counts: BlockCounts) -> Counted:
+def _with_combinations(total: Counted, counts: CombinationCounts) -> Counted:
     """The total with what some rows came to; threads that read its table find the old one or the new one."""
-    if total.order is not None:
-        total.order.count_blocks(counts)
-        if set(total.order.columns) != set(_columns_of(total.table)):
-            return total
     table = total.table.without_rows()
-    table.count(counts.table(), counts.rows.sum(axis=0))
+    table.count(*counts.table())
     return replace(total, table=total.table.merged(table))
 
 

@@ -1,49 +1,49 @@
-"""What the position of a row tells about S: a file sorted by S gives it away whatever the channel does.
+"""What the order of rows tells about S: a file sorted by S gives it away whatever the channel does.
 
-Looked at are the sensitive columns as one, and each released column by itself: by position (blocks of rows, every
-period up to 12, and those of binary and decimal blocks), by neighbours at eleven distances, and between both
-neighbours; of large tables in runs of rows that are spread evenly. What cannot be tested: an order that follows S by a
-rule that is none of these, such as one that needs a secret (rows sorted by a hash of S and a password) or a period that
-is not looked at. The default is to shuffle.
+Looked at are the sensitive columns as one, and each released column by itself, by `sanitize._release.random_order`: all
+rows by block, and up to 2^20 of them by small block, period and distance. What cannot be tested is an order by another
+rule, such as one that only a secret gives (rows sorted by a hash of S and a password). The default is to shuffle.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
-from sanitize._release.order_blocks import BlockCounts, edges_of_blocks, n_blocks
-from sanitize._release.order_evidence import log_evidence
-from sanitize._release.order_scales import Scales, keys_of, place_among
-from sanitize._release.permutation import log_chances
-from sanitize._tables.columns import python_values
-from sanitize._tables.combined import combinations_of
-from sanitize.alphabet import Alphabet
+from sanitize._release.random_order import SEGMENT_ROWS, findings
+from sanitize._tables.columns import factorize, python_values
+from sanitize._tables.combined import combinations_of, count, spread, with_missing
 from sanitize.errors import InvalidParameter, RowOrderLeak
-from sanitize.joint import ContingencyTable, JointDistribution
+from sanitize.joint import JointDistribution
 from sanitize.measures import Measure, mutual_information
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from sanitize._release.random_order import Finding
     from sanitize._tables.columns import ArrowColumn
     from sanitize.budgets import Budget
+    from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport
 
 RowOrder = Literal["shuffle", "keep"]
 
-POSITION = "(position)"
-
 # The chance of calling an order that is independent of all columns a leak, all tests together.
 FALSE_ALARM = 1e-6
-# Places of fewer rows are put together before they are held against the budget: chance alone would exceed it.
-_LEAST_ROWS = 500
+MOST_SYMBOLS = 64  # of more, some are taken as one
+_CLASS = 1 << 32  # and this is added to what is left of their keys
+_MOST_BLOCKS = 1 << 9
+_LOOKED_AT = 1 << 19
+_MOST_COUNTED = 1 << 13  # combinations that are counted by block
+# Blocks of the figure in the report: as many, of as many rows at least.
+_SHOWN_BLOCKS, _SHOWN_ROWS = 64, 500
 
 
 def check_row_order(rows: str) -> None:
@@ -52,86 +52,126 @@ def check_row_order(rows: str) -> None:
         raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
 
 
-@dataclass
-class OrderAudit:
-    """Counts of S and of each released column by where rows stand, gathered batch by batch.
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Consecutive rows: symbols by key, counts of these by block, and the symbols of rows that are looked at."""
 
-    Every test is one of independence of two sequences, one of which is in random order when the order of the rows
-    tells nothing. Its chance is bounded by Hoeffding's and Chatterjee's inequalities, which hold for any number of
-    rows, or taken from the chi-square law of G where every cell expects at least 25 rows.
+    first: int
+    keys: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    rows: tuple[NDArray[np.uint8], ...]
+
+
+@dataclass(eq=False)
+class SymbolOrder:
+    """Symbols of the rows of a table in their order, put together from runs of rows in any order.
+
+    A symbol is known by a key of 32 bits, so that workers agree on it.
     """
 
     n_rows: int
-    table: ContingencyTable
-    scales: Scales
-    released: tuple[Scales, ...] = ()
-
-    @classmethod
-    def of(cls, sensitive: Sequence[str], n_rows: int, released: Sequence[str] = (), first: int = 0) -> OrderAudit:
-        """Audit of a table with so many rows, from one of them on."""
-        columns = tuple(Scales((name,), n_rows, first) for name in released if name not in sensitive)
-        blocks = Alphabet.from_table({POSITION: pa.array(np.arange(n_blocks(n_rows)))}, [POSITION])
-        table = ContingencyTable.empty(list(sensitive), [POSITION])
-        table = replace(table, public=blocks, counts=np.zeros((0, len(blocks)), np.int64))
-        return cls(n_rows, table, Scales(tuple(sensitive), n_rows, first), columns)
-
-    def without_rows(self, first: int) -> OrderAudit:
-        """Audit of rows of the same table from another one on; its symbols are likely to be those known here."""
-        scales, *own = (Scales(known.columns, self.n_rows, first) for known in (self.scales, *self.released))
-        return OrderAudit(self.n_rows, self.table.without_rows(), scales, tuple(own))
+    runs: list[_Run] = field(default_factory=list)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """All columns that are looked at."""
-        return tuple(name for scales in (self.scales, *self.released) for name in scales.columns)
+    def size(self) -> int:
+        """Rows of a block."""
+        return _power_of_2(self.n_rows / _MOST_BLOCKS)
 
-    def count(self, columns: Mapping[str, ArrowColumn], n: int) -> None:
-        """Add the next ``n`` rows, given their columns."""
-        if (counts := self.look_at(columns, n)) is not None:
-            self.count_blocks(counts)
+    def counts(self, first: int, numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
+        """How often each of ``n`` numbers is that of a row, by block of the rows from one on; shape (n, n_blocks)."""
+        edges = np.arange(first // self.size, -(-(first + len(numbers)) // self.size) + 1) * self.size
+        cut = np.clip(edges - first, 0, len(numbers))
+        return np.stack([count(numbers[start:end], n) for start, end in pairwise(cut)], axis=1)
 
-    def look_at(self, columns: Mapping[str, ArrowColumn], n: int) -> BlockCounts | None:
-        """Look at the next ``n`` rows; what is returned is left to `count_blocks`, perhaps with that of others."""
-        combined, edges = combinations_of(columns, self.columns), edges_of_blocks(self.n_rows)
-        if combined is not None:
-            counts = BlockCounts.of(combined, self.scales.seen, edges)
-            for scales in (self.scales, *self.released):
-                scales.look_at(combined, counts)
-            return counts
-        blocks = np.repeat(np.arange(len(edges) - 1), np.diff(np.clip(np.array(edges) - self.scales.seen, 0, n)))
-        self._count_blocks({name: columns[name] for name in self.scales.columns}, blocks, np.ones(n, np.int64))
-        for scales in (self.scales, *self.released):
-            scales.count(columns, n)
-        return None
-
-    def count_blocks(self, counts: BlockCounts) -> None:
-        """Add rows that were looked at."""
-        sensitive, place = counts.of_columns(self.scales.columns)
-        summed = counts.summed(place, int(place.max(initial=0)) + 1)
-        blocks, symbols = np.nonzero(summed)
-        rows = pa.array(symbols)
-        self._count_blocks(
-            {name: column.take(rows) for name, column in sensitive.items()}, blocks, summed[blocks, symbols]
-        )
-        for scales in (self.scales, *self.released):
-            scales.count_blocks(counts)
-
-    def _count_blocks(
-        self, columns: Mapping[str, ArrowColumn], blocks: NDArray[np.int64], weights: NDArray[np.int64]
+    def add(
+        self,
+        first: int,
+        numbers: NDArray[Any],
+        keys: NDArray[np.int64],
+        counts: NDArray[np.int64] | None = None,
     ) -> None:
-        position = pa.DictionaryArray.from_arrays(pa.array(blocks), pa.array(np.arange(n_blocks(self.n_rows))))
-        table = self.table.without_rows()
-        table.count({**columns, POSITION: position}, weights)
-        self.table = self.table.merged(table)  # at once: other threads may ask for its symbols
+        """Add the rows from one on, given the number of each, the key of every number, and perhaps their counts."""
+        if not len(numbers):
+            return
+        occurring = np.flatnonzero(count(numbers, len(keys)) if counts is None else counts.any(axis=1))
+        known = _known(keys[occurring])
+        places = np.zeros(len(keys), np.uint8)
+        places[occurring] = _place(known, keys[occurring])
+        if counts is None:
+            blocks = self.counts(first, spread(places, numbers), len(known))
+        else:
+            order = occurring[np.argsort(places[occurring])]
+            blocks = np.add.reduceat(counts[order], np.searchsorted(places[order], np.arange(len(known))))
+        looked = self._looked_at(first, first + len(numbers))
+        rows = tuple(spread(places, numbers[start - first : end - first]) for start, end in looked)
+        self.runs.append(_Run(first, known, blocks, rows))
+
+    def _looked_at(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """All rows of a small table, and evenly spread segments of a large one."""
+        every = SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
+        for start in range(first // every * every, end, every):
+            if first < start + SEGMENT_ROWS:
+                yield max(first, start), min(end, start + SEGMENT_ROWS)
+
+    def assembled(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+        """Keys of all symbols, their counts by block, and the symbols of rows that are looked at."""
+        runs = sorted(self.runs, key=lambda run: run.first)
+        known = _known(np.concatenate([run.keys for run in runs]))
+        spans = [slice(run.first // self.size, run.first // self.size + run.blocks.shape[1]) for run in runs]
+        blocks = np.zeros((spans[-1].stop, len(known)), np.int64)
+        rows = []
+        for run, span in zip(runs, spans, strict=True):
+            places = _place(known, run.keys)
+            np.add.at(blocks[span].T, places, run.blocks)
+            rows += [places[part] for part in run.rows]
+        return known, blocks, np.concatenate(rows)
+
+    def findings(self, log_rate: float) -> list[Finding]:
+        """What shows in the order; in random order nothing, but for a chance of e^log_rate."""
+        _, blocks, rows = self.assembled()
+        return findings(blocks, self.size, rows, log_rate)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderAudit:
+    """S and each released column in the order of the rows, gathered batch by batch."""
+
+    columns: tuple[tuple[str, ...], ...]
+    orders: tuple[SymbolOrder, ...]
+
+    @classmethod
+    def of(cls, sensitive: Sequence[str], n_rows: int, released: Sequence[str] = ()) -> OrderAudit:
+        """Audit of a table with so many rows."""
+        columns = (tuple(sensitive), *((name,) for name in released if name not in sensitive))
+        return cls(columns, tuple(SymbolOrder(n_rows) for _ in columns))
+
+    def without_rows(self) -> OrderAudit:
+        """Audit of the same columns."""
+        return OrderAudit(self.columns, tuple(SymbolOrder(order.n_rows) for order in self.orders))
+
+    def count(self, columns: Mapping[str, ArrowColumn], first: int) -> None:
+        """Add rows from number ``first`` on."""
+        together, counts = combinations_of(columns, [name for names in self.columns for name in names]), None
+        if together is not None and together.n <= _MOST_COUNTED:
+            counts = self.orders[0].counts(first, together.numbers, together.n)
+            vars(together).setdefault("counts", counts.sum(axis=1))  # nobody needs to look at the rows for them again
+        for names, order in zip(self.columns, self.orders, strict=True):
+            combined = together or combinations_of(columns, names)
+            if combined is None:
+                of_rows = np.bitwise_xor.reduce([keys_of(columns[name], name) for name in names])
+                keys = _known(of_rows)
+                numbers: NDArray[Any] = _place(keys, of_rows)
+            else:
+                digits = np.unravel_index(np.arange(combined.n), combined.sizes)
+                digit = dict(zip(combined.values, digits, strict=True))
+                keys = np.bitwise_xor.reduce([keys_of(combined.values[name], name)[digit[name]] for name in names])
+                numbers = combined.numbers
+            order.add(first, numbers, keys, counts)
 
     def merged(self, other: OrderAudit) -> OrderAudit:
         """Counts of the rows of both."""
-        released = tuple(one.merged(two) for one, two in zip(self.released, other.released, strict=True))
-        return OrderAudit(self.n_rows, self.table.merged(other.table), self.scales.merged(other.scales), released)
-
-    def add(self, other: OrderAudit) -> None:
-        """Take in the counts of other rows."""
-        vars(self).update(vars(self.merged(other)))
+        pairs = zip(self.orders, other.orders, strict=True)
+        return OrderAudit(self.columns, tuple(SymbolOrder(one.n_rows, one.runs + two.runs) for one, two in pairs))
 
     def checked(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
         """The report of a release that keeps this order; one that tells S too well is refused.
@@ -139,63 +179,64 @@ class OrderAudit:
         ``counts`` are those of S and X of all rows: where a released column follows the order, the order tells of S
         what the raw column tells.
         """
-        information = mutual_information(self.table.to_joint())
-        notes = []
-        if found := self._telling(self.scales):
-            for table in found:
-                _refuse_beyond(budget, table.T)
-            notes.append("the rows keep their order, which depends on the sensitive columns (within the budget)")
-        for scales in self.released:
-            if found := self._telling(scales):
-                given = _given(counts, scales.columns, scales.known)
-                for table in found:
-                    _refuse_beyond(budget, table.T, given)
-                notes.append(
-                    f"the rows keep their order, which depends on column {scales.columns[0]!r}: raw values can be told "
-                    "from it"
-                )
-        told = Measure(
-            "position_information", "what row order tells, I(S;block)", "nats", "estimate", None, information
-        )
-        return replace(report.with_notes(tuple(notes)), measures=(*report.measures, told))
-
-    def _telling(self, scales: Scales) -> list[NDArray[np.int64]]:
-        """Tables of a column (places, symbols) that chance does not explain.
-
-        None if the order is random; all that are unlikely by themselves if one is beyond the rate for all together.
-        """
-        if scales.log_chance()[0] + math.log(1 + len(self.released)) >= math.log(FALSE_ALARM):
-            return []
-        tables = [table for _, table, _ in scales.tables()]
-        unlikely = log_chances(tables) < math.log(FALSE_ALARM)
-        return [table for table, is_unlikely in zip(tables, unlikely, strict=True) if is_unlikely]
+        notes, figures = [], []
+        for names, order in zip(self.columns, self.orders, strict=True):
+            known, blocks, rows = order.assembled()
+            given, column = np.eye(len(known)), "the sensitive columns (within the budget)"
+            if order is self.orders[0]:
+                figures.append(_information(blocks, order.size))
+            else:
+                given = _given(counts, names[0], known)
+                column = f"column {names[0]!r}: raw values can be told from it"
+            found = findings(blocks, order.size, rows, math.log(FALSE_ALARM / len(self.orders)))
+            p_s = given @ blocks.sum(axis=0) / blocks.sum()
+            for finding in found:
+                if (budget.excess_of(given @ finding.laws / p_s[:, None], p_s) > 0).any():
+                    raise RowOrderLeak(finding.where)
+            if found:
+                notes.append(f"the rows keep their order, which depends on {column}")
+        return replace(report.with_notes(tuple(notes)), measures=(*report.measures, *figures))
 
 
-def _given(counts: ContingencyTable, columns: tuple[str, ...], known: NDArray[np.int64]) -> NDArray[np.float64]:
+def keys_of(column: ArrowColumn, name: str) -> NDArray[np.int64]:
+    """Thirty-two bits for the value of each row; those of a tuple of columns are combined by exclusive or."""
+    values, places = factorize(column, name)
+    texts = (repr((name, value)).encode() for value in (*python_values(values, name), None))
+    digests = [int.from_bytes(hashlib.blake2b(text, digest_size=4).digest()) for text in texts]
+    return np.array(digests, np.int64)[places]
+
+
+def _known(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Different keys in order; classes of them where they are too many, or some are classes."""
+    known = np.unique(keys)
+    is_few = len(known) <= MOST_SYMBOLS and known.max(initial=0) < _CLASS
+    return known if is_few else np.unique(_CLASS + known % MOST_SYMBOLS)
+
+
+def _place(known: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Place of each key among the known ones, or of its class."""
+    wanted = keys if known.max(initial=0) < _CLASS else _CLASS + keys % MOST_SYMBOLS
+    return np.searchsorted(known, wanted).astype(np.uint8)
+
+
+def _power_of_2(x: float) -> int:
+    """The least one that is not below."""
+    return 1 << max(0, math.ceil(x) - 1).bit_length()
+
+
+def _information(blocks: NDArray[np.int64], size: int) -> Measure:
+    """What is reported of position: I(S; block) for blocks of many rows."""
+    n = int(blocks.sum())
+    step = _power_of_2(n / np.clip(n // _SHOWN_ROWS, 2, _SHOWN_BLOCKS)) // size
+    shown = np.add.reduceat(blocks, np.arange(0, len(blocks), step)).T
+    value = mutual_information(JointDistribution.from_matrix(shown / n))
+    return Measure("position_information", "what row order tells, I(S;block)", "nats", "estimate", None, value)
+
+
+def _given(counts: ContingencyTable, name: str, known: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(s|x) of each symbol of a released column by itself, shape (n_s, n_known)."""
-    public, place = counts.public, counts.public.columns.index(columns[0])
-    keys = keys_of((*python_values(public.levels[place], columns[0]), None))[public.codes[:, place]]
+    public, place = counts.public, counts.public.columns.index(name)
+    keys = keys_of(with_missing(public.levels[place]), name)[public.codes[:, place]]
     table = np.zeros((len(counts.sensitive), len(known)))
-    np.add.at(table.T, place_among(known, keys), counts.counts.T)
+    np.add.at(table.T, _place(known, keys), counts.counts.T)
     return table / np.maximum(table.sum(axis=0), 1)
-
-
-def _refuse_beyond(budget: Budget, counts: NDArray[np.int64], given: NDArray[np.float64] | None = None) -> None:
-    """Refuse an order where places of a table of (symbols, places) are over the budget.
-
-    A place of many rows is judged by its own frequencies; those of few rows as one, and by what all of them say.
-    ``given`` are P(s|symbol), where the symbols are not those of S.
-    """
-    told = counts if given is None else given @ counts
-    sizes = counts.sum(axis=0)
-    many = sizes >= min(_LEAST_ROWS, sizes.sum() / 8)
-    table = np.column_stack([told[:, many], told[:, ~many].sum(axis=1)])
-    table = table[np.ix_(table.sum(axis=1) > 0, table.sum(axis=0) > 0)]
-    joint = JointDistribution.from_matrix(table / table.sum())
-    if float(budget.excess(joint).max()) > 0:
-        raise RowOrderLeak(mutual_information(joint))
-    few = counts[:, ~many]
-    few, prior = few[:, few.any(axis=0)], counts.sum(axis=1) / counts.sum()
-    known = np.eye(len(prior)) if given is None else given
-    if few.size and log_evidence(budget, few, known, prior) > -math.log(FALSE_ALARM):
-        raise RowOrderLeak(mutual_information(JointDistribution.from_matrix(told / told.sum())))

@@ -129,8 +129,8 @@ class CountRows:
         """Contingency table of the rows of a task."""
         order = None
         if self.audits_order:
-            order = OrderAudit.of(self.layout.sensitive, self.source.n_rows, self.layout.public, task.before)
-        counted = count_rows(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order)
+            order = OrderAudit.of(self.layout.sensitive, self.source.n_rows, self.layout.public)
+        counted = count_rows(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order, first=task.before)
         task.check(counted.table.n)
         return counted
 

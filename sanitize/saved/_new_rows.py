@@ -12,6 +12,7 @@ import numpy as np
 from sanitize._files.workers import in_turn
 from sanitize._release.design import restrict
 from sanitize._release.first_pass import numbered_loads
+from sanitize._tables.combined import n_rows_of
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
 from sanitize.joint import JointDistribution
@@ -42,15 +43,15 @@ class _Read:
     clipped: Counter[str] = field(default_factory=Counter)
     codes: list[NDArray[np.int32]] = field(default_factory=list)
 
-    def add(self, columns: Columns, channel: Channel) -> None:
-        """Take in a batch."""
+    def add(self, columns: Columns, channel: Channel, first: int) -> None:
+        """Take in a batch whose first row has that number."""
         codes = channel.inputs.encode(columns)
         self.codes.append(codes.astype("<i4", copy=False))
         self.seen[:] += np.bincount(codes[codes >= 0], minlength=len(self.seen))
         if self.counts is not None:
             self.counts.count(columns)
         if self.order is not None:
-            self.order.count(columns, len(codes))
+            self.order.count(columns, first)
         self.clipped.update(columns.clipped)
 
     def merged(self, other: _Read) -> _Read:
@@ -117,10 +118,11 @@ class NewRows:
 
         def read(numbered: tuple[int, Load]) -> _Read:
             before, load = numbered
-            order = None if audit is None else audit.without_rows(before)
+            order = None if audit is None else audit.without_rows()
             found = _Read(layout.empty_table() if measured else None, order, np.zeros_like(total.seen))
             for batch in load.batches():
-                found.add(layout.columns(batch), channel)
+                found.add(layout.columns(batch), channel, before)
+                before += n_rows_of(batch)
             return found
 
         for file in source.files:

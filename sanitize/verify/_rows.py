@@ -6,16 +6,16 @@ They can refute a release and cannot prove one: rows that were not drawn may be 
 from __future__ import annotations
 
 import math
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from sanitize._release.permutation import log_independent, log_matching
-from sanitize._tables.combined import count, count_pairs, spread
+from sanitize._release.random_order import log_cells
+from sanitize._release.row_order import MOST_SYMBOLS, SymbolOrder
+from sanitize._tables.combined import count, spread
 from sanitize.channel import Channel
 from sanitize.verify._check import Check
 from sanitize.verify._printed import printed_batches
@@ -39,8 +39,6 @@ MOST_BYTES = 1 << 25
 # Rounding of expected counts, in rows.
 _ROUNDING = 1e-6
 _TESTS = 2
-_MOST_KINDS = 64
-_MOST_BLOCKS = 64
 # Rows whose intermediate arrays stay in the cache, and cells of a table that does.
 _ROWS, _CELLS = 1 << 18, 1 << 15
 
@@ -56,10 +54,10 @@ class _Kinds:
     def among(cls, counts: NDArray[np.int64]) -> _Kinds:
         """From how often each symbol occurs."""
         n = len(counts)
-        of = np.full(n + 1, min(n, _MOST_KINDS - 1), np.uint8)  # the first serves the code -1
-        frequent = np.argsort(-counts, kind="stable")[: _MOST_KINDS - 1]
+        of = np.full(n + 1, min(n, MOST_SYMBOLS - 1), np.uint8)  # the first serves the code -1
+        frequent = np.argsort(-counts, kind="stable")[: MOST_SYMBOLS - 1]
         of[frequent + 1] = np.arange(len(frequent))
-        return cls(of, min(n, _MOST_KINDS - 1) + 1)
+        return cls(of, min(n, MOST_SYMBOLS - 1) + 1)
 
     def of_rows(self, codes: Codes) -> NDArray[np.uint8]:
         """Kind of each row."""
@@ -68,23 +66,19 @@ class _Kinds:
 
 @dataclass(eq=False)
 class OrderTally:
-    """Where symbols stand in a file, beside which neighbours, and beside which rows of the source.
+    """Where symbols stand in a file, and beside which rows of the source.
 
     Attributes
     ----------
-    n : int
-        Rows of the release.
+    order : SymbolOrder
+        Printed symbols, all but the most frequent made one.
     """
 
-    n: int
+    order: SymbolOrder
     _printed: _Kinds
     _beside: list[_Kinds]
-    _blocks: NDArray[np.int64]
     _tables: list[NDArray[np.int64]]
-    _even: NDArray[np.int64]
-    _alike: int = 0
     _row: int = 0
-    _left: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
     @classmethod
     def of(cls, n: int, y_counts: NDArray[np.int64], beside: Sequence[NDArray[np.int64]]) -> OrderTally:
@@ -100,60 +94,40 @@ class OrderTally:
             How often each symbol occurs in codes of the source's rows, which a shuffled release is independent of.
         """
         printed, others = _Kinds.among(y_counts), [_Kinds.among(counts) for counts in beside]
-        n_blocks = int(np.clip(n // 50, 2, _MOST_BLOCKS))
-        return cls(
-            n,
-            printed,
-            others,
-            np.zeros((n_blocks, printed.n), np.int64),
-            [np.zeros((other.n, printed.n), np.int64) for other in others],
-            np.zeros(printed.n, np.int64),
-        )
+        return cls(SymbolOrder(n), printed, others, [np.zeros((other.n, printed.n), np.int64) for other in others])
 
     def add(self, y: Codes, beside: Sequence[Codes]) -> None:
         """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
-        while len(y):
-            # Pieces end where blocks do.
-            place = self._row * len(self._blocks) // self.n
-            end = -(-(place + 1) * self.n // len(self._blocks)) if place < len(self._blocks) - 1 else sys.maxsize
-            piece = slice(0, min(_ROWS, end - self._row))
-            self._add(y[piece], [codes[piece] for codes in beside], min(place, len(self._blocks) - 1))
-            y, beside = y[piece.stop :], [codes[piece.stop :] for codes in beside]
-
-    def _add(self, y: Codes, beside: Sequence[Codes], block: int) -> None:
-        kinds = self._printed.of_rows(y)
-        self._row += len(y)
-        own = [others.of_rows(codes) for others, codes in zip(self._beside, beside, strict=True)]
         sizes = [others.n for others in self._beside]
-        if math.prod(sizes) * self._printed.n <= _CELLS:
-            counts = _counted([*own, kinds], [*sizes, self._printed.n])
-            added = [
-                counts.sum(axis=tuple(other for other in range(len(own)) if other != axis)) for axis in range(len(own))
-            ]
-        else:
-            added = [_counted([others, kinds], table.shape) for others, table in zip(own, self._tables, strict=True)]
-        for table, found in zip(self._tables, added, strict=True):
-            table += found
-        self._blocks[block] += added[0].sum(axis=0) if added else count(kinds, self._printed.n)
-        kinds = np.concatenate([self._left, kinds])
-        paired = len(kinds) // 2 * 2
-        pairs, self._left = count_pairs(kinds[:paired], len(self._even)), kinds[paired:]
-        self._even += pairs.sum(axis=0)
-        self._alike += int(np.trace(pairs))
+        for start in range(0, len(y), _ROWS):
+            piece = slice(start, start + _ROWS)
+            kinds = self._printed.of_rows(y[piece])
+            self.order.add(self._row, kinds, np.arange(self._printed.n))
+            self._row += len(kinds)
+            own = [others.of_rows(codes[piece]) for others, codes in zip(self._beside, beside, strict=True)]
+            if math.prod(sizes) * self._printed.n <= _CELLS:
+                counts = _counted([*own, kinds], [*sizes, self._printed.n])
+                axes = range(len(own))
+                added = [counts.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+            else:
+                added = [
+                    _counted([others, kinds], table.shape) for others, table in zip(own, self._tables, strict=True)
+                ]
+            for table, found in zip(self._tables, added, strict=True):
+                table += found
 
-    def log_chance(self) -> tuple[float, str]:
-        """How unlikely the order of the rows is, and what gives it away."""
-        if self.n < 2:
-            return 0.0, "too few rows to tell"
-        odd = self._blocks.sum(axis=0) - self._even - count(self._left, len(self._even))
-        expected = float((self._even / self._even.sum() * odd).sum())
+    def telling(self, false_alarm: float) -> tuple[float, str]:
+        """Log of the chance of what a random order does not explain, and what it is; 0 where nothing shows."""
+        rate = math.log(false_alarm / (1 + len(self._tables)))
         found = [
-            (log_independent(self._blocks), "symbols crowd in some parts of the file"),
-            (log_matching(float(self._alike), expected), "neighbours are too often alike or unlike"),
-            *((log_independent(table), "rows stand where their rows in the source stand") for table in self._tables),
+            (finding.log_chance, f"symbols tell where they stand {finding.where}")
+            for finding in self.order.findings(rate)
         ]
-        best = min(found)
-        return best[0] + math.log(len(found)), best[1]
+        for table in self._tables:
+            log_chance = float(log_cells(table).min(initial=0.0)) + math.log(table.size)
+            if log_chance < rate:
+                found.append((log_chance, "rows stand where their rows in the source stand"))
+        return min(found, default=(0.0, ""))
 
 
 def _counted(kinds: Sequence[NDArray[np.uint8]], shape: Sequence[int]) -> NDArray[np.int64]:
@@ -216,7 +190,7 @@ def check_rows(
         checks.append(_by_chance("counts", log_chance, good, bad, false_alarm))
     if rows == "keep":
         return [*checks, Check.passed("order", "rows keep their order, which the design measures")]
-    log_chance, how = order.log_chance()
+    log_chance, how = order.telling(false_alarm / _TESTS)
     return [*checks, _by_chance("order", log_chance, "of rows tells nothing", f"not shuffled: {how}", false_alarm)]
 
 

@@ -7,20 +7,18 @@ import threading
 from contextlib import closing
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
 import sanitize._files.parquet as reading_parquet
+import sanitize._tables.combination_counts as combination_counts
 import sanitize._tables.combined as combined
 from sanitize import SavedRelease
 from sanitize._files import kept
 from sanitize._files.workers import in_turn
 from sanitize._progress import told
-from sanitize._release import order_blocks
-from sanitize._release.order_scales import Scales
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
 from sanitize.transformers import JointRelease, SubsetMerging, TreeRandomResponse
@@ -86,7 +84,7 @@ def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, t
         (1 << 12, 1 << 20, 12_000, 2),  # the first loads are kept, the others are not
     ):
         monkeypatch.setattr(combined, "_FEW_ROWS", few)
-        monkeypatch.setattr(order_blocks, "_MOST_CELLS", most_cells)
+        monkeypatch.setattr(combination_counts, "_MOST_CELLS", most_cells)
         monkeypatch.setattr(
             kept.KeptRows.__init__, "__defaults__", (most_bytes, *kept.KeptRows.__init__.__defaults__[1:])
         )
@@ -120,23 +118,6 @@ def test_plans_and_audits_do_not_depend_on_workers(raw):
 def test_what_is_no_number_of_workers_is_refused_before_anything_is_read(workers, tmp_path):
     with pytest.raises(InvalidParameter, match="workers"):
         privatize_parquet(tmp_path / "absent.parquet", tmp_path / "out.parquet", merging(), workers=workers)
-
-
-@pytest.mark.parametrize("n_symbols", [2, 5, 30, 300])
-def test_runs_of_rows_put_together_are_counted_as_one(n_symbols):
-    """Runs of any length, one row and less than a distance between neighbours among them."""
-    values = np.random.default_rng(n_symbols).integers(0, n_symbols, 3000)
-    values[:500] %= 2
-    whole, joined = Scales(("s",), 3000), Scales(("s",), 3000)
-    whole.count({"s": pa.array(values)}, 3000)
-    edges = [0, 0, 1, 2, 5, 40, 41, 150, 151, 1000, 2999, 3000]
-    for start, end in itertools.pairwise(edges):
-        part = Scales(("s",), 3000, start)
-        part.count({"s": pa.array(values[start:end])}, end - start)
-        joined = joined.merged(part)
-    assert joined.log_chance() == whole.log_chance()
-    found = {name: found.tolist() for name, found, _ in joined.tables()}
-    assert found == {name: found.tolist() for name, found, _ in whole.tables()}
 
 
 def test_results_come_in_turn_and_no_more_are_waiting_than_one_beyond_the_workers():

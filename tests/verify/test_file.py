@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pyarrow.parquet as pq
 from scipy import stats
 from verify_cases import failed, merging, release, table
 
-from sanitize._release.permutation import log_hypergeometric, log_matching
 from sanitize.channel import Channel
 from sanitize.errors import SourceError
 from sanitize.transformers import RandomizedResponse
@@ -24,27 +21,6 @@ def test_bennett_bounds_the_tail_of_a_binomial():
         exact = np.array([stats.binom.pmf(k[away >= a - 1e-9], n, p).sum() for a in away])
         away, exact = away[exact > 1e-280], exact[exact > 1e-280]
         assert (np.log(exact) <= law.log_bennett(away, n * p * (1 - p)) + 1e-9).all()
-
-
-def test_the_hypergeometric_bound_bounds():
-    n = 60
-    for a, b in ((10, 20), (30, 30), (5, 55)):
-        k = np.arange(max(0, a + b - n), min(a, b) + 1)
-        tails = np.minimum(stats.hypergeom.cdf(k, n, a, b), stats.hypergeom.sf(k - 1, n, a, b))
-        logs = log_hypergeometric(k, np.full(len(k), a), np.full(len(k), b), n)
-        assert (np.log(tails) <= logs + 1e-9).all()
-
-
-def test_the_matching_bound_bounds():
-    """Matches of 0,0,0,0,1,1,1 with all its permutations."""
-    from itertools import permutations
-
-    base = (0, 0, 0, 0, 1, 1, 1)
-    found = np.array([sum(a == b for a, b in zip(base, other, strict=True)) for other in permutations(base)])
-    expected = found.mean()
-    for k in range(8):
-        exact = (np.abs(found - expected) >= abs(k - expected) - 1e-9).mean()
-        assert math.log(max(exact, 1e-300)) <= log_matching(k, expected) + 1e-9
 
 
 def test_closed_groups_are_the_components_of_the_support():
