@@ -171,9 +171,7 @@ PART_STAGE_FAULTS = {
     "no tuples": lambda stage: stage.update(tuples=None),
     "a part that is not there": lambda stage: stage.update(part=7),
     "a part that is no number": lambda stage: stage.update(part=True),
-    "a kernel of another part": lambda stage: stage.update(
-        kernel={"indptr": [0, 1], "indices": [0], "weights": [SCALE], "n_outputs": 1}
-    ),
+    "rows of another part": lambda stage: stage.update(indptr=[0, 1], indices=[0], weights=[SCALE], n_outputs=1),
     "tuples out of order": lambda stage: stage["tuples"]["codes"].reverse(),
     "tuples twice": lambda stage: stage["tuples"]["codes"].__setitem__(1, stage["tuples"]["codes"][0]),
     "a symbol too far": lambda stage: stage["tuples"]["codes"][-1].__setitem__(0, 9),
@@ -181,14 +179,14 @@ PART_STAGE_FAULTS = {
     "half a symbol": lambda stage: stage["tuples"]["codes"][0].__setitem__(1, 0.5),
     "a huge size": lambda stage: stage["tuples"]["sizes"].__setitem__(0, 1 << 40),
     "a tuple less": lambda stage: stage["tuples"]["codes"].pop(),
-    "a kernel that misses 1": lambda stage: stage["kernel"]["weights"].__setitem__(0, 1),
+    "rows that miss 1": lambda stage: stage["weights"].__setitem__(0, 1),
 }
 
 
 @pytest.mark.parametrize("fault", PART_STAGE_FAULTS)
 def test_damaged_stages_of_parts_are_refused(fault):
     state = json.loads(joint_release(PARTS["response"], keep=None).fit(table()).channel_.to_json())
-    stage = next(stage for stage in state["stages"] if "kernel" in stage)
+    stage = next(stage for stage in state["stages"] if "part" in stage)
     PART_STAGE_FAULTS[fault](stage)
     with pytest.raises(InvalidChannel):
         Channel.from_json(json.dumps(state))
