@@ -44,7 +44,10 @@ def to_text(document: dict[str, Any]) -> str:
     words = _paragraph(f"In plain words: {plain_words(document)}.", most=2)
     words += _paragraph(f"{utility_words(document)}.", most=2)
     words += _judged(document.get("judgement"))
-    sections = [line for section in document["sections"] for line in _section(section)]
+    told: dict[bool, list[str]] = {True: [], False: []}
+    for section in document["sections"]:
+        told[section["name"] == "secret_dp"] += _section(section)
+    words, sections = [*words, *told[True]], told[False]  # a promise never gives way
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
     room = most - len(head) - len(words) - min(len(warnings), 3)

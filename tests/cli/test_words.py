@@ -65,7 +65,7 @@ def test_columns_without_a_law_are_named_together(tmp_path, run, monkeypatch):
     code, out, err = run("plan", *asked)
     assert code == 3
     assert 'drop = ["name"]' in out
-    assert "id = [" in out
+    assert "id = { learned = [" in out
     assert "public column 'name', public column 'id'" in err
 
 
