@@ -131,7 +131,7 @@ class Outputs:
     def stream(self, stream: BinaryIO) -> Iterator[BinaryIO]:
         """Stream for what goes on to another one, all of it, after all files have appeared, and not a byte before."""
         with writing(STREAM):
-            held = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with all others
+            held = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it is closed with all others
         self._held.append(held)
         yield held
         self._streams.append((held, stream))
@@ -346,6 +346,20 @@ class _Unnamed:
     def _taken(self) -> TargetExists:
         """Error for a name that stays with whom it belongs to."""
         return TargetExists(f"{self.path} exists already; choose another name or overwrite it with force")
+
+
+def temporary_place() -> str:
+    """Folder for what has no name, or is soon taken away.
+
+    Raises
+    ------
+    TargetError
+        If there is none.
+    """
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        raise TargetError("there is no folder for temporary files that can be written to; name one in TMPDIR") from None
 
 
 def take_lock(descriptor: int) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
-from sanitize._files.outputs import outputs
+from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.parquet import is_text, open_parquet, read_footer
 from sanitize._files.source import reading
 from sanitize._files.strict_json import NotStrict, strict_json
@@ -21,6 +21,7 @@ from sanitize.parquet import CsvWriter, ReleaseWriter
 from sanitize.verify._check import Check
 
 if TYPE_CHECKING:
+    from sanitize._files.outputs import Outputs
     from sanitize._files.source import Source
 
 _SUMMARY = b"sanitize"
@@ -28,30 +29,29 @@ _VERSION = re.compile(r"\d{1,3}(\.(\d{1,4}|dev\d{1,4})){1,3}((a|b|rc)\d{1,2})?")
 _SUMMARY_BYTES = 1 << 16
 
 
-def write_canonical(released: Source, target: Path) -> list[bytes]:
+def write_canonical(released: Source, target: Path, made: Outputs) -> list[bytes]:
     """Write the rows of a release anew, and return the summaries that its files have.
 
     Metadata, unused dictionary values, statistics, odd row groups, pages and leftovers of the file that was given are
     not in the one that is written; nor is anything else that is in a folder.
     """
-    with outputs() as made:
-        if isinstance(released, CsvSource):
-            with made.file(target) as stream:
-                texts = pa.schema([(name, pa.string()) for name in released.schema.names])
-                writer = CsvWriter(stream, texts)
-                for file in released.files:
-                    for batch in released.batches(file, texts.names):
-                        writer.write(writer.encode(batch))
-            return []
-        if not released.root.is_dir():
-            with made.file(target) as stream:
-                return [_write_parquet(released.files[0], stream)]
-        with made.folder(target) as folder:
-            found = []
+    if isinstance(released, CsvSource):
+        with made.file(target) as stream:
+            texts = pa.schema([(name, pa.string()) for name in released.schema.names])
+            writer = CsvWriter(stream, texts)
             for file in released.files:
-                with (folder / file.relative_to(released.root)).open("wb") as stream:
-                    found.append(_write_parquet(file, stream))
-            return found
+                for batch in released.batches(file, texts.names):
+                    writer.write(writer.encode(batch))
+        return []
+    if not released.root.is_dir():
+        with made.file(target) as stream:
+            return [_write_parquet(released.files[0], stream)]
+    with made.folder(target) as folder:
+        found = []
+        for file in released.files:
+            with (folder / file.relative_to(released.root)).open("wb") as stream:
+                found.append(_write_parquet(file, stream))
+        return found
 
 
 def _write_parquet(file: Path, stream: BinaryIO) -> bytes:
@@ -75,9 +75,11 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
     """Whether a release stands in its canonical form, and what its summary says is true."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
         again = Path(folder) / released.root.name
-        fault = summary_fault(write_canonical(released, again), expected)
+        with outputs() as made:
+            summaries = write_canonical(released, again, made)
+        fault = summary_fault(summaries, expected)
         same = digest_of(again) == digest_of(released.root)
     form = (
         "written again its rows give the same bytes, so the file holds nothing else"

@@ -11,6 +11,7 @@ from sanitize._files.declared import Declared, Misfit, plain, read, said
 from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
 from sanitize._files.open import delimited, open_source
+from sanitize._files.outputs import outputs
 from sanitize._files.target import Target
 from sanitize._release.prepared import footer_of
 from sanitize._release.row_order import check_row_order
@@ -224,9 +225,9 @@ def verify_parquet(
     if against and receipt is None:
         raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
     place = None if rewrite is None else Target.check(rewrite, path_of(released, SourceError), force=False)
-    with open_source(released) as written:
+    with outputs() as made, open_source(released) as written:
         if place is not None:
-            write_canonical(written, place.path)
+            write_canonical(written, place.path, made)
         if receipt is not None:
             others = [Receipt.read(other) for other in against]
             return _by_receipt(named, written, sanitizer, Receipt.read(receipt), kept_order, others, statement)
@@ -248,9 +249,9 @@ def verify_parquet(
                     checks.append(_modelled(typed, release.printer))
             elif all(check.ok for check in checks if check.name in ("columns", "rows")):
                 checks += check_rows(table, written, release, counted, kept_order, false_alarm)
-    if statement is not None:
-        checks += check_papers(Path(statement), written.root, again.report_, policy)
-    return Verification(tuple(checks), false_alarm, **_words(again.report_), digest=digest_of(written.root))
+        if statement is not None:
+            checks += check_papers(Path(statement), written.root, again.report_, policy)
+        return Verification(tuple(checks), false_alarm, **_words(again.report_), digest=digest_of(written.root))
 
 
 def _refused(
