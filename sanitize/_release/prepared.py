@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sanitize._formatting import exact, rounded
 from sanitize._version import __version__
+from sanitize.budgets import BUDGETS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,13 +49,21 @@ class Prepared(Generic[Report]):
     footer: bytes
 
 
+def _spelt(budget: Any) -> str:
+    """Budget in words that are the same of equal budgets, however their numbers were written."""
+    name = type(budget).__name__
+    if BUDGETS.get(name) is not type(budget):
+        return repr(budget)
+    return f"{name}({', '.join(f'{bound.name}={float(getattr(budget, bound.name))!r}' for bound in fields(budget))})"
+
+
 def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
     """Verdict, budget and figures of a release as JSON; no symbols and no counts."""
     figures = {name: rounded(exact(report.summary[name])) for name in _FIGURES}
     text = {
         "sanitize": __version__,
         "mechanism": report.facts.mechanism,
-        "budget": repr(report.budget),
+        "budget": _spelt(report.budget),
         "within_budget": report.ok,
         "max_log_lift": figures["max_log_lift"],
         "min_log_lift": str(figures["min_log_lift"]),

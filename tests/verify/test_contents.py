@@ -129,6 +129,17 @@ def test_a_summary_that_lies_or_says_more_is_caught(written):
     assert failed(verified(target)) == ["form"]
 
 
+@pytest.mark.parametrize("unit", ["nats", "times"])
+def test_equal_budgets_are_the_same_however_their_numbers_were_written(unit, folder, tmp_path):
+    """A policy has nats as decimals, who calls functions may have whole numbers or times."""
+    bounds = {"lower": 2, "upper": 1} if unit == "nats" else {"at_most": 2, "at_least": 0.25}
+    budget = sz.LiftBudget(**bounds)
+    same = sz.LiftBudget(lower=float(budget.lower), upper=float(budget.upper))
+    sz.privatize_parquet(folder / "raw.parquet", tmp_path / "out.parquet", SubsetMerging(budget, **ROLES))
+    found = verify_parquet(tmp_path / "out.parquet", folder / "raw.parquet", SubsetMerging(same, **ROLES))
+    assert failed(found) == []
+
+
 def test_unused_dictionary_values_are_caught(written):
     target, content = written
     town = content["town"].combine_chunks()
