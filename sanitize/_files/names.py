@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 # What makes a name useless wherever it is asked for; all else is for who opens the file to say.
-_USELESS = {errno.ENAMETOOLONG: "is too long for a file", errno.ELOOP: "is a link that leads around in a circle"}
+_USELESS = {
+    errno.ENAMETOOLONG: "is too long for a file",
+    errno.ELOOP: "is a link that leads around in a circle",
+    errno.EACCES: "is below a folder that may not be entered",
+}
 
 
 def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
@@ -21,7 +25,8 @@ def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
     Raises
     ------
     SanitizeError
-        Of the kind given, if no file can have this name: it holds NUL, is too long, or is a link to itself.
+        Of the kind given, if no file can have this name (it holds NUL, is too long, or is a link to itself), or nobody
+        can ask for it, below a folder that may not be entered.
     """
     path = Path(name)
     try:

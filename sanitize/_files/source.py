@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
 BATCH_ROWS = 1 << 20
+_SMALL_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -167,11 +169,20 @@ def stamp_of(file: Path) -> tuple[int, int, int]:
     return state.st_size, state.st_mtime_ns, state.st_ino
 
 
-def bytes_of(file: Path) -> bytes:
-    """All that a regular file holds, for files that are small."""
+def bytes_of(file: Path, most: int = _SMALL_BYTES) -> bytes:
+    """All that a regular file holds, for files that are small.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read or has more bytes than that; its message starts with the name of the file.
+    """
     with reading(file.name):
         check_regular(file)
-        return file.read_bytes()
+        with file.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_size > most:  # a read of so many bytes would take memory for all of them
+                raise SourceError(f"{file.name} is longer than {most >> 20} MiB; it was not read")
+            return stream.read()
 
 
 @contextlib.contextmanager
@@ -186,5 +197,7 @@ def reading(name: str) -> Iterator[None]:
     except (pa.ArrowMemoryError, MemoryError):
         raise SourceError(f"{name} needs more memory than there is to decode") from None
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno:  # what the system says; Arrow's errors of content have no number
+            raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)})") from None
         reason = "a page fails its checksum" if "checksum" in str(error).lower() else "it is damaged or not supported"
         raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__})") from None

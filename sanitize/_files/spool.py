@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING, BinaryIO
 
+from sanitize._files.outputs import temporary_place
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Spool:
     name = "the input stream"
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the spool
+        self._file = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it lives as long as the spool
         try:
             shutil.copyfileobj(stream, self._file, _COPY_BYTES)
             self._file.flush()

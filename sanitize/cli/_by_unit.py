@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sanitize._files.outputs import temporary_place
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, PolicyError
 
@@ -54,7 +55,7 @@ def _ledger_of(policy: Policy, *, keep: bool) -> Iterator[UnitLedger]:
     if path.exists():
         yield UnitLedger(path, unit=policy.unit)
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
         made = UnitLedger(path if keep else Path(folder) / path.name, policy.budget.build(), unit=policy.unit)
         try:
             yield made

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
 from sanitize._files.open import Among, delimited
+from sanitize._files.source import bytes_of
 from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
 from sanitize.cli._judge import judge as judge
@@ -139,11 +140,7 @@ def report(args: argparse.Namespace) -> None:
     check_stdout(is_written=args.output is None)
     if args.output is not None:
         check_output(args.output, args, force=args.force)
-    path = None if args.input == STREAM else path_of(args.input, SourceError)
-    try:
-        content = sys.stdin.buffer.read() if path is None else path.read_bytes()
-    except OSError as error:
-        raise SourceError(f"the report {Path(args.input).name} cannot be read ({error.strerror})") from None
+    content = sys.stdin.buffer.read() if args.input == STREAM else bytes_of(path_of(args.input, SourceError))
     saved = LeakageReport.from_json(content)
     if args.output is not None:
         _write(saved, args, args.output, args.audience)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.digest import digest_of
 from sanitize._files.names import path_of
+from sanitize._files.source import bytes_of
 from sanitize.budgets import budget_words
 from sanitize.cli._settings import check_output
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.ledger import Ledger
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport, Material, dossier, to_markdown, to_page
-from sanitize.verify import Verification, croissant_of, read_bytes, read_json, statement_of
+from sanitize.verify import Verification, croissant_of, read_json, statement_of
 
 if TYPE_CHECKING:
     import argparse
@@ -25,18 +26,19 @@ def write_dossier(args: argparse.Namespace) -> None:
     """Write the dossier of a release, and beside it the metadata and the statement; all three, or none."""
     policy = Policy.read(args.policy)
     papers = {"policy": args.policy, "report": Path(args.input), "channel": args.channel}
-    released = path_of(args.released, SourceError)
-    inputs = [path for path in (*papers.values(), args.released, args.verified, policy.ledger) if path is not None]
+    released: Path = args.released
+    given = (*papers.values(), released, args.verified)
+    records = [path_of(path, SourceError) for path in given if path is not None] + [*filter(None, [policy.ledger])]
     targets = [args.dossier, *(args.dossier.with_suffix(f".{kind}.json") for kind in ("croissant", "intoto"))]
     for target in targets:
-        check_output(target, args, force=args.force, records=inputs)
+        check_output(target, args, force=args.force, records=records)
         if released.resolve() in target.resolve().parents:
             raise TargetError(f"{target.name} would lie inside the release and change it; choose another folder")
     for kind, path in papers.items():
         if path is not None:
             _check_place(kind, path, args.dossier)
     digest = digest_of(released)
-    saved = LeakageReport.from_json(read_bytes(Path(args.input), "the report"))
+    saved = LeakageReport.from_json(bytes_of(Path(args.input)))
     _check_same(saved.to_dict()["origin"], digest, "the report")
     document = saved.to_dict(audience=args.audience)
     metadata = _metadata(saved.to_dict(audience="public"), released)
@@ -55,7 +57,7 @@ def write_dossier(args: argparse.Namespace) -> None:
 
 def _check_place(kind: str, path: Path, target: Path) -> None:
     """The statement names its papers as files of its folder, where whoever gets it will look."""
-    if path_of(path, SourceError).resolve().parent != target.resolve().parent:
+    if path.resolve().parent != target.resolve().parent:
         raise InvalidParameter(
             f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files beside it; "
             "put them into one folder"

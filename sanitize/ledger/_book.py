@@ -26,12 +26,13 @@ from sanitize._files.declared import (
 )
 from sanitize._files.names import path_of
 from sanitize._files.outputs import write_text
+from sanitize._files.source import bytes_of
 from sanitize._release.layout import Layout
 from sanitize._release.tree_layout import bare_tree, through_tree
 from sanitize.binning import Bins, DateBins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel, ChannelForm
-from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, TargetError
+from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
 from sanitize.trees import Tree
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 
 # A ledger of a thousand releases of a thousand symbols takes a tenth of this.
-_MOST_BYTES = 1 << 28
 _Names = Annotated[tuple[str, ...], said("some columns", min_length=1)]
 
 
@@ -215,12 +215,9 @@ class Book:
     def read(cls, path: Path) -> Book:
         """Book in a file; every part is checked again."""
         try:
-            with path.open("rb") as stream:
-                content = stream.read(_MOST_BYTES + 1)
-        except OSError as error:
-            raise LedgerError(f"the ledger {path.name!r} cannot be read: {error.strerror or error}") from None
-        if len(content) > _MOST_BYTES:
-            raise LedgerError(f"{path.name!r} is not a ledger: it is longer than {_MOST_BYTES >> 20} MiB")
+            content = bytes_of(path)
+        except SourceError as error:
+            raise LedgerError(f"the ledger {error}") from None
         try:
             form = unsealed(_BookForm, content)
             budget = budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS)

@@ -25,10 +25,11 @@ from sanitize._files.declared import (
     unsealed,
 )
 from sanitize._files.outputs import write_text
+from sanitize._files.source import bytes_of
 from sanitize._sampling.kept_draws import DIGEST_BYTES
 from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
-from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, TargetError
+from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
 from sanitize.ledger._unit_report import UnitEntry, UnitReport
 from sanitize.measures import entropy
 
@@ -198,12 +199,10 @@ class UnitBook:
             If it cannot be read, is no unit ledger, or was changed.
         """
         try:
-            with path.open("rb") as stream:
-                content = stream.read(_MOST_BYTES + 1)
-        except OSError as error:
-            raise LedgerError(f"the ledger {path.name!r} cannot be read: {error.strerror or error}") from None
+            content = bytes_of(path, _MOST_BYTES)
+        except SourceError as error:
+            raise LedgerError(f"the ledger {error}") from None
         try:
-            require(len(content) <= _MOST_BYTES, f"is longer than {_MOST_BYTES >> 30} GiB")
             form = unsealed(_UnitForm, content)
             return cls(
                 budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS),

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._files.declared import UNSET, plain
 from sanitize._files.names import path_of
+from sanitize._files.source import bytes_of
 from sanitize.binning import LearnedEdges
 from sanitize.budgets import AlphaLiftBudget, CapacityBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
-from sanitize.errors import ColumnError, InvalidParameter, PolicyError
+from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceError
 from sanitize.policy._declaration import (
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
@@ -193,13 +194,10 @@ class Policy:
         """
         file = path_of(path, PolicyError)
         try:
-            with file.open("rb") as stream:
-                content = stream.read(_MOST_BYTES + 1)
-            if len(content) > _MOST_BYTES:
-                raise PolicyError(f"{file.name} is larger than any policy; name a TOML file")
+            content = bytes_of(file, _MOST_BYTES)
             return cls.from_toml(content.decode("utf-8-sig"), folder=file.parent, name=file.name)
-        except OSError as error:
-            raise PolicyError(f"the policy {file.name} cannot be read ({error.strerror}); check its name") from None
+        except SourceError as error:
+            raise PolicyError(f"the policy {error}; name a TOML file") from None
         except UnicodeDecodeError:
             raise PolicyError(f"{file.name} is not UTF-8 text; save it as TOML in UTF-8") from None
 

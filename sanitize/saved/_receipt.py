@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ import scipy
 
 from sanitize._files.declared import Declared, Digest, Misfit, Version1, sealed, unsealed
 from sanitize._files.digest import digest_of
+from sanitize._files.names import path_of
 from sanitize._files.source import bytes_of
 from sanitize._release.designer import Designer
 from sanitize._release.recipes.secret_dp import refuse_secret_dp
@@ -30,6 +30,7 @@ from sanitize.saved._form import own_budget
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
@@ -141,7 +142,7 @@ class Receipt:
         SourceError
             If it cannot be read, is no receipt, or was changed.
         """
-        file = Path(path)
+        file = path_of(path, SourceError)
         try:
             content = bytes_of(file)
             form = unsealed(_ReceiptForm, content)

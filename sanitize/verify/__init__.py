@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sanitize.verify._papers import croissant_of as croissant_of
-from sanitize.verify._papers import read_bytes as read_bytes
 from sanitize.verify._papers import read_json as read_json
 from sanitize.verify._papers import statement_of as statement_of
 from sanitize.verify._verify import Verification, verify_parquet

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sanitize._files.digest import digest_of
 from sanitize._files.kept import KeptRows
 from sanitize._files.open import open_source
-from sanitize._files.outputs import outputs
+from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.target import Target
 from sanitize._files.workers import n_workers
@@ -71,7 +71,7 @@ def drawn_again(
     measured on the source against the budget; models are fitted, and labels worded, by the code that made the release.
     """
     again, path = _copy_for(source, sanitizer), released.root
-    with tempfile.TemporaryDirectory() as folder, open_source(source, again.numbers) as table:
+    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, again.numbers) as table:
         checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
         given = receipt.channel if _limits(again) else None
         prepared, kept = _prepared(again, table, rows, receipt, given)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
 from sanitize._files.open import open_source
+from sanitize._files.source import bytes_of
 from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._version import __version__
 from sanitize.errors import SourceError
@@ -172,24 +173,6 @@ def _hexadecimal(file: Path) -> str:
     return digest_of(file).removeprefix("sha256:")
 
 
-def read_bytes(path: Path, what: str) -> bytes:
-    """What a file of these papers holds.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be read or is too large.
-    """
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise SourceError(f"{what} {path.name} cannot be read ({error.strerror}); check its name") from None
-    if len(content) > _MOST_BYTES:
-        raise SourceError(f"{what} {path.name} is longer than {_MOST_BYTES >> 20} MiB; it was not read")
-    return content
-
-
 def read_json(path: Path, what: str) -> Any:
     """What a JSON file of these papers holds.
 
@@ -198,7 +181,7 @@ def read_json(path: Path, what: str) -> Any:
     SourceError
         If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
     """
-    content = read_bytes(path, what)
+    content = bytes_of(path, _MOST_BYTES)
     try:
         return strict_json(content)
     except NotStrict as error:

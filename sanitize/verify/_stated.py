@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.digest import digest_of
+from sanitize._files.source import bytes_of
 from sanitize.errors import SanitizeError
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport
@@ -19,7 +20,6 @@ from sanitize.verify._papers import (
     STATEMENT,
     croissant_of,
     digests,
-    read_bytes,
     read_json,
 )
 
@@ -121,7 +121,7 @@ def _same_policy(path: Path, policy: Policy) -> bool:
 
 
 def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterator[str]:
-    saved = LeakageReport.from_json(read_bytes(path, "the report")).to_dict(audience="public")
+    saved = LeakageReport.from_json(bytes_of(path)).to_dict(audience="public")
     again = report.to_dict(audience="public")
     origin = saved["origin"] or {}
     if origin.get("digest") not in (None, digest_of(released)):

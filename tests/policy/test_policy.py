@@ -478,7 +478,7 @@ def test_a_policy_is_read_from_a_file(tmp_path):
     for content, words in [
         (b"version = = 1", "policy.toml is not TOML: "),
         (b"\xff\xfe", "not UTF-8"),
-        (b"#" * (1 << 21), "larger than any policy"),
+        (b"#" * (1 << 21), "longer than 1 MiB"),
         (b"version = 1", "policy.toml: columns is missing"),
     ]:
         path.write_bytes(content)
