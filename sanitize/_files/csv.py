@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 # Rows are parsed in pieces of this size, which a row must fit.
-_BLOCK_BYTES = 1 << 23
+BLOCK_BYTES = 1 << 23
 _GZIP = b"\x1f\x8b"
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 
@@ -176,7 +176,7 @@ class CsvSource(Source):
             with _parsing(file, self.schema, raw):
                 reader = pa.csv.open_csv(
                     pa.PythonFile(raw.lend(), mode="r"),
-                    read_options=pa.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
+                    read_options=pa.csv.ReadOptions(column_names=names, block_size=BLOCK_BYTES),
                     # A blank line is a row only where a row has one field.
                     parse_options=pa.csv.ParseOptions(
                         delimiter=raw.delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
@@ -250,6 +250,6 @@ def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]
         )
     if "straddl" in said:
         raise SourceError(
-            f"{file.name} has a row of more than {_BLOCK_BYTES >> 20} MiB, or a quote that is never closed"
+            f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or a quote that is never closed"
         )
     raise SourceError(f"{file.name} cannot be read as CSV: it is damaged or not supported")

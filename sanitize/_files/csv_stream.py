@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-_HEADER_BYTES = 1 << 22
+HEADER_BYTES = 1 << 22
 _BOM = b"\xef\xbb\xbf"
 _OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _OTHER_DELIMITERS = ";\t"
@@ -123,8 +123,8 @@ class CheckedBytes:
                 end = len(head)
                 break
             head += more
-            if len(head) > _HEADER_BYTES:
-                raise SourceError(f"{self._name} has no header line in its first {_HEADER_BYTES >> 20} MiB")
+            if len(head) > HEADER_BYTES:
+                raise SourceError(f"{self._name} has no header line in its first {HEADER_BYTES >> 20} MiB")
         return self._names(head[:end]), head[end:]
 
     def _names(self, line: bytes) -> list[str]:

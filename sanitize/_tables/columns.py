@@ -100,6 +100,13 @@ def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
     return dtype
 
 
+def in_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Values in another type of their kind; Arrow finds no room in a narrow decimal for a double next to zero."""
+    if _is_narrow_decimal(dtype) and pa.types.is_floating(values.type):
+        values = values.cast(_plain_type(dtype, ""))
+    return values.cast(dtype)
+
+
 def check_type(dtype: pa.DataType, name: str) -> None:
     """Refuse nested and interval types before any of their data is read."""
     _plain_type(dtype, name)

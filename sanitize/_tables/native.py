@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._tables.columns import in_type
+
 
 def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     """Distinct values and indices of a dictionary array; a plain array has no indices."""
@@ -41,7 +43,10 @@ def pandas_like(array: pa.Array, dtype: Any) -> Any:
         values = levels.astype(object).array  # any text would be True
     else:
         try:
-            values = levels.astype(dtype).array
+            if isinstance(dtype, pd.ArrowDtype) and pa.types.is_floating(dictionary.type):
+                values = pd.arrays.ArrowExtensionArray(in_type(dictionary, dtype.pyarrow_dtype))
+            else:
+                values = levels.astype(dtype).array
         except (TypeError, ValueError):
             # A numpy integer column cannot hold the interval labels or missing values; objects can.
             values = levels.astype(object).array
@@ -82,7 +87,7 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
         return _arrow_dictionary(array, column)
     # Rows are taken before the cast: views of text cannot be taken from.
     values = dictionary.take(indices) if indices is not None else dictionary
-    return values.cast(dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
+    return in_type(values, dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
 
 
 def _arrow_dictionary(array: pa.Array, column: pa.ChunkedArray) -> pa.Array:

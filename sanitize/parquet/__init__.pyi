@@ -12,6 +12,7 @@ from ._csv_writer import CsvWriter as CsvWriter
 from ._parquet_writer import (
     ReleaseWriter as ReleaseWriter,
     released_schema as released_schema,
+    typed as typed,
 )
 from ._privatize import (
     audit_parquet as audit_parquet,

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._files.csv import BLOCK_BYTES
+from sanitize._files.csv_stream import HEADER_BYTES
 from sanitize.errors import ColumnError
-from sanitize.parquet._parquet_writer import as_type
+from sanitize.parquet._parquet_writer import as_type, typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +38,10 @@ class CsvWriter:
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
         self._stream = stream
         self._schema = schema
-        self._stream.write((",".join(_quoted_name(name) for name in schema.names) + "\n").encode())
+        header = (",".join(_quoted_name(name) for name in schema.names) + "\n").encode()
+        if len(header) > HEADER_BYTES:
+            raise _too_long(f"the names of the columns take more than {HEADER_BYTES >> 20} MiB")
+        self._stream.write(header)
 
     def encode(self, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
         """Rows as they are: their text takes far more memory, and is made when it is written."""
@@ -56,10 +61,17 @@ class CsvWriter:
         for start in range(0, n_rows, step):
             parts = [lines.take(indices.slice(start, step)) for lines, indices in texts]
             joined = pc.binary_join_element_wise(*parts, "")
+            if pc.max(pc.binary_length(joined)).as_py() > BLOCK_BYTES:
+                raise _too_long(f"a row takes more than {BLOCK_BYTES >> 20} MiB")
             self._stream.write(_content(joined))
 
     def close(self) -> None:
         """Nothing follows the rows."""
+
+
+def _too_long(what: str) -> ColumnError:
+    """Error for text that CSV is not read with."""
+    return ColumnError(f"{what} as text, more than CSV is read with; release to a .parquet file")
 
 
 def _content(joined: pa.Array) -> memoryview:
@@ -87,13 +99,18 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
         try:
             if pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):
                 raise pa.ArrowInvalid("bytes are not text")
-            values = values.cast(pa.string())
-        except pa.ArrowException:
+            text = values.cast(pa.string())
+            if pa.types.is_temporal(values.type) and not typed(text, values.type, name).equals(values):
+                raise pa.ArrowInvalid("some are too far from 1970 to be read again")
+        except (pa.ArrowException, ColumnError):
             raise ColumnError(
-                f"column {name!r} is {array.type}, which has no text form in CSV; release it to a .parquet file", name
+                f"column {name!r} is {array.type}, and values of it have no text form in CSV; release it to a .parquet "
+                "file",
+                name,
             ) from None
+        values = text
     texts = values.to_pylist()
-    if any(text is not None and "\0" in text for text in texts):
+    if any("\0" in text for text in (name, *texts) if text is not None):
         raise ColumnError(
             f"column {name!r} holds NUL characters, which CSV cannot; release it to a .parquet file", name
         )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanitize._files.parquet import is_text
 from sanitize._files.row_groups import JoinedFile
+from sanitize._tables.columns import in_type
+from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +89,33 @@ class ReleaseWriter:
 def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Array of the type that its column is written with."""
     if pa.types.is_dictionary(dtype) or not isinstance(array, pa.DictionaryArray):
-        return array.cast(dtype)
+        return in_type(array, dtype)
     storage = dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype
     values = array.dictionary.cast(storage).take(array.indices)
     return dtype.wrap_array(values) if isinstance(dtype, pa.ExtensionType) else values
+
+
+def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
+    """A column of a file in the type that it was written from: the inverse of `as_type`, and of values as text."""
+    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if plain == dtype:
+        return column
+    try:
+        values = column.cast(plain)
+        if pa.types.is_null(dtype):
+            return pa.nulls(len(values)) if values.null_count == len(values) else values
+        if isinstance(dtype, pa.ExtensionType):
+            return _wrapped(values, dtype)
+        if pa.types.is_duration(dtype):
+            values = values.cast(pa.int64())
+        if pa.types.is_time(dtype) and pa.types.is_string(values.type):
+            values = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp(dtype.unit))
+        return values.cast(dtype)
+    except pa.ArrowException:
+        raise ColumnError(f"column {name!r} of the release holds text that is no {dtype}", name) from None
+
+
+def _wrapped(values: Any, dtype: pa.ExtensionType) -> Any:
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    storage = [dtype.wrap_array(chunk.cast(dtype.storage_type)) for chunk in chunks]
+    return pa.chunked_array(storage, dtype) if isinstance(values, pa.ChunkedArray) else storage[0]

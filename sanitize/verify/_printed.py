@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanitize._sampling.noise import NoiseKey
 from sanitize.binning import as_numbers
-from sanitize.errors import ColumnError
-from sanitize.parquet import released_schema
+from sanitize.parquet import released_schema, typed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,32 +38,6 @@ def stored_type(dtype: pa.DataType) -> pa.DataType:
     sink = BytesIO()
     pq.write_table(pa.schema([pa.field("column", dtype)]).empty_table(), sink, store_schema=False)
     return pq.read_schema(sink).field(0).type
-
-
-def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
-    """A column of a file in the type that was printed."""
-    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if plain == dtype:
-        return column
-    try:
-        values = column.cast(plain)
-        if pa.types.is_null(dtype):
-            return pa.nulls(len(values)) if values.null_count == len(values) else values
-        if isinstance(dtype, pa.ExtensionType):
-            return _wrapped(values, dtype)
-        if pa.types.is_duration(dtype):
-            values = values.cast(pa.int64())
-        if pa.types.is_time(dtype) and pa.types.is_string(values.type):
-            values = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp(dtype.unit))
-        return values.cast(dtype)
-    except pa.ArrowException:
-        raise ColumnError(f"column {name!r} of the release holds text that is no {dtype}", name) from None
-
-
-def _wrapped(values: Any, dtype: pa.ExtensionType) -> Any:
-    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    storage = [dtype.wrap_array(chunk.cast(dtype.storage_type)) for chunk in chunks]
-    return pa.chunked_array(storage, dtype) if isinstance(values, pa.ChunkedArray) else storage[0]
 
 
 def printed_batches(source: Source, released: Source, release: Release) -> Iterator[Mapping[str, Any]]:

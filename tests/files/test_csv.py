@@ -209,12 +209,40 @@ def test_other_types_are_written_as_text(dtype, values, texts, tmp_path):
     assert read(path, ["x", "y"]) == [texts, texts]
 
 
-@pytest.mark.parametrize("values", [pa.array([b"a", b"b"] * 20), pa.array(["a\0", "b"] * 20)])
-def test_what_text_cannot_hold_is_refused(values, tmp_path):
-    pq.write_table(pa.table({"s": ["p", "p", "n", "n"] * 10, "x": values}), tmp_path / "in.parquet")
-    with pytest.raises(ColumnError, match=r"'x' .*\.parquet"):
-        privatize_parquet(tmp_path / "in.parquet", tmp_path / "out.csv", merging())
+NOT_TEXT = {
+    "bytes": ("x", pa.array([b"a", b"b"] * 20)),
+    "a value with NUL": ("x", pa.array(["a\0", "b"] * 20)),
+    "a name with NUL": ("x\0y", pa.array(["a", "b"] * 20)),
+    "the first nanosecond": ("x", pa.array([-(2**63) + 1, 0] * 20, pa.timestamp("ns"))),
+    "the first nanosecond, UTC": ("x", pa.array([0, -(2**63) + 1] * 20, pa.timestamp("ns", "UTC"))),
+    "a time beyond a day": ("x", pa.array([0, 86_400_000] * 20, pa.int32()).view(pa.time32("ms"))),
+    "a row of more than a block": ("x", pa.array(["a" * 2000, "b"] * 20)),
+    "a name of more than a header": ("x" * 2000, pa.array(["a", "b"] * 20)),
+}
+
+
+@pytest.mark.parametrize(("name", "values"), NOT_TEXT.values(), ids=NOT_TEXT)
+def test_what_text_cannot_hold_is_refused(name, values, tmp_path, monkeypatch):
+    """What would be written could not be read again, by verify or by anybody."""
+    for limit in ("BLOCK_BYTES", "HEADER_BYTES"):
+        monkeypatch.setattr(f"sanitize.parquet._csv_writer.{limit}", 1000)
+    pq.write_table(pa.table({"s": ["p", "p", "n", "n"] * 10, name: values}), tmp_path / "in.parquet")
+    sanitizer = merging(public=[name])
+    with pytest.raises(ColumnError, match=r"\.parquet") as caught:
+        privatize_parquet(tmp_path / "in.parquet", tmp_path / "out.csv", sanitizer)
+    assert "than CSV is read with" in str(caught.value) or repr(name) in str(caught.value)
     assert os.listdir(tmp_path) == ["in.parquet"]
+    assert privatize_parquet(tmp_path / "in.parquet", tmp_path / "out.parquet", sanitizer).ok
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_far_times_that_text_can_hold_are_written_and_verified(unit, zone, tmp_path):
+    last = 2**63 - 1 if unit == "ns" else 253_402_300_799 * {"s": 1, "ms": 10**3, "us": 10**6}[unit]  # of the year 9999
+    values = pa.array([-last // 8, 0, last] * 40, pa.timestamp(unit, zone))
+    pq.write_table(pa.table({"s": ["p"] * 60 + ["n"] * 60, "x": values}), tmp_path / "in.parquet")
+    assert privatize_parquet(tmp_path / "in.parquet", tmp_path / "out.csv", merging()).ok
+    assert verify_parquet(tmp_path / "out.csv", tmp_path / "in.parquet", merging()).ok
 
 
 def test_texts_that_spreadsheets_take_for_formulas_are_mentioned_by_column_only():
