@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,11 @@ def of_100(share: float) -> str:
 def between(interval: tuple[float, float]) -> str:
     """An interval of three significant digits."""
     return f"{figure(interval[0])} to {figure(interval[1])}"
+
+
+def quoted(text: str) -> str:
+    """Text as a TOML string in which every character shows, for what people review."""
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False))
 
 
 def plain(value: Any, audience: str) -> Any:

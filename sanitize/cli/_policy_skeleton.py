@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
+from sanitize._formatting import quoted
 from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
@@ -111,7 +111,7 @@ def skeleton(source: SourceLike) -> str:
         ("drop", "left out"),
     ):
         lines.append(f"# {note}\n{role} = [")
-        lines += [f"\n    {_quoted(survey.name)},  # {_words(survey, n_rows, wide)}" for survey in roles[role]]
+        lines += [f"\n    {quoted(survey.name)},  # {_words(survey, n_rows, wide)}" for survey in roles[role]]
         lines.append("\n]\n" if roles[role] else "]\n")
     lines += [_TAIL, _TREE if is_whole else _TUPLES]
     if wide:
@@ -120,7 +120,7 @@ def skeleton(source: SourceLike) -> str:
             "knowledge, not from\n# rows; without confidence `sanitize plan` proposes some of these rows.\n"
         )
         lines.append("[channel.bins]\n")
-        lines += [f"# {_quoted(s.name)} = {_YEAR if s.dated else '[low, ..., high]'}\n" for s in wide]
+        lines += [f"# {quoted(s.name)} = {_YEAR if s.dated else '[low, ..., high]'}\n" for s in wide]
     return "".join(lines)
 
 
@@ -134,12 +134,12 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
         try:
             check_type(column.type, column.name)
         except ColumnError:
-            kind = str(column.type).partition("<")[0]
+            kind = quoted(str(column.type).partition("<")[0])[1:-1]
             surveys.append(_Survey(column.name, kind, numeric=False, dated=False, nested=True))
             continue
         plain = getattr(column.type, "value_type", column.type)
         numeric, dated = is_numeric(column.type), holds_dates(column.type)
-        surveys.append(_Survey(column.name, str(plain), numeric=numeric, dated=dated, nested=False))
+        surveys.append(_Survey(column.name, quoted(str(plain))[1:-1], numeric=numeric, dated=dated, nested=False))
     plain_names = [survey.name for survey in surveys if not survey.nested]
     n_rows = 0
     for file in table.files if plain_names else ():
@@ -186,8 +186,3 @@ def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:
     elif not _needs_bins(survey) and _distinct(survey, n_rows):
         told.append("a different value in most rows: no law can be learned")
     return ", ".join(told)
-
-
-def _quoted(name: str) -> str:
-    """Name as a TOML string, in which every character shows: people review it."""
-    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(name, ensure_ascii=False))

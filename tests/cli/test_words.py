@@ -7,8 +7,11 @@ import re
 import subprocess
 import sys
 import tomllib
+import unicodedata
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cli_cases import assert_one_line, table
@@ -96,14 +99,88 @@ def test_a_message_is_one_line_of_a_thousand_characters_at_most(tmp_path, run):
     assert len(err) < 1100
 
 
+# Controls, formats that turn or hide text, and the ends of lines and paragraphs that no one expects.
+HIDDEN = [chr(code) for code in range(sys.maxunicode) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp")]
+
+
+def assert_shown(text: str) -> None:
+    assert [character for character in text if character != "\n" and not character.isprintable()] == []
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["{}"],
+        ["audit", "{}", "-s", "ill", "-x", "town"],
+        ["audit", "raw.parquet", "-s", "ill", "-x", "{}"],
+        ["audit", "raw.parquet", "-s", "ill", "-x", "town", "--audience", "{}"],
+        ["audit", "raw.parquet", "-s", "ill", "-x", "town", "--{}"],
+        ["release", "raw.parquet", "-o", "{}", "-s", "ill", "-x", "town", "-e", "1"],
+        ["release", "raw.parquet", "-o", "o.parquet", "-s", "ill", "-x", "town", "-e", "1", "--bins", "{}=1,2"],
+        ["release", "raw.parquet", "-o", "o.parquet", "-s", "ill", "-x", "town", "-e", "1", "-m", "{}"],
+        ["report", "{}"],
+    ],
+)
+@pytest.mark.parametrize("word", ["x" * 100_000, "a\x1b[31m\nb\u202e"], ids=["long", "hidden"])
+def test_what_was_typed_comes_back_on_one_short_line_that_shows_it(word, argv, tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"ill": ["y", "n"] * 9, "town": ["A", "B"] * 9}).to_parquet("raw.parquet")
+    code, out, err = run(*(piece.format(word) for piece in argv))
+    assert code in (2, 3, 4)
+    assert out == ""
+    assert err.count("\n") == 1
+    assert len(err) < 1000
+    assert_shown(err)
+
+
 def test_a_drafted_policy_shows_every_character_of_a_name(tmp_path, run):
-    names = ["ab\u202ecd", "tab\tbed", "zero\u200bwidth", 'quote"d', "é"]
-    pd.DataFrame({name: ["A", "B"] * 50 for name in names}).to_parquet(tmp_path / "raw.parquet")
+    names = [f"a{hidden}b" for hidden in HIDDEN] + ['quote"d', "é", "back\\slash"]
+    pq.write_table(pa.table({name: ["A", "B"] * 50 for name in names}), tmp_path / "raw.parquet")
     code, text, _ = run("init", tmp_path / "raw.parquet")
     assert code == 0
-    assert all(character.isprintable() or character == "\n" for character in text)
+    assert_shown(text)
     assert "é" in text
     assert set(tomllib.loads(text)["columns"]["public"]) == set(names)
+
+
+def test_no_line_of_a_drafted_policy_comes_from_the_name_of_a_type(tmp_path, run):
+    """A time zone is any text, and would be a line of its own behind the mark of a comment."""
+    zone = 'UTC\n]\nkeep = ["id"]\n#\u202e'
+    days = pa.array(range(60), pa.timestamp("us", zone))
+    other = pa.opaque(pa.string(), "kind", "\n]\ndrop = []\n#").wrap_array(pa.array(["x", "y"] * 30))
+    table = pa.table({"id": ["A", "B"] * 30, "day": days, "days": days.dictionary_encode(), "other": other})
+    pq.write_table(table, tmp_path / "raw.parquet")
+    code, text, err = run("init", tmp_path / "raw.parquet")
+    assert code == 0, err
+    assert_shown(text)
+    columns = tomllib.loads(text)["columns"]
+    assert columns["keep"] == columns["sensitive"] == []
+    assert set(columns["public"] + columns["drop"]) == set(table.column_names)
+
+
+@pytest.mark.parametrize("end", ["text", "html"])
+def test_proposed_lines_show_every_character_of_a_name(end, tmp_path, run):
+    rng, n = np.random.default_rng(0), 400
+    hidden = "".join(HIDDEN[::7])
+    table = {
+        "ill": rng.choice(["y", "n"], n),
+        f"number{hidden}": rng.integers(0, 300, n),
+        f"day{hidden}": pa.array(rng.integers(0, 90, n), pa.int32()).view(pa.date32()),
+        f"town{hidden}": [f"town {k % 99}" for k in range(n)],
+        f"name{hidden}": [f"name {k}" for k in range(n)],
+    }
+    pq.write_table(pa.table(table), tmp_path / "raw.parquet")
+    names = [option for name in list(table)[1:4] for option in ("-x", name)]
+    asked = ["plan", tmp_path / "raw.parquet", "-s", "ill", "--lower", "1", "--upper", "1", "-m"]
+    if end == "html":
+        assert run(*asked, "tree-merging", *names, "--html", tmp_path / "plan.html")[0] == 0
+        text = (tmp_path / "plan.html").read_text()
+        assert "town" in text
+    else:
+        code, text, _ = run(*asked, "subset-merging", *names, "-x", list(table)[-1])
+        assert code == 3
+        assert "drop = [" in text
+    assert_shown(text)
 
 
 def test_a_table_without_rows_is_said_to_have_none(tmp_path, run):

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sanitize._formatting import quoted
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
 from sanitize.policy._declaration import GRID, MECHANISMS, TREES
 from sanitize.policy._policy import is_joint
@@ -159,7 +160,7 @@ def _left_out(surveys: list[ColumnSurvey]) -> list[Proposal]:
     names = [own.name for own in surveys if own.is_identifier]
     if not names:
         return []
-    listed = ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
+    listed = ", ".join(quoted(name) for name in names)
     return [Proposal("columns", "drop", f"[{listed}]", "a different text in most rows, which names them")]
 
 
@@ -169,7 +170,7 @@ def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Pr
         Proposal(
             "channel.hierarchies",
             _key(own.name),
-            json.dumps(f"{own.name}.csv", ensure_ascii=False),
+            quoted(f"{own.name}.csv"),
             f"{_count(own.n_values)} different values; a file with a line for each: value;wider;widest",
         )
         for own in surveys
@@ -179,7 +180,7 @@ def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Pr
 
 def _key(name: str) -> str:
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if bare else json.dumps(name, ensure_ascii=False)
+    return name if bare else quoted(name)
 
 
 def _count(n: int) -> str:
