@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FILE_SUFFIXES = (".parquet", ".csv")
-_OTHER_SUFFIXES = (
-    ".gz",
-    ".zip",
-    ".tsv",
-    ".feather",
-    ".arrow",
-    ".ipc",
-    ".xls",
-    ".xlsx",
-    ".ods",
-    ".json",
-    ".orc",
-    ".avro",
-    ".db",
-)
 
 
 @dataclass(frozen=True)
@@ -54,9 +39,9 @@ class Target:
         """
         path = path_of(target, TargetError)
         there = path.resolve()
-        if path.name.lower().endswith(_OTHER_SUFFIXES):
-            raise TargetError(f"{path.name} is of a kind that is not written; name a .csv or a .parquet")
         as_folder = source is not None and source.is_dir() and path.suffix.lower() not in _FILE_SUFFIXES
+        if not as_folder and path.suffix.lower() not in ("", *_FILE_SUFFIXES):
+            raise TargetError(f"{path.name} is of a kind that is not written; name a .csv or a .parquet")
         if source is not None:
             here = source.resolve()
             if here == there or (source.is_dir() and here in there.parents):

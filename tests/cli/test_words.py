@@ -196,7 +196,7 @@ def test_a_table_without_rows_is_said_to_have_none(tmp_path, run):
 def test_kinds_of_files_that_are_not_written_are_refused_and_names_like_formulas_told(tmp_path, run):
     pd.DataFrame({"ill": ["y", "n", "n"] * 40, "=cmd|x": ["A", "B"] * 60}).to_parquet(tmp_path / "raw.parquet")
     asked = ["release", tmp_path / "raw.parquet", "-s", "ill", "-x", "=cmd|x", "--lower", "1", "--upper", "1"]
-    for name in ("a.xlsx", "a.csv.gz", "a.json"):
+    for name in ("a.xlsx", "a.csv.gz", "a.json", "a.html", "a.txt", "a.CSV.BZ2", "a.parquet.tmp", "a.pkl", "a.v2"):
         code, _, err = run(*asked, "-o", tmp_path / name)
         assert code == 4
         assert_one_line(err, f"{name} is of a kind that is not written; name a .csv or a .parquet")
