@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+# Names that a sentence lists: a table may have 20,000.
+_MOST_NAMED = 10
+
 
 class SanitizeError(Exception):
     """Base of every error the library raises on purpose.
@@ -121,16 +124,21 @@ class ColumnError(SanitizeError, ValueError):
             near = get_close_matches(wanted[0], names, n=3)
             hint = "did you mean " + " or ".join(repr(name) for name in near) + "?" if near else _has(names)
             return cls(f"no column {wanted[0]!r} in the table; {hint}", wanted[0], wanted)
-        nearest = {name: get_close_matches(name, names, n=1) for name in wanted}
+        nearest = {name: get_close_matches(name, names, n=1) for name in wanted[:_MOST_NAMED]}
         told = [f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name) for name, near in nearest.items()]
+        told += ["..."] * (len(wanted) > _MOST_NAMED)
         hint = "" if any(nearest.values()) else f"; {_has(names)}"
         return cls(f"no columns {', '.join(told)} in the table{hint}", None, wanted)
 
 
+def in_words(names: Sequence[object]) -> str:
+    """Names in a sentence: the first of them, and whether there are more."""
+    return ", ".join([*map(repr, names[:_MOST_NAMED]), *["..."] * (len(names) > _MOST_NAMED)])
+
+
 def _has(names: Sequence[str]) -> str:
     """The names of a table, the first of them."""
-    shown = ", ".join(map(repr, names[:10]))
-    return f"the table has {shown or 'no columns'}{', ...' if len(names) > 10 else ''}."
+    return f"the table has {in_words(names) or 'no columns'}."
 
 
 class UnknownSymbol(SanitizeError, ValueError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,7 @@ from sanitize._files.numbers import AS_STORED, Numbers, found_numbers
 from sanitize._files.partitions import partition_schema
 from sanitize._files.source import BATCH_ROWS, Source, check_regular, files_under, reading, stamp_of
 from sanitize._files.spool import Spool
-from sanitize.errors import ColumnError, SourceError
+from sanitize.errors import ColumnError, SourceError, in_words
 
 if TYPE_CHECKING:
     import os
@@ -100,9 +101,9 @@ class CsvSource(Source):
 
     def with_numbers(self, numbers: Numbers) -> CsvSource:
         """The same files, with more of their columns as numbers."""
-        names = self.schema.names
-        once = [name for name in names if names.count(name) == 1 and name not in self.partitions]
-        texts = [name for name in once if pa.types.is_string(self.schema.field(name).type)]
+        times = Counter(self.schema.names)
+        once = [field for field in self.schema if times[field.name] == 1 and field.name not in self.partitions]
+        texts = [field.name for field in once if pa.types.is_string(field.type)]
         made, named = self, [name for name in texts if name in numbers.named]
         if named:
             made = made._with_named(named)
@@ -116,7 +117,7 @@ class CsvSource(Source):
 
     def absent(self, columns: Sequence[str]) -> ColumnError:
         """Error for columns that are not there; without a header line the other names would be a row."""
-        words = f"{'column' if len(columns) == 1 else 'columns'} {', '.join(map(repr, columns))}"
+        words = f"{'column' if len(columns) == 1 else 'columns'} {in_words(columns)}"
         return ColumnError(
             f"no {words} in the table; the first line of {self.root.name} must name the columns, with commas, "
             "semicolons or tabs between them",
@@ -146,10 +147,9 @@ class CsvSource(Source):
 
     def _typed(self, types: Mapping[str, pa.DataType]) -> CsvSource:
         """The same source with other types of some columns."""
-        schema = self.schema
-        for name, dtype in types.items():
-            schema = schema.set(schema.get_field_index(name), pa.field(name, dtype))
-        return replace(self, schema=schema)
+        return replace(
+            self, schema=pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in self.schema])
+        )
 
     def _batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
         """Some columns of all files, a batch at a time."""
@@ -166,8 +166,8 @@ class CsvSource(Source):
     ) -> Iterator[pa.RecordBatch]:
         stored = self.schema.names[: len(self.schema) - len(self.partitions)]
         # Rows are checked whole, whatever columns are asked for; and some column must be read to count them.
-        asked = list(columns) or stored[:1]
-        places = [stored.index(name) for name in asked]
+        first = {name: place for place, name in reversed(list(enumerate(stored)))}
+        places = [first[name] for name in columns] or [0]
         names = [f"c{j}" for j in range(len(stored))]
         types = {f"c{j}": _reading_type(self.schema.field(j).type) for j in places}
         with self._bytes(file) as raw:

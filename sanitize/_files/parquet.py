@@ -28,6 +28,10 @@ _ENCRYPTED = b"PARE"
 _MIN_BYTES = 12
 # A footer describes columns and row groups; even thousands of both stay far below this.
 _FOOTER_BYTES = 1 << 28
+# Values of columns that need not be read together.
+_APART_VALUES = 1 << 22
+# Column chunks are read in pieces of this size, or each would be held whole.
+_BUFFER_BYTES = 1 << 18
 _LIMITS: dict[str, Any] = {"thrift_string_size_limit": 1 << 27, "thrift_container_size_limit": 1 << 24}
 
 
@@ -75,6 +79,12 @@ class ParquetSource(Source):
         """Number of each row group that is read of a file, and its rows."""
         with reading(file.name):
             return list(enumerate(read_footer(file).row_groups))
+
+    def apart(self, columns: Sequence[str]) -> Iterator[list[str]]:
+        """Groups of a few columns, of more where there are few rows: Arrow holds the different texts of a row group."""
+        width = max(1, _APART_VALUES // max(1, min(self.n_rows, BATCH_ROWS)))
+        for start in range(0, len(columns), width):
+            yield list(columns[start : start + width])
 
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
         """Columns of one file in loads of a row group, or of several where they are small."""
@@ -171,6 +181,7 @@ def _reader(
         read_dictionary=list(text_columns),
         page_checksum_verification=True,
         pre_buffer=False,
+        buffer_size=_BUFFER_BYTES,
         **_LIMITS,
     )
 

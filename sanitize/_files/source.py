@@ -6,6 +6,7 @@ import contextlib
 import os
 import zlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
 BATCH_ROWS = 1 << 20
+# Values in memory at a time, for each worker: batches of more than a few columns have fewer rows.
+_BATCH_VALUES = 1 << 23
 _SMALL_BYTES = 1 << 28
 
 
@@ -70,14 +73,13 @@ class Source(ABC):
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that are absent, ambiguous or nested, before their data is touched."""
-        names = self.schema.names
-        absent = [name for name in columns if name not in names]
+        times = Counter(self.schema.names)
+        absent = [name for name in columns if name not in times]
         if absent:
             raise self.absent(absent)
         for name in columns:
-            found = names.count(name)
-            if found > 1:
-                raise ColumnError(f"{self.root.name} has {found} columns named {name!r}; rename them first", name)
+            if times[name] > 1:
+                raise ColumnError(f"{self.root.name} has {times[name]} columns named {name!r}; rename them first", name)
             check_type(self.schema.field(name).type, name)
 
     def with_numbers(self, numbers: Numbers) -> Source:
@@ -97,6 +99,7 @@ class Source(ABC):
     ) -> Generator[dict[str, pa.Array], None, None]:
         """Columns of one file, or of some of its row groups, a batch at a time; text columns stay dictionaries."""
         stored = [name for name in columns if name not in self.partitions]
+        batch_rows = min(batch_rows, max(1, _BATCH_VALUES // max(1, len(stored))))
         for batch in self._stored(file, stored, batch_rows, row_groups):
             found = {name: batch.column(j) for j, name in enumerate(stored)}
             if self.partitions:
@@ -111,6 +114,11 @@ class Source(ABC):
             n_rows = len(next(iter(batch.values())))
             yield Load(first, n_rows, partial(iter, (batch,)))
             first += n_rows
+
+    def apart(self, columns: Sequence[str]) -> Iterator[list[str]]:
+        """The columns in groups, for who looks at one after another: a row of a few takes less memory than of all."""
+        if columns:
+            yield list(columns)
 
     @abstractmethod
     def _stored(

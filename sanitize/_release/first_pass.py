@@ -100,14 +100,15 @@ class FirstPass:
             chosen[:] = False
             chosen[np.random.default_rng(_SEED).permutation(n)[:most]] = True
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
-        row = 0
-        for file in self.source.files:
-            for batch in self.source.batches(file, names, self.batch_rows):
-                size = len(batch[names[0]])
-                mask = pa.array(chosen[row : row + size])
-                for name, part in parts.items():
-                    part.append(as_arrow(batch[name], name).filter(mask))
-                row += size
+        for group in self.source.apart(names):
+            row = 0
+            for file in self.source.files:
+                for batch in self.source.batches(file, group, self.batch_rows):
+                    size = n_rows_of(batch)
+                    mask = pa.array(chosen[row : row + size])
+                    for name in group:
+                        parts[name].append(as_arrow(batch[name], name).filter(mask))
+                    row += size
         self.source.unchanged()
         return {name: pa.chunked_array(part) for name, part in parts.items()}
 

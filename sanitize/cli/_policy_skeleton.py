@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
 from sanitize._formatting import quoted
 from sanitize._tables.columns import check_type, comparable, factorize
+from sanitize._tables.combined import n_rows_of
 from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import FEW_ROWS
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
 
-# Different values are counted up to here.
+# Different values are told up to here; so many are held of columns that are looked at together.
 _MOST_VALUES = 10_000
+_HELD_VALUES = 1 << 21
 # Numbers and dates with more values than this are asked for bins.
 _MANY = 20
 _YEAR = '"year"'
@@ -69,29 +71,46 @@ confidence = 0.95                   # for the source of the rows; take it out wh
 
 @dataclass
 class _Survey:
-    """One column: what it holds, and how many different values."""
+    """One column: what it holds, and how many different values in the rows that were looked at."""
 
     name: str
     kind: str
     numeric: bool
     dated: bool
     nested: bool
-    values: set[Any] = field(default_factory=set)
+    n_values: int = 0
+    n_rows: int = 0
     missing: bool = False
 
     @property
-    def n(self) -> str:
-        """Number of different values, in words."""
-        more = len(self.values) > _MOST_VALUES
-        return f"{'more than ' if more else ''}{min(len(self.values), _MOST_VALUES)} different values"
+    def words(self) -> str:
+        """Number of different values."""
+        more = self.n_values > _MOST_VALUES
+        return f"{'more than ' if more else ''}{min(self.n_values, _MOST_VALUES)} different values"
 
-    def look(self, column: Any) -> None:
-        """Take another batch into account."""
-        if self.nested or len(self.values) > _MOST_VALUES:
+    @property
+    def distinct(self) -> bool:
+        """Whether most rows have a value of their own."""
+        return self.n_values > max(self.n_rows / 2, 1)
+
+    @property
+    def needs_bins(self) -> bool:
+        """Whether it has so many numbers or dates that no law of them can be learned."""
+        return (self.numeric or self.dated) and self.n_values > _MANY
+
+    def look(self, column: Any, held: set[Any], most: int) -> None:
+        """Take another batch into account; values are held until there are more than so many."""
+        if self.n_values > most:
             return
         values, codes = factorize(column, self.name)
+        self.n_rows += len(codes)
         self.missing = self.missing or bool((codes < 0).any())
-        self.values.update(comparable(values))
+        self.n_values = len(values)
+        if self.n_values <= most:  # as values of Python a larger batch would take ten times the memory
+            held.update(comparable(values))
+            self.n_values = len(held)
+        if self.n_values > most:
+            held.clear()
 
 
 def skeleton(source: SourceLike) -> str:
@@ -100,9 +119,9 @@ def skeleton(source: SourceLike) -> str:
         surveys, n_rows = _survey(table)
     roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "keep": [], "drop": []}
     for survey in surveys:
-        roles[_role(survey, n_rows)].append(survey)
+        roles[_role(survey)].append(survey)
     is_whole = _too_many(roles["public"], n_rows)
-    wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if _needs_bins(s)]
+    wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if s.needs_bins]
     lines = [_HEAD]
     for role, note in (
         ("sensitive", "to protect; guessed by name, so look for what was missed"),
@@ -129,60 +148,54 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
     twice = next((name for name in times if times[name] > 1), None)
     if twice is not None:
         raise ColumnError(f"{table.root.name} has two columns named {twice!r}; rename one first", twice)
-    surveys = []
+    surveys = {}
     for column in table.schema:
+        plain = getattr(column.type, "value_type", column.type)
+        numeric, dated, nested = is_numeric(column.type), holds_dates(column.type), False
         try:
             check_type(column.type, column.name)
         except ColumnError:
-            kind = quoted(str(column.type).partition("<")[0])[1:-1]
-            surveys.append(_Survey(column.name, kind, numeric=False, dated=False, nested=True))
-            continue
-        plain = getattr(column.type, "value_type", column.type)
-        numeric, dated = is_numeric(column.type), holds_dates(column.type)
-        surveys.append(_Survey(column.name, quoted(str(plain))[1:-1], numeric=numeric, dated=dated, nested=False))
-    plain_names = [survey.name for survey in surveys if not survey.nested]
+            plain, numeric, dated, nested = str(column.type).partition("<")[0], False, False, True
+        kind = quoted(str(plain))[1:-1]  # the name of a time zone may be any text
+        surveys[column.name] = _Survey(column.name, kind, numeric=numeric, dated=dated, nested=nested)
+    names = [survey.name for survey in surveys.values() if not survey.nested]
     n_rows = 0
-    for file in table.files if plain_names else ():
-        for batch in table.batches(file, plain_names):
-            for survey in surveys:
-                if not survey.nested:
-                    survey.look(batch[survey.name])
-            n_rows += len(batch[plain_names[0]])
-    return surveys, n_rows
+    for group in table.apart(names):
+        held: dict[str, set[Any]] = {name: set() for name in group}
+        most, n_rows = max(_MOST_VALUES, _HELD_VALUES // len(group)), 0
+        for file in table.files:
+            for batch in table.batches(file, group):
+                for name in group:
+                    surveys[name].look(batch[name], held[name], most)
+                n_rows += n_rows_of(batch)
+    return list(surveys.values()), n_rows
 
 
-def _role(survey: _Survey, n_rows: int) -> str:
+def _role(survey: _Survey) -> str:
     """Role to start from."""
     if survey.nested:
         return "drop"
     if _SENSITIVE.search(survey.name):
         return "sensitive"
-    return "public" if survey.numeric or survey.dated or not _distinct(survey, n_rows) else "drop"
-
-
-def _distinct(survey: _Survey, n_rows: int) -> bool:
-    return len(survey.values) > max(n_rows / 2, 1)
+    return "public" if survey.numeric or survey.dated or not survey.distinct else "drop"
 
 
 def _too_many(public: list[_Survey], n_rows: int) -> bool:
     """Whether combinations of the public columns would have too few rows each."""
-    sizes = (_BINS if _needs_bins(survey) else len(survey.values) + survey.missing for survey in public)
+    sizes = (_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in public)
     return math.prod(sizes) * FEW_ROWS > n_rows and len(public) > 1
-
-
-def _needs_bins(survey: _Survey) -> bool:
-    return (survey.numeric or survey.dated) and len(survey.values) > _MANY
 
 
 def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:
     """What is known of a column, without a value of it."""
     if survey.nested:
         return f"{survey.kind}: flatten it to release it"
-    told = [survey.kind, survey.n]
+    told = [survey.kind, survey.words]
     if survey.missing:
         told.append("some missing")
     if survey in wide:
         told.append("needs bins")
-    elif not _needs_bins(survey) and _distinct(survey, n_rows):
-        told.append("a different value in most rows: no law can be learned")
+    elif survey.distinct and not survey.needs_bins:
+        where = "most rows" if survey.n_rows == n_rows else f"most of the first {survey.n_rows} rows"
+        told.append(f"a different value in {where}: no law can be learned")
     return ", ".join(told)

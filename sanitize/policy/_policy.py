@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,7 @@ from sanitize._files.names import path_of
 from sanitize._files.source import bytes_of
 from sanitize.binning import LearnedEdges
 from sanitize.budgets import AlphaLiftBudget, CapacityBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
-from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceError
+from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceError, in_words
 from sanitize.policy._declaration import (
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
@@ -263,18 +264,18 @@ class Policy:
         ------
         ColumnError
         """
-        if absent := [name for name in self.columns if name not in columns]:
+        times, known = Counter(columns), set(self.columns)
+        if absent := [name for name in self.columns if name not in times]:
             raise ColumnError.absent(absent, columns)
-        if unlisted := [name for name in dict.fromkeys(columns) if name not in self.columns]:
+        if unlisted := [name for name in times if name not in known]:
             column, it = ("column", "it") if len(unlisted) == 1 else ("columns", "them")
             raise ColumnError(
-                f"the policy does not list the {column} {', '.join(map(repr, unlisted))} of the source; add {it} to "
+                f"the policy does not list the {column} {in_words(unlisted)} of the source; add {it} to "
                 "sensitive, public, keep or drop",
                 unlisted[0] if len(unlisted) == 1 else None,
             )
-        for name in columns:
-            if list(columns).count(name) > 1:
-                raise ColumnError(f"the source has two columns named {name!r}; rename one first", name)
+        if twice := next((name for name in times if times[name] > 1), None):
+            raise ColumnError(f"the source has two columns named {twice!r}; rename one first", twice)
 
     def sanitizer(self, random_state: Any = None) -> Sanitizer:
         """The estimator that the policy asks for, not fitted.
