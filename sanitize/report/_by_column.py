@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.measures import Measure
+from sanitize.measures import Kind, Measure
 from sanitize.report._facts import Section
 from sanitize.report._kept import KeptColumn, kept_beyond_chance
 
@@ -63,19 +64,21 @@ def _with_pairs(
     report: LeakageReport, pairs: Iterable[tuple[tuple[str, str], NDArray[np.int64]]], channel: Channel
 ) -> LeakageReport:
     kept: dict[str, float] = {}
+    n_seen, n_all = 0, math.comb(len(report.kept or ()), 2)
     for names, rows in pairs:
+        n_seen += 1
         if len(rows) > 1:
             kept[" x ".join(names)] = kept_beyond_chance(rows, channel)
     if not kept:
         return report
-    line = Measure(
-        "mean_pair_utility", "information kept, mean of pairs", "1", "exact", 1.0, _mean(list(kept.values()))
-    )
+    kind: Kind = "exact" if n_seen == n_all else "estimate"
+    line = Measure("mean_pair_utility", "information kept, mean of pairs", "1", kind, 1.0, _mean(list(kept.values())))
     least = sorted(kept.items(), key=lambda item: item[1])[:_MOST_PAIRS]
     words = (
         "The same of two columns together: the share of H(X_i, X_j) that the release keeps, I(X_i, X_j;Y), beyond what "
         "rows dealt at random keep"
     )
+    words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
     words += f"; the {_MOST_PAIRS} least kept of {len(kept)} pairs." if len(kept) > _MOST_PAIRS else "."
     section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)
     return replace(report, measures=(*report.measures, line)).with_section(section)

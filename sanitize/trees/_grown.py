@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from sanitize.trees._levels import Levels
     from sanitize.trees._tree import Tree
 
-# Rows x pairs that are worth the time.
+# Pairs of columns that are worth the time, and rows x pairs.
+_MOST_PAIRS = 1000
 _MOST_LOOKS = 30_000_000
 
 
@@ -73,12 +74,12 @@ class GrownTree:
             yield name, np.bincount(groups * k + cells, minlength=(int(groups.max()) + 1) * k).reshape(-1, k)
 
     def pair_counts(self) -> Iterator[tuple[tuple[str, str], NDArray[np.int64]]]:
-        """The same of each pair of columns; of very many rows or pairs of every k-th row."""
-        n_pairs = len(self._columns) * (len(self._columns) - 1) // 2
-        step = max(1, -(-len(self.cells) * n_pairs // _MOST_LOOKS))
+        """The same of the pairs of `chosen_pairs`; of very many rows of every k-th row."""
+        pairs = chosen_pairs(len(self._columns))
+        step = max(1, -(-len(self.cells) * len(pairs) // _MOST_LOOKS))
         cells, k = self.cells[::step].astype(np.int64), self.tree.n_cells
         groups = self._groups(step)
-        for i, j in combinations(range(len(groups)), 2):
+        for i, j in pairs:
             n_j = int(groups[j].max()) + 1
             keys = (groups[i] * n_j + groups[j]) * k + cells
             counts = np.bincount(keys, minlength=(int(groups[i].max()) + 1) * n_j * k).reshape(-1, k)
@@ -90,3 +91,22 @@ class GrownTree:
             grouped(np.bincount(levels), is_ordered=column.is_ordered)[levels].astype(np.int64)
             for column, levels in zip(self._columns, self._levels[::step].T, strict=True)
         ]
+
+
+def chosen_pairs(n: int) -> list[tuple[int, int]]:
+    """All pairs of n columns; of more than 1,000 pairs so many at random, each as likely as any other.
+
+    Examples
+    --------
+    >>> chosen_pairs(3)
+    [(0, 1), (0, 2), (1, 2)]
+    >>> len(chosen_pairs(200))
+    1000
+    """
+    n_pairs = n * (n - 1) // 2
+    if n_pairs <= _MOST_PAIRS:
+        return list(combinations(range(n), 2))
+    drawn = np.sort(np.random.default_rng(0).choice(n_pairs, _MOST_PAIRS, replace=False))
+    up_to = np.cumsum(np.arange(n)[::-1])  # pairs whose first column is this one or an earlier one
+    first = np.searchsorted(up_to, drawn, side="right")
+    return list(zip(first.tolist(), (n - up_to[first] + drawn).tolist(), strict=True))

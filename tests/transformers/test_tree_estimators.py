@@ -6,6 +6,7 @@ import datetime
 import math
 import pickle
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter
 from sanitize.report import column_laws
 from sanitize.transformers import TreeMerging, TreeRandomResponse
 from sanitize.trees import grow
+from sanitize.trees._grown import chosen_pairs
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 BOTH = [
@@ -260,6 +262,27 @@ def test_an_ordered_column_of_a_pair_is_cut_into_groups_of_about_equal_rows():
     assert names == ("a", "b")
     assert counts.shape == (32, grown.tree.n_cells)
     assert counts.sum(axis=1) == pytest.approx(25, rel=0.3)  # edges are round numbers near to equal rows
+
+
+def test_of_very_many_pairs_some_are_looked_at_and_the_report_says_how_many():
+    rng = np.random.default_rng(9)
+    both = rng.integers(0, 2, 400)
+    columns = {f"c{k}": both ^ (rng.random(400) < 0.2) for k in range(50)}
+    df = pd.DataFrame({"s": both ^ (rng.random(400) < 0.3), **columns})
+    fitted = TreeMerging(1.5, sensitive="s", public=list(df.columns[1:]), output="label").fit(df)
+    section = next(one for one in fitted.report_.sections if one.name == "kept by pair")
+    assert ", of 1000 pairs drawn at random from 1225; the 30 least kept of 1000 pairs." in section.words
+    assert len(section.rows) == 30
+
+
+@pytest.mark.parametrize("n", [1, 2, 45, 46, 200])
+def test_pairs_that_are_looked_at_are_all_or_a_thousand_that_differ(n):
+    everyone = list(combinations(range(n), 2))
+    found = chosen_pairs(n)
+    assert found == everyone if n < 46 else len(found) == 1000
+    assert sorted(set(found)) == found
+    assert set(found) <= set(everyone)
+    assert n < 3 or {column for pair in found for column in pair} == set(range(n))
 
 
 def test_kept_by_column_of_a_tuple_alphabet():
