@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import struct
@@ -26,7 +27,7 @@ from sanitize.cli import _policy_skeleton, main
 from sanitize.errors import SanitizeError
 from sanitize.ledger import UnitLedger
 from sanitize.saved import SavedRelease
-from sanitize.transformers import RandomizedResponse, SubsetMerging
+from sanitize.transformers import RandomizedResponse, SubsetMerging, TreeMerging, TreeRandomResponse
 
 BUDGET = sz.LiftBudget(lower=3.0, upper=2.0)
 SETTINGS = ["-s", "illness", "-x", "town", "--lower", "3", "--upper", "2"]
@@ -66,8 +67,10 @@ output = "label"
 name = "old"
 public = ["age"]
 mechanism = "subset-random-response"
-confidence = 0.9
 effort = 3
+[channel.budget]
+lower = 2.0
+upper = 1.0
 [channel.bins]
 age = [18, 40, 80]
 """
@@ -96,10 +99,20 @@ TOML = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """One thing to try: files to write into an empty folder, and what to do there."""
+    """One thing to try: files to write into an empty folder, and what to do there.
+
+    Attributes
+    ----------
+    files : dict of str to bytes
+    run : function without arguments
+        Returns an exit code.
+    room : int or None
+        Bytes that the disk has left then; None for enough.
+    """
 
     files: dict[str, bytes]
     run: Callable[[], int]
+    room: int | None = None
 
 
 def table(n: int = 200) -> pa.Table:
@@ -150,6 +163,26 @@ def function(call: Callable[[], object]) -> Callable[[], int]:
     return run
 
 
+def from_stdin(name: str, *argv: str) -> Callable[[], int]:
+    """The program, with a file as standard input."""
+
+    def run() -> int:
+        with Path(name).open("rb") as stream:
+            sys.stdin = io.TextIOWrapper(stream)
+            return main(list(argv))
+
+    return run
+
+
+def written(state: Any, rng: Random) -> bytes:
+    """A value as JSON, mostly with a seal that fits it if it has one, sometimes with damage to its bytes."""
+    if isinstance(state, dict) and "sha256" in state and rng.random() < 0.8:
+        with contextlib.suppress(ValueError, TypeError):
+            state["sha256"] = seal_of(state)
+    content = json.dumps(state).encode()
+    return damage(content, rng) if rng.random() < 0.1 else content
+
+
 class Parquet:
     """Footers, page headers, dictionaries and statistics."""
 
@@ -190,8 +223,11 @@ class Parquet:
                 [
                     ["release", "raw.parquet", "-o", "out.parquet", *roles],
                     ["release", "raw.parquet", "-o", "out.csv", *roles],
+                    ["release", "raw.parquet", "-o", "out.parquet", *roles, "-x", "name", "-m", "tree-merging"],
                     ["audit", "raw.parquet", *roles[:4]],
-                    ["init", "raw.parquet"],
+                    ["plan", "raw.parquet", *roles],
+                    ["init", "raw.parquet", "-o", "policy.toml"],
+                    ["judge", "raw.parquet", "--source", "good.parquet", *roles[:4]],
                     ["verify", "raw.parquet", "--source", "good.parquet", *roles],
                     ["verify", "good.parquet", "--source", "raw.parquet", *roles],
                 ]
@@ -219,16 +255,78 @@ class Csv:
             bad[at:at] = rng.choice(self.pieces)
         bins = rng.choice([[], ["--bins", "age=18,30,80"]])
         roles = ["-s", "illness", "-x", "age" if bins else "town", "--lower", "3", "--upper", "2", *bins]
-        asked = rng.choice(
+        run = rng.choice(
             [
-                ["release", "raw.csv", "-o", "out.csv", *roles],
-                ["release", "raw.csv", "-o", "out.parquet", *roles],
-                ["audit", "raw.csv", *roles[:4]],
-                ["init", "raw.csv"],
-                ["verify", "raw.csv", "--source", "good.csv", *roles],
+                command("release", "raw.csv", "-o", "out.csv", *roles),
+                command("release", "raw.csv", "-o", "out.parquet", *roles, "--report", "report.html"),
+                from_stdin("raw.csv", "release", "-", "-o", "out.parquet", *roles),
+                command("audit", "raw.csv", *roles[:4]),
+                command("plan", "raw.csv", *roles, "--html", "plan.html"),
+                command("init", "raw.csv", "-o", "policy.toml"),
+                command("verify", "raw.csv", "--source", "good.csv", *roles),
+                command("judge", "raw.csv", "--source", "good.csv", *roles[:4]),
             ]
         )
-        return Mutant({"raw.csv": bytes(bad), "good.csv": self.good}, command(*asked))
+        return Mutant({"raw.csv": bytes(bad), "good.csv": self.good}, run)
+
+
+class Bomb:
+    """Files of little that unfold to much: what footers, pages and members of gzip announce, and what they hold."""
+
+    codecs = ("zstd", "gzip", "brotli", "lz4", "snappy")
+
+    def __init__(self) -> None:
+        long, ill = "y" * (4 << 20), ["SECRET_ill", "SECRET_well"] * 100
+        text = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 100, pa.int32()), pa.array([long, "z"]))
+        columns = [text, pa.array([long, "z"] * 8 + ["z"] * 184), pa.array([0.0] * 200)]
+        self.whole = [
+            _written(pa.table({"illness": ill, "town": column}), compression=codec, use_dictionary=plain)
+            for codec in self.codecs
+            for column in columns
+            for plain in (True, False)
+        ]
+        rows = b"SECRET_ill,Aa\nSECRET_well,Bb\n"
+        texts = [b"illness,town\n" + rows * n for n in (1 << 10, 1 << 22)]
+        texts += [start + b"y" * (1 << 27) + b"\n" for start in (b"illness,town\nSECRET_ill,", b"illness,town,")]
+        self.packed = [gzip.compress(text) for text in texts]
+
+    def draw(self, rng: Random) -> Mutant:
+        """A number of a header or footer raised, or members of gzip one after another."""
+        asked = ["-s", "illness", "-x", "town", "--lower", "3", "--upper", "2"]
+        if rng.random() < 0.2:
+            content = b"".join(rng.choices(self.packed, k=rng.choice((1, 1, 2, 8))))
+            content = damage(content, rng) if rng.random() < 0.3 else content
+            files = {"raw.csv.gz": content}
+        else:
+            content = rng.choice(self.whole)
+            (length,) = struct.unpack("<I", content[-8:-4])
+            start = len(content) - 8 - length
+            end, size = (start, 4) if rng.random() < 0.5 else (len(content) - 8, start)
+            files = {"raw.parquet": raised(content, rng, size, end)}
+        (name,) = files
+        way = rng.choice([["release", name, "-o", "out.parquet", *asked], ["audit", name, *asked[:4]], ["init", name]])
+        return Mutant(files, command(*way))
+
+
+def _written(made: pa.Table, **settings: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(made, sink, write_statistics=False, **settings)
+    return sink.getvalue()
+
+
+def raised(content: bytes, rng: Random, start: int, end: int) -> bytes:
+    """Bytes with one to three numbers, as Thrift writes them, replaced by large ones of the same length."""
+    made = bytearray(content)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        at = rng.randrange(start, end)
+        while at < end and made[at] < 0x80:
+            at += 1  # more than a byte long, as sizes of bombs are
+        while at + 1 < end and made[at] >= 0x80 and rng.random() < 0.95:
+            made[at] = rng.choice((0xFE, 0xFF, 0x80, made[at]))
+            at += 1
+        if at < end:
+            made[at] = rng.choice((0x0F, 0x07, 0x7F, 0x01, made[at]))
+    return bytes(made)
 
 
 class PolicyText:
@@ -301,38 +399,128 @@ class UnitLedgerText:
         state = edit_json(self.good, rng)
         if isinstance(state, dict) and "SECRET" in str(state.get("unit")):
             state["unit"] = "who"  # errors name the column, and the word stands for data
-        if isinstance(state, dict) and rng.random() < 0.8:
-            with contextlib.suppress(ValueError, TypeError):
-                state["sha256"] = seal_of(state)
-        content = json.dumps(state).encode()
-        content = damage(content, rng) if rng.random() < 0.1 else content
-        return Mutant({"units": content}, function(lambda: UnitLedger("units").release(self.rows, _fitted())))
+        return Mutant(
+            {"units": written(state, rng)}, function(lambda: UnitLedger("units").release(self.rows, _fitted()))
+        )
 
 
 class Saved:
     """Saved releases, signed again or not."""
 
     def __init__(self) -> None:
-        saved = (SavedRelease.of(_fitted()), SavedRelease.of(RandomizedResponse(1.0, public=["town"]).fit(table())))
-        self.good = [json.loads(one.to_json()) for one in saved]
+        self.good = [json.loads(SavedRelease.of(one).to_json()) for one in self.fitted()]
         self.raw = _parquet()
+
+    @staticmethod
+    def fitted() -> list[Any]:
+        """Estimators to save."""
+        return [_fitted(), RandomizedResponse(1.0, public=["town"]).fit(table())]
 
     def draw(self, rng: Random) -> Mutant:
         """A saved release with fields changed, through which new rows are released."""
-        state = edit_json(rng.choice(self.good), rng)
-        if isinstance(state, dict) and rng.random() < 0.8:
-            with contextlib.suppress(ValueError, TypeError):
-                state["sha256"] = seal_of(state)
-        content = json.dumps(state).encode()
-        content = damage(content, rng) if rng.random() < 0.1 else content
+        content = written(edit_json(rng.choice(self.good), rng), rng)
         apply = function(
             lambda: sz.privatize_parquet("raw.parquet", "out.parquet", SavedRelease.from_json(Path("saved.json")))
         )
         return Mutant({"saved.json": content, "raw.parquet": self.raw}, apply)
 
 
+class Tree(Saved):
+    """Saved releases of whole tables: trees, and what they print from."""
+
+    @staticmethod
+    def fitted() -> list[Any]:
+        """One of each way of printing."""
+        columns = ["town", "floor", "age", "day"]
+        made = [
+            kind(BUDGET, sensitive="illness", public=columns, output=output)
+            for kind, output in ((TreeMerging, "label"), (TreeMerging, "resample"), (TreeRandomResponse, "model"))
+        ]
+        return [one.fit(table(1000)) for one in made]
+
+
+class ChannelText:
+    """Channels as text, of one stage and of several."""
+
+    def __init__(self) -> None:
+        noisy = RandomizedResponse(1.0, public=["town", "floor"]).fit(table())
+        self.good = [json.loads(one.channel_.to_json()) for one in (_fitted(), noisy)]
+
+    def draw(self, rng: Random) -> Mutant:
+        """A channel with fields changed, which then draws, and is written again."""
+
+        def use() -> None:
+            channel = sz.Channel.from_json(Path("channel.json"))
+            drawn = channel.sample(np.arange(min(channel.n_inputs, 1000)), np.random.default_rng(0))
+            channel.outputs.decode(drawn)
+            sz.Channel.from_json(channel.to_json())
+
+        return Mutant({"channel.json": written(edit_json(rng.choice(self.good), rng), rng)}, function(use))
+
+
+PAPERS = ("report.json", "channel.json", "verified.json", "dossier.croissant.json", "dossier.intoto.json")
+
+
+class Papers:
+    """What lies beside a release: its receipt, or its report, channel, verification, metadata and statement."""
+
+    names: tuple[str, ...] = PAPERS
+
+    def __init__(self) -> None:
+        Path("raw.parquet").write_bytes(_parquet())
+        Path("policy.toml").write_text(POLICY)
+        Path("own").mkdir()
+        beside = ["--report", "report.json", "--channel", "channel.json", "--receipt", "own/receipt"]
+        for argv in (
+            ["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", *beside],
+            ["verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml", "--json"],
+            ["report", "report.json", "--dossier", "dossier.md", "--released", "out.parquet", "-p", "policy.toml"],
+        ):
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                assert main([*argv, *(["--channel", "channel.json"] if argv[0] == "report" else [])]) == 0
+            if argv[0] == "verify":
+                Path("verified.json").write_text(said.getvalue())
+        Path("own/receipt").rename("receipt")
+        names = ("raw.parquet", "out.parquet", "policy.toml", *self.names)
+        self.whole = {name: Path(name).read_bytes() for name in names}
+
+    def draw(self, rng: Random) -> Mutant:
+        """One of them with fields changed, and verify or a new dossier over all of them."""
+        name = rng.choice(self.names)
+        bad = written(edit_json(json.loads(self.whole[name]), rng), rng)
+        return Mutant({**self.whole, name: bad}, command(*self.asked(rng)))
+
+    @staticmethod
+    def asked(rng: Random) -> list[str]:
+        """A command that reads them."""
+        given = ["--released", "out.parquet", "-p", "policy.toml", "--channel", "channel.json"]
+        dossier = ["report", "report.json", "--dossier", rng.choice(["new.html", "new.md"]), *given]
+        return rng.choice(
+            [
+                [*VERIFIED, "--statement", "dossier.intoto.json"],
+                [*dossier, *rng.choice([[], ["--verified", "verified.json"]])],
+            ]
+        )
+
+
+VERIFIED = ["verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml"]
+
+
+class ReceiptText(Papers):
+    """Receipts, by which a release is drawn again."""
+
+    names = ("receipt",)
+
+    @staticmethod
+    def asked(rng: Random) -> list[str]:
+        """Verification by the receipt."""
+        return [*VERIFIED, "--receipt", "receipt", *rng.choice([[], ["--json"]])]
+
+
 LATE = (sanitize.verify, _policy_skeleton)
-KINDS: dict[str, type[Any]] = {
-    "parquet": Parquet, "csv": Csv, "policy": PolicyText, "report": Report, "ledger": LedgerText,
-    "units": UnitLedgerText, "saved": Saved,
+KINDS: dict[str, Callable[[], Any]] = {
+    "parquet": Parquet, "csv": Csv, "bomb": Bomb, "policy": PolicyText, "report": Report, "ledger": LedgerText,
+    "units": UnitLedgerText, "saved": Saved, "tree": Tree, "channel": ChannelText, "papers": Papers,
+    "receipt": ReceiptText,
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import copy
 import re
 from collections.abc import Callable
@@ -79,9 +81,17 @@ def edit_json(state: Any, rng: Random) -> Any:
         elif way == 1 and isinstance(inner, list):
             inner.insert(key, copy.deepcopy(inner[key]))
         elif way == 2 and isinstance(inner[key], str) and inner[key]:
-            inner[key] = damage(inner[key].encode("utf-8", "surrogatepass"), rng).decode("utf-8", "surrogateescape")
+            inner[key] = _damaged(inner[key], rng)
         elif way == 3 and isinstance(inner[key], (int, float)) and not isinstance(inner[key], bool):
-            inner[key] = rng.choice((inner[key] + 1, -inner[key], inner[key] * 2, float(inner[key]), str(inner[key])))
+            inner[key] = rng.choice(
+                (
+                    inner[key] + 1,
+                    -inner[key],
+                    inner[key] * 2,
+                    float(inner[key]) if abs(inner[key]) < 1e300 else 0.5,
+                    str(inner[key]),
+                )
+            )
         elif way == 4:
             other, place = _somewhere(made, rng)
             inner[key] = copy.deepcopy(other[place]) if other is not None else None
@@ -90,11 +100,22 @@ def edit_json(state: Any, rng: Random) -> Any:
     return made
 
 
+def _damaged(text: str, rng: Random) -> str:
+    """A text with damage, or one in Base64 whose bytes have it."""
+    with contextlib.suppress(ValueError):
+        packed = base64.b64decode(text, validate=True)
+        if len(packed) > 30 and rng.random() < 0.8:
+            return base64.b64encode(damage(packed, rng)).decode()
+    return damage(text.encode("utf-8", "surrogatepass"), rng).decode("utf-8", "surrogateescape")
+
+
 def _somewhere(state: Any, rng: Random) -> tuple[Any, Any]:
-    """A container inside a value and one of its keys; each level is as likely as the next."""
+    """A container inside a value and one of its keys, as often as not of one that holds more."""
     inner, key = None, None
     while isinstance(state, (dict, list)) and state:
-        inner, key = state, rng.choice(list(state) if isinstance(state, dict) else range(len(state)))
+        keys = list(state) if isinstance(state, dict) else range(len(state))
+        deeper = [one for one in keys if isinstance(state[one], (dict, list))]
+        inner, key = state, rng.choice(deeper if deeper and rng.random() < 0.5 else keys)
         state = inner[key]
         if rng.random() < 0.2:
             break

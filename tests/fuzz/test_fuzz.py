@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+
+from sanitize.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from fuzz.cases import KINDS, Mutant, function  # noqa: E402
+from fuzz.cases import CHANNELS, GRID, KINDS, POLICY, Mutant, function, table  # noqa: E402
 from fuzz.run import outcome_of  # noqa: E402
 
 # Seconds of one kind at most take a fraction of this; the number counts mutants, so that the same are tried everywhere.
@@ -29,6 +32,15 @@ def test_no_mutant_gets_through(kind):
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"{kind}: {COUNT} mutants")
+
+
+@on_linux
+@pytest.mark.parametrize("policy", [POLICY, CHANNELS, GRID])
+def test_what_is_mutated_would_be_released(policy, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(table(), "raw.parquet")
+    Path("policy.toml").write_text(policy)
+    assert main(["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml"]) == 0
 
 
 # ------------------------------------------------------------------------------- the judge itself sees faults
