@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from sanitize._checks import required
 from sanitize._tables.combined import Combined, combined_of
@@ -333,3 +334,11 @@ def check_law(joint: JointDistribution) -> JointDistribution:
     if not isinstance(joint, JointDistribution):
         raise InvalidDistribution.no_law(joint)
     return joint
+
+
+def sparse_counts(one: NDArray[np.integer], another: NDArray[np.integer], shape: tuple[int, int]) -> sparse.csr_array:
+    """Rows of each pair of codes, of which most have none."""
+    counts = np.bincount(one.astype(np.int64) * shape[1] + another, minlength=shape[0] * shape[1])
+    seen = np.flatnonzero(counts != 0)
+    starts = np.searchsorted(seen, np.arange(shape[0] + 1) * shape[1])
+    return sparse.csr_array((counts[seen], seen % shape[1], starts), shape)

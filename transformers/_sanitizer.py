@@ -151,10 +151,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         layout, source = recipe.layout(table, sensitive_features, weights)
-        counts = layout.empty_table()
-        columns = layout.columns(source)
-        counts.count(columns, weights)
-        self._remember(recipe.design(spec, layout, Counted(counts, None, columns.clipped)))
+        self._remember(recipe.design(spec, layout, Counted.of(layout, source, weights)))
         return self
 
     def _fit_file(self, path: str | os.PathLike[str]) -> Self:
@@ -236,10 +233,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        layout = self._release.layout
-        counts = layout.empty_table()
-        counts.count(layout.columns(with_sensitive(table, self.sensitive, sensitive_features)[1]))
-        return held_out(counts, self._release.design, confidence)
+        counted = Counted.of(self._release.layout, with_sensitive(table, self.sensitive, sensitive_features)[1])
+        return held_out(counted.table, self._release.design, confidence)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the released columns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,10 @@ from sanitize._tables.combined import CombinedRows, combinations_of, n_rows_of
 from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from sanitize._files.source import Load, Source
     from sanitize._release.layout import Columns, Layout
@@ -55,6 +57,14 @@ class Counted:
         clipped = Counter(self.clipped)
         clipped.update(other.clipped)
         return Counted(self.table.merged(other.table), order, dict(clipped))
+
+    @classmethod
+    def of(cls, layout: Layout, source: Mapping[str, Any], weights: NDArray[Any] | None = None) -> Counted:
+        """Counts of a table in memory, whose rows may have weights."""
+        table = layout.empty_table()
+        columns = layout.columns(source)
+        table.count(columns, weights)
+        return cls(table, None, columns.clipped)
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,8 @@ class FirstPass:
                     size = n_rows_of(batch)
                     mask = pa.array(chosen[row : row + size])
                     for name in group:
-                        parts[name].append(as_arrow(batch[name], name).filter(mask))
+                        column = as_arrow(batch[name], name)
+                        parts[name].append(column.filter(mask) if n > most else column)
                     row += size
         self.source.unchanged()
         return {name: pa.chunked_array(part) for name, part in parts.items()}

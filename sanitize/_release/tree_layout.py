@@ -18,6 +18,8 @@ from sanitize.trees import Tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from sanitize._tables.columns import ArrowColumn
 
 
@@ -61,6 +63,13 @@ class TreeLayout(Layout):
         """Columns of a batch, the cells of its rows among them."""
         return _TreeColumns(self, source, workers)
 
+    def columns_of(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
+        """The same of rows whose cells are known."""
+        found = _TreeColumns(self, source)
+        found.check_missing()
+        vars(found)["_cells"] = pa.array(cells)
+        return found
+
 
 def bare_tree(layout: Layout) -> Tree | None:
     """The tree of a layout without its counts of rows, which nothing needs; None if it has none."""
@@ -94,12 +103,14 @@ class _TreeColumns(Columns):
 
     @cached_property
     def _cells(self) -> pa.Array:
+        self.check_missing()
         tree = self.layout.tree
-        columns = {name: as_arrow(self.source[name], name) for name in tree.names}
-        if self.layout.missing == "error":
-            for name, values in columns.items():
-                refuse_missing(values, name)
-        return pa.array(tree.assign(columns, self.workers))
+        return pa.array(tree.assign({name: as_arrow(self.source[name], name) for name in tree.names}, self.workers))
+
+    def check_missing(self) -> None:
+        """Refuse missing values, where that was asked for."""
+        for name in self.layout.tree.names if self.layout.missing == "error" else ():
+            refuse_missing(as_arrow(self.source[name], name), name)
 
     def __iter__(self) -> Iterator[str]:
         yield from self.source

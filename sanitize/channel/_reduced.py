@@ -84,8 +84,8 @@ class ReducedChannel:
             p = stage.shares
             return -np.add.reduceat(xlogy(p, p), stage.indptr[:-1])
         if self.n_states * self.stages[-1].n_outputs <= _DENSE_CELLS:
-            matrix = self._dense()
-            return -xlogy(matrix, matrix).sum(axis=1)
+            matrix = self._product()
+            return -np.add.reduceat(xlogy(matrix.data, matrix.data), matrix.indptr[:-1])
         if (apart := parts_of(self.stages)) is not None:
             # Parts are drawn independently given the state, so their entropies add up.
             rows_of = [ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in apart]
@@ -99,13 +99,11 @@ class ReducedChannel:
             return 0.0
         if not self.stages:
             return np.inf
-        if len(self.stages) == 1 and len(self.stages[0].indices) < self.n_states * len(
-            np.unique(self.stages[0].indices)
-        ):
-            return np.inf
         if len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= _DENSE_CELLS:
-            matrix = self._dense()
-            top, bottom = matrix.max(axis=0), matrix.min(axis=0)
+            matrix = self._product()
+            if len(matrix.indices) < self.n_states * len(np.unique(matrix.indices)):
+                return np.inf
+            top, bottom = matrix.max(axis=0).toarray(), matrix.min(axis=0).toarray()
             with np.errstate(divide="ignore"):
                 return float(np.log(top[top > 0] / bottom[top > 0]).max())
         if parts_of(self.stages) is not None:
@@ -126,11 +124,11 @@ class ReducedChannel:
         with np.errstate(divide="ignore"):
             return float(np.log(top[top > 0] / bottom[top > 0]).max())
 
-    def _dense(self) -> NDArray[np.float64]:
+    def _product(self) -> sparse.csr_array:
         product = self.stages[0].probabilities
         for stage in self.stages[1:]:
             product = product @ stage.probabilities
-        return product.toarray()
+        return product
 
     def _split(
         self,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_LOOKS = 200_000_000
 # A pair of states is forbidden where fewer rows have it, though this many would if the columns were independent.
 _FEW, _USUAL = 3, 20
+_BATCH = 1 << 16  # rows counted at a time, so that their keys stay in the cache
 _NOISE_LANE = 4 * PRINT_LANE
 
 
@@ -36,8 +37,12 @@ def pair_counts(nodes: list[Node]) -> Iterator[tuple[int, int, NDArray[np.int64]
 def joint_counts(one: Node, another: Node, step: int = 1) -> NDArray[np.int64]:
     """Rows of each pair of states of two nodes, shape (n_states, n_states)."""
     shape = len(one.counts), len(another.counts)
-    keys = one.codes[::step] * shape[1] + another.codes[::step]
-    return np.bincount(keys, minlength=shape[0] * shape[1]).reshape(shape)
+    counts = np.zeros(shape[0] * shape[1], np.int64)
+    codes = one.codes[::step], another.codes[::step]
+    for at in range(0, len(codes[0]), _BATCH):
+        first, second = (own[at : at + _BATCH] for own in codes)
+        counts += np.bincount(first * np.uint32(shape[1]) + second, minlength=len(counts))
+    return counts.reshape(shape)
 
 
 def information(counts: NDArray[np.int64], groups: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:

@@ -63,14 +63,14 @@ class Evidence(Declared, frozen=True, eq=False):
         """Evidence of the boxes of a tree alone."""
         masks = np.ones((tree.n_cells, len(node.counts)), bool)
         for column in node.columns:
-            place = tree.names.index(column.name)
-            level = node.encoded(tree.columns[place])
+            j = tree.names.index(column.name)
+            level = node.encoded(tree.columns[j])
             for cell, box in enumerate(tree.boxes):
-                if place in box:
-                    masks[cell] &= box[place][level]
-        boxes, box_of = np.unique(masks, axis=0, return_inverse=True)
+                if j in box:
+                    masks[cell] &= box[j][level]
+        _, place, box_of = np.unique(np.packbits(masks, axis=1), axis=0, return_index=True, return_inverse=True)
         nothing = np.zeros(tree.n_cells, np.int32), np.full((1, 1), LARGEST_WEIGHT, np.int32)
-        return cls(box_of.ravel().astype(np.int32), boxes, *nothing, np.zeros(masks.shape[1], np.int32))
+        return cls(box_of.ravel().astype(np.int32), masks[place], *nothing, np.zeros(masks.shape[1], np.int32))
 
     def of_cells(self, cells: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """Weights in some cells, shape (n, n_states)."""

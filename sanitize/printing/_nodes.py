@@ -46,7 +46,7 @@ class Node:
     columns: tuple[PrintedColumn, ...]
     stands: tuple[pa.Array, ...]
     is_other: tuple[NDArray[np.bool_], ...]
-    codes: NDArray[np.intp]
+    codes: NDArray[np.uint16] | NDArray[np.intp]
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -205,7 +205,7 @@ def _node(values: Values, name: str, others: list[str], edges: Sequence[Any], co
     levels, printed = printed_as(
         arrow, name, coarser, sorted(set(kept)), values.edges.get(name, ()), values.above.get(name)
     )
-    codes = levels.encode(arrow).astype(np.intp)
+    codes = levels.encode(arrow)
     n_values = len(levels.values)
     stands = levels.values.take(pa.array([*range(n_values), *[None] * (levels.n_levels - n_values)], pa.int64()))
     is_other = np.zeros(levels.n_levels, bool)
@@ -217,7 +217,10 @@ def _node(values: Values, name: str, others: list[str], edges: Sequence[Any], co
 
 
 def _together(
-    values: Values, others: list[str], first: tuple[PrintedColumn, pa.Array, NDArray[np.bool_]], codes: NDArray[np.intp]
+    values: Values,
+    others: list[str],
+    first: tuple[PrintedColumn, pa.Array, NDArray[np.bool_]],
+    codes: NDArray[np.uint16],
 ) -> Node:
     """Node of a column and those that it determines: a state is a level of it and a value of each of the others."""
     printed, stands, is_other = first

@@ -10,12 +10,12 @@ import numpy as np
 
 from sanitize.measures import Kind, Measure
 from sanitize.report._facts import Section
-from sanitize.report._kept import KeptColumn, kept_beyond_chance
+from sanitize.report._kept import KeptColumn, dealt, kept_beyond_chance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
+    from scipy import sparse
 
     from sanitize.channel import Channel
     from sanitize.report._report import LeakageReport
@@ -27,8 +27,8 @@ _MOST_PAIRS = 30
 
 def with_columns(
     report: LeakageReport,
-    counts: Iterable[tuple[str, NDArray[np.int64]]],
-    pairs: Iterable[tuple[tuple[str, str], NDArray[np.int64]]],
+    counts: Iterable[tuple[str, sparse.csr_array]],
+    pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]],
     channel: Channel,
 ) -> LeakageReport:
     """Report that says what is kept of each column and of each pair, and their means over those that are not constant.
@@ -36,18 +36,20 @@ def with_columns(
     Parameters
     ----------
     report : LeakageReport
-    counts : iterable of (name, ndarray of shape (n_groups, n_x))
-        Rows of (X_j, X) of each column in groups of its values.
-    pairs : iterable of ((name, name), ndarray of shape (n_groups, n_x))
-        Rows of (X_i, X_j, X) of each pair of columns in groups of their values.
+    counts : iterable of (name, sparse array of shape (n_groups, n_x))
+        Rows of (X_j, X) of each column in groups of its values, of all columns the same rows.
+    pairs : iterable of ((name, name), sparse array of shape (n_groups, n_x))
+        Rows of (X_i, X_j, X) of each pair of columns in groups of their values, of all pairs the same rows.
     channel : Channel
         From X to Y.
     """
     kept: dict[str, float] = {}
     varied = []
+    chance = None
     for name, rows in counts:  # one at a time: all tables together are large
-        kept[name] = kept_beyond_chance(rows, channel)
-        if len(rows) > 1:
+        chance = dealt(rows) if chance is None else chance
+        kept[name] = kept_beyond_chance(rows, channel, chance)
+        if rows.shape[0] > 1:
             varied.append(kept[name])
     line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
     words = (
@@ -61,14 +63,15 @@ def with_columns(
 
 
 def _with_pairs(
-    report: LeakageReport, pairs: Iterable[tuple[tuple[str, str], NDArray[np.int64]]], channel: Channel
+    report: LeakageReport, pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]], channel: Channel
 ) -> LeakageReport:
     kept: dict[str, float] = {}
-    n_seen, n_all = 0, math.comb(len(report.kept or ()), 2)
+    n_seen, n_all, chance = 0, math.comb(len(report.kept or ()), 2), None
     for names, rows in pairs:
         n_seen += 1
-        if len(rows) > 1:
-            kept[" x ".join(names)] = kept_beyond_chance(rows, channel)
+        if rows.shape[0] > 1:
+            chance = dealt(rows) if chance is None else chance
+            kept[" x ".join(names)] = kept_beyond_chance(rows, channel, chance)
     if not kept:
         return report
     kind: Kind = "exact" if n_seen == n_all else "estimate"

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from sanitize.channel import ReducedChannel
+from sanitize.joint import sparse_counts
 from sanitize.measures import entropy, normalized_utility, share_of_entropy
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 _SEED = 13  # of rows dealt at random
 # Cells (levels of a column x symbols) that are worth a figure beside the verdict.
 _MOST_CELLS = 1 << 22
+# Released symbols of each symbol, on average, up to which laws are released as sparse ones.
+_FEW_ENTRIES = 8
 
 
 @dataclass(frozen=True)
@@ -85,10 +89,11 @@ def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:
         yield KeptColumn(name, _share(law))
 
 
-def _share(released: NDArray[np.float64]) -> float:
+def _share(released: NDArray[np.float64] | sparse.csr_array) -> float:
     """I(X_j;Y) / H(X_j), between 0 and 1, of the law of (X_j, Y); 1 where the column is constant."""
-    p_x = released.sum(axis=1)
-    return share_of_entropy(entropy(p_x) + entropy(released.sum(axis=0)) - entropy(released.ravel()), p_x)
+    p_x = np.asarray(released.sum(axis=1))
+    together = released.ravel() if isinstance(released, np.ndarray) else released.data
+    return share_of_entropy(entropy(p_x) + entropy(released.sum(axis=0)) - entropy(together), p_x)
 
 
 def column_laws(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
@@ -110,7 +115,9 @@ def column_laws(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
     return found
 
 
-def kept_beyond_chance(counts: NDArray[np.int64], channel: Channel) -> float:
+def kept_beyond_chance(
+    counts: NDArray[np.int64] | sparse.csr_array, channel: Channel, chance: NDArray[np.intp] | None = None
+) -> float:
     """I(X_j;Y) / H(X_j) less what rows that are dealt at random keep of it, between 0 and 1 [VEB10].
 
     Frequencies of few rows look as if they told much: with I₀ the information of the same counts dealt anew it is
@@ -118,15 +125,33 @@ def kept_beyond_chance(counts: NDArray[np.int64], channel: Channel) -> float:
 
     Parameters
     ----------
-    counts : ndarray of int, shape (n_levels, n_x)
+    counts : array or sparse array of int, shape (n_levels, n_x)
         Rows of (X_j, X).
     channel : Channel
         From X to Y.
+    chance : ndarray of int, shape (n,), optional
+        X of the rows in the order of `dealt`, where other columns of the same rows had the same.
     """
-    x = np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0))
-    dealt = np.repeat(np.arange(len(counts)), counts.sum(axis=1)) * counts.shape[1]
-    dealt += np.random.default_rng(_SEED).permutation(x)
-    chance = np.bincount(dealt, minlength=counts.size).reshape(counts.shape)
-    kept, by_chance = (_share(channel.push(table / max(len(x), 1))) for table in (counts, chance))
+    table = sparse.csr_array(counts)
+    x = dealt(table) if chance is None else chance
+    level = np.repeat(np.arange(table.shape[0]), table.sum(axis=1))
+    both = table, sparse_counts(level, x, table.shape)
+    kept, by_chance = (_share(_released(rows / max(len(x), 1), channel)) for rows in both)
     # Digits beyond those are rounding: nothing is kept of a column where 1e-15 is.
     return round(max(0.0, (kept - by_chance) / (1 - by_chance)), 12) if by_chance < 1 else 1.0
+
+
+def dealt(counts: sparse.csr_array) -> NDArray[np.intp]:
+    """X of each row in random order: the same for all columns of the same rows."""
+    return np.random.default_rng(_SEED).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
+
+
+def _released(law: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
+    """Law of (X_j, Y) from that of (X_j, X), sparse where the channel mixes few symbols."""
+    most = _FEW_ENTRIES * channel.n_inputs
+    made = channel.stages[0].probabilities
+    for stage in channel.stages[1:]:
+        if np.diff(stage.indptr)[made.indices].sum() > most:
+            return channel.push(law.toarray())
+        made = made @ stage.probabilities
+    return law @ made if len(made.indices) <= most else channel.push(law.toarray())

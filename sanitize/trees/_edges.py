@@ -80,12 +80,13 @@ class Scale:
         if self.values.dtype.kind == "f":
             low, high = np.clip([low, high], -float(_LARGEST), float(_LARGEST))
         least, most = Fraction(low.item()), Fraction(high.item())
-        step = Fraction(10) ** len(str(int(max(abs(least), abs(most), Fraction(1)))))
-        for _ in range(400):
-            found = self.number(most // step * step)
+        scaled, scale = most.as_integer_ratio()
+        digits = len(str(int(max(abs(least), abs(most), Fraction(1)))))
+        for power in range(digits, digits - 400, -1):
+            up, down = 10 ** max(-power, 0), 10 ** max(power, 0)
+            found = self.number(Fraction(scaled * up // (scale * down) * down, up))
             if low < found <= high:
                 return found
-            step /= 10
         return high
 
     def _roundest_date(self, low: Any, high: Any) -> Any:

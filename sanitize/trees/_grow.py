@@ -128,8 +128,9 @@ def grow(
     of_secrets = entropy(np.bincount(codes[seen]))
     price = _PRICE * sum(shares[names[j]] for j in measured) / of_secrets if of_secrets > 0 else 0.0
     aim = measured if target is not None else None
-    splitter = _splitter(columns, levels[seen], views, scale, codes[seen], price, aim)
-    root = Node(np.arange(len(seen)))
+    looked_at = levels if rows is None else levels[:, seen]
+    splitter = _splitter(columns, looked_at, views, scale, codes[seen], price, aim)
+    root = Node(0, len(seen))
     if budget is None:
         root.block = 0
         blocks = [root]
@@ -140,7 +141,7 @@ def grow(
     cells = np.empty(len(codes), np.int32)
     if rows is None:
         for number, cell in enumerate(leaves(root)):
-            cells[cell.rows] = number
+            cells[splitter.rows[cell.start : cell.stop]] = number
         cells = _in_node_order(root, tree)[cells]
     else:
         cells = tree.assign(table)
@@ -157,16 +158,16 @@ def _prepare(
     *,
     everyone: bool,
 ) -> tuple[list[Levels], NDArray[np.uint16], list[float]]:
-    columns, levels, entropies = [], np.empty((n, len(names)), np.uint16), []
+    columns, levels, entropies = [], np.empty((len(names), n), np.uint16), []
     for j, name in enumerate(names):
         column = as_arrow(table[name], name)
         if len(column) != n:
             raise ColumnError(f"column {name!r} has {len(column)} rows, the secrets have {n}", name)
         own = column if everyone else column.take(pa.array(seen))
         learned = Levels.learn(own, name, edges.get(name, ()), above.get(name))
-        levels[:, j] = learned.encode(column)
+        levels[j] = learned.encode(column)
         columns.append(learned)
-        counts = np.bincount(levels[seen, j], minlength=learned.n_levels)
+        counts = np.bincount(levels[j] if everyone else levels[j, seen], minlength=learned.n_levels)
         entropies.append(entropy(np.bincount(grouped(counts, is_ordered=learned.is_ordered), counts)))
     return columns, levels, entropies
 
@@ -184,7 +185,7 @@ def _splitter(
     ordered = np.array([column.is_ordered for column in columns])
     with_views = {j for j, _ in views}
     grouped = np.array([j in with_views for j in range(len(columns))])
-    candidates = np.concatenate([levels, *(view[levels[:, [j]]].astype(np.uint16) for j, view in views)], axis=1)
+    candidates = np.concatenate([levels, *(view[levels[[j]]].astype(np.uint16) for j, view in views)])
     sizes = [column.n_levels for column in columns] + [int(view.max()) + 1 for _, view in views]
     one = np.ones(len(views), bool)
     return Splitter(
@@ -196,7 +197,7 @@ def _splitter(
         secrets,
         int(secrets.max()) + 1,
         price,
-        None if target is None else levels[:, target[0]].astype(np.int64),
+        None if target is None else levels[target[0]].astype(np.int64),
     )
 
 
@@ -241,7 +242,7 @@ def _freeze(root: Node, columns: list[Levels], views: list[tuple[int, NDArray[np
         for i in here:
             left[i] = left[i][begins[-len(kept[-1].values) - 1 :]]
     block = np.array([node.block for node in nodes], np.int32)
-    n_rows = np.array([len(node.rows) for node in nodes], np.int64)
+    n_rows = np.array([node.stop - node.start for node in nodes], np.int64)
     return Tree(tuple(kept), column, np.array(sides, np.int32).reshape(-1, 2), tuple(left), block, n_rows)
 
 

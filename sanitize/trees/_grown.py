@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize.joint import sparse_counts
 from sanitize.trees._counts import cell_counts
 from sanitize.trees._levels import grouped
 from sanitize.trees._profiles import Profiles
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+    from scipy import sparse
 
     from sanitize.trees._levels import Levels
     from sanitize.trees._tree import Tree
@@ -48,48 +50,52 @@ class GrownTree:
     @cached_property
     def profiles(self) -> Profiles:
         """What each cell holds of each column whose information is to be kept, in the rows that were looked at."""
-        cells, levels = self.cells[self._seen], self._levels[self._seen]
+        cells, levels = self.cells[self._seen], self._levels[:, self._seen]
         return Profiles.count(cells, levels, self._columns, self._measured, self._scale, self.tree.n_cells)
 
-    def alike(self) -> NDArray[np.intp]:
-        """Number of each row among those that differ, by the levels of all columns."""
+    def row_counts(self, secrets: NDArray[np.integer], n_secrets: int) -> NDArray[np.int64]:
+        """Rows of each secret of those that differ by the levels of all columns, shape (n_secrets, k).
+
+        Those that are there once tell the same as all others of their secret, and are one with them.
+        """
         keys, rng = np.zeros(len(self.cells), np.uint64), np.random.default_rng(0)
-        for levels in self._levels.T:  # sums of 64 random bits: two of 1e6 rows meet with probability 3e-8
+        for levels in self._levels:  # sums of 64 random bits: two of 1e6 rows meet with probability 3e-8
             keys += rng.integers(0, 1 << 64, int(levels.max()) + 1, np.uint64)[levels]
-        return np.unique(keys, return_inverse=True)[1]
+        _, number, times = np.unique(keys, return_inverse=True, return_counts=True)
+        place = np.cumsum(times > 1) - 1
+        alike = np.where(times[number] > 1, place[number], place[-1] + 1 + secrets)
+        counts = cell_counts(alike, secrets, int(alike.max()) + 1, n_secrets)
+        return counts[:, counts.any(axis=0)]
 
     def law(self, name: str) -> NDArray[np.float64]:
         """Law of (X_j, cell) of a column X_j over all rows, shape (n_levels, n_cells)."""
         j = self.tree.names.index(name)
-        counts = cell_counts(self.cells, self._levels[:, j], self.tree.n_cells, self._columns[j].n_levels)
+        counts = cell_counts(self.cells, self._levels[j], self.tree.n_cells, self._columns[j].n_levels)
         return counts[counts.any(axis=1)] / len(self.cells)
 
-    def column_counts(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    def column_counts(self) -> Iterator[tuple[str, sparse.csr_array]]:
         """Name of each column and rows of (X_j, cell), X_j in at most 16 groups, shape (n_groups, n_cells).
 
         An ordered column is cut into groups of about equal rows; of any other the most frequent values stand alone.
         """
-        cells, k = self.cells.astype(np.int64), self.tree.n_cells
         for name, groups in zip(self.tree.names, self._groups(1), strict=True):
-            yield name, np.bincount(groups * k + cells, minlength=(int(groups.max()) + 1) * k).reshape(-1, k)
+            yield name, sparse_counts(groups, self.cells, (int(groups.max()) + 1, self.tree.n_cells))
 
-    def pair_counts(self) -> Iterator[tuple[tuple[str, str], NDArray[np.int64]]]:
+    def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
         """The same of the pairs of `chosen_pairs`; of very many rows of every k-th row."""
         pairs = chosen_pairs(len(self._columns))
         step = max(1, -(-len(self.cells) * len(pairs) // _MOST_LOOKS))
-        cells, k = self.cells[::step].astype(np.int64), self.tree.n_cells
-        groups = self._groups(step)
+        cells, groups = self.cells[::step], self._groups(step)
         for i, j in pairs:
-            n_j = int(groups[j].max()) + 1
-            keys = (groups[i] * n_j + groups[j]) * k + cells
-            counts = np.bincount(keys, minlength=(int(groups[i].max()) + 1) * n_j * k).reshape(-1, k)
-            yield (self._columns[i].name, self._columns[j].name), counts[counts.any(axis=1)]
+            n_i, n_j = int(groups[i].max()) + 1, int(groups[j].max()) + 1
+            counts = sparse_counts(groups[i] * n_j + groups[j], cells, (n_i * n_j, self.tree.n_cells))
+            yield (self._columns[i].name, self._columns[j].name), counts[np.flatnonzero(np.diff(counts.indptr))]
 
     def _groups(self, step: int) -> list[NDArray[np.int64]]:
         """Group of every k-th row in each column."""
         return [
             grouped(np.bincount(levels), is_ordered=column.is_ordered)[levels].astype(np.int64)
-            for column, levels in zip(self._columns, self._levels[::step].T, strict=True)
+            for column, levels in zip(self._columns, self._levels[:, ::step], strict=True)
         ]
 
 

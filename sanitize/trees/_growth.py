@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,8 @@ class Node:
 
     Attributes
     ----------
-    rows : ndarray of int
-        Rows of the table that are in it.
+    start, stop : int
+        Places of its rows among those of the splitter, before it is cut.
     block : int
         Number of the block it lies in; -1 above all blocks.
     split : Split, optional
@@ -34,7 +35,8 @@ class Node:
         Its two sides.
     """
 
-    rows: NDArray[np.int64]
+    start: int
+    stop: int
     block: int = -1
     split: Split | None = None
     sides: list[Node] = field(default_factory=list)
@@ -78,27 +80,26 @@ def _grow(
 ) -> None:
     """Cut the node whose split gains most, again and again; ties go to the node that was there first."""
     heap: list[tuple[float, int, Node, Split, int]] = []
-    n_nodes = 0
+    turn = count()
 
-    def offer(node: Node, root: int) -> None:
-        nonlocal n_nodes
-        split = splitter.best(node.rows, least, allowed)
-        if split is not None:
-            heapq.heappush(heap, (-split.gain, n_nodes, node, split, root))
-        n_nodes += 1
+    def offer(nodes: list[Node], tops: list[int]) -> None:
+        """Nodes that follow each other, unless their top is cut often enough."""
+        may_part = n_leaves < most and (most_each is None or min(n_each[top] for top in tops) < most_each)
+        splits = splitter.best([(node.start, node.stop) for node in nodes], least, allowed) if may_part else []
+        for node, top, split in zip(nodes, tops, splits, strict=bool(splits)):
+            if split is not None:
+                heapq.heappush(heap, (-split.gain, next(turn), node, split, top))
 
-    for number, top in enumerate(roots):
-        offer(top, number)
     n_leaves, n_each = len(roots), [1] * len(roots)
+    offer(roots, list(range(len(roots))))
     with progress("tree") as step:
         while heap and n_leaves < most:
             _, _, node, split, root = heapq.heappop(heap)
             if most_each is not None and n_each[root] >= most_each:
                 continue
             n_leaves, n_each[root] = n_leaves + 1, n_each[root] + 1
-            goes_left = split.left[splitter.level(node.rows, split.column)]
+            middle = splitter.cut(node.start, node.stop, split)
             node.split = split
-            node.sides = [Node(node.rows[goes_left], node.block), Node(node.rows[~goes_left], node.block)]
-            for half in node.sides:
-                offer(half, root)
+            node.sides = [Node(node.start, middle, node.block), Node(middle, node.stop, node.block)]
+            offer(node.sides, [root, root])
             step(f"{n_leaves} leaves")

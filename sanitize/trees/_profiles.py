@@ -49,7 +49,7 @@ class Profiles:
         parts = []
         for j in measured:
             size = columns[j].n_levels
-            keys = cells.astype(np.int64) * size + levels[:, j]
+            keys = cells.astype(np.int64) * size + levels[j]
             table = np.bincount(keys, minlength=n_cells * size).reshape(n_cells, size)
             parts.append(table[:, table.any(axis=0)].astype(np.float64))
         starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])])

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
 # Steps that a column is cut into at a node, by its rows: what a split of few rows gains is not known finer.
 _STEPS = ((4000, 32), (150, 16), (0, 8))
-_AT_ONCE = 1 << 17  # pairs of columns counted in one call
-_BLOCK_ROWS = 1 << 14  # whose places stay in the cache
+_AT_ONCE = 1 << 18  # rows times pairs of columns counted in one call
+_CELLS = 1 << 16  # of the tables that are counted in one call, so that 16 bits number them
 _DIGITS = 9  # of a gain that decide between candidates; below are rounding errors
 
 _NOTHING = 1e-9  # a gain that rounding alone leaves
@@ -40,7 +41,7 @@ class Split:
 
 
 class Splitter:
-    """Rows as levels, and what is asked of their splits.
+    """Rows as levels, those of each node next to each other, and what is asked of their splits.
 
     A split keeps Σ_j w_j (n H(X_j) - n_L H_L(X_j) - n_R H_R(X_j)), with H in nats within the node. Where it may look at
     S, its gain is what it keeps less ``price`` (n H(S) - n_L H_L(S) - n_R H_R(S)): sides that are alike in S leave more
@@ -48,7 +49,7 @@ class Splitter:
 
     Parameters
     ----------
-    levels : ndarray of shape (n, d)
+    levels : ndarray of shape (d, n)
         Level of each row in each column.
     sizes : sequence of int
         Levels of each column.
@@ -63,6 +64,11 @@ class Splitter:
         Of a nat about S.
     target : ndarray of int, shape (n,), optional
         Values of the one column whose information is to be kept; all columns by default.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n,)
+        Row of the table at each place.
     """
 
     def __init__(
@@ -77,148 +83,237 @@ class Splitter:
         price: float = 0.0,
         target: NDArray[np.int64] | None = None,
     ) -> None:
+        d, n = levels.shape
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
-        self.keys = (levels + self.starts[:-1]).astype(np.int32)
-        self.first = np.repeat(self.starts[:-1], sizes)
-        self.by_threshold, self.by_value, self.weights = by_threshold, by_value, weights
-        self.secrets, self.n_secrets, self.price = secrets, n_secrets, price
-        self.target = target
-        later, earlier = np.tril_indices(levels.shape[1], m=len(weights))
-        self.one, self.another = later, earlier
-        counts = np.arange(len(levels) + 1, dtype=np.float64)
+        self.column = np.repeat(np.arange(d), sizes)
+        self.keys = np.add(levels, self.starts[:-1, None], dtype=np.min_scalar_type(self.starts[-1]), casting="unsafe")
+        self.rows = np.arange(n, dtype=np.uint32)
+        self.secrets = secrets.astype(np.min_scalar_type(n_secrets))
+        self.target = None if target is None else target.astype(np.uint16)
+        self.may_cut = np.stack([by_threshold, by_value])
+        self.weights, self.n_secrets, self.price = weights, n_secrets, price
+        self.later, self.earlier = np.tril_indices(d, -1, len(weights))
+        counts = np.arange(n + 1, dtype=np.float64)
         self.n_log_n = counts * np.log(np.maximum(counts, 1))
 
+    def cut(self, start: int, stop: int, split: Split) -> int:
+        """Put the rows of a node that go left before the others; where the others begin."""
+        own = self.keys[split.column, start:stop].astype(np.intp) - self.starts[split.column]
+        left = split.left[own]
+        order = np.concatenate([np.flatnonzero(left), np.flatnonzero(~left)])
+        for held in (self.keys, self.rows, self.secrets, self.target):
+            if held is not None:
+                held[..., start:stop] = held[..., start:stop].take(order, axis=-1)
+        return start + int(np.count_nonzero(left))
+
     def best(
-        self, rows: NDArray[np.int64], least: int, allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None
-    ) -> Split | None:
-        """Split of the largest gain that keeps anything and whose sides hold ``least`` rows and are allowed, or None.
+        self,
+        nodes: Sequence[tuple[int, int]],
+        least: int,
+        allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None,
+    ) -> list[Split | None]:
+        """Split of each node of the largest gain; None where none keeps anything and has sides that are allowed.
 
         Ties go to the lowest column, to thresholds before single values, and then to the lowest threshold.
 
         Parameters
         ----------
-        rows : ndarray of int
+        nodes : sequence of (int, int)
+            Where the rows of each node begin and end; each begins where the one before it ends.
         least : int
+            Rows of a side.
         allowed : callable, optional
             From counts of the secrets, shape (k, n_s), to whether each of these sets of rows may be a block.
         """
-        m = len(rows)
-        if m < 2 * least:
-            return None
-        n_steps = next(steps for n_rows, steps in _STEPS if m >= n_rows)
-        step_of = self._steps(rows, n_steps)
-        table, secrets = self._counted(rows, step_of, n_steps)
-        if not table.size:
-            return None
-        total, all_secrets = table[0].sum(axis=0), secrets[0].sum(axis=0)
-        found = None
-        for single in (False, True):
-            side = table if single else np.cumsum(table, axis=1)
-            told = secrets if single else np.cumsum(secrets, axis=1)
-            n_left = told.sum(axis=2)
-            fits = (n_left >= least) & (m - n_left >= least)
-            fits &= (self.by_value if single else self.by_threshold)[:, None]
-            column, place = np.nonzero(fits)
-            if allowed is not None and len(column):
-                part = told[column, place]
-                may = allowed(part)
-                may[may] = allowed(all_secrets - part[may])
-                column, place = column[may], place[may]
-            if not len(column):
-                continue
-            kept = self._kept(side[column, place], total, n_left[column, place], m, n_steps)
-            keeps = _rounded(kept) > 0
-            price = self._price(told[column, place], all_secrets) if allowed is not None else 0.0
-            gains = np.where(keeps, _rounded(kept - price), -np.inf)
-            k = int(np.argmax(gains))
-            if keeps[k] and (found is None or (gains[k], -column[k]) > (found.gain, -found.column)):
-                j = int(column[k])
-                own = step_of[self.starts[j] : self.starts[j + 1]]
-                found = Split(float(gains[k]), j, own == place[k] if single else own <= place[k])
+        found: list[Split | None] = [None] * len(nodes)
+        steps = [next(k for m, k in _STEPS if b - a >= m) if b - a >= 2 * least else 0 for a, b in nodes]
+        for n_steps, same in groupby(range(len(nodes)), steps.__getitem__):
+            run, at_once = list(same) if n_steps else [], self._at_once(n_steps)
+            for some in (run[at : at + at_once] for at in range(0, len(run), at_once)):
+                ends = np.array([nodes[some[0]][0], *(nodes[i][1] for i in some)])
+                found[some[0] : some[-1] + 1] = self._best(ends, n_steps, least, allowed)
         return found
 
-    def level(self, rows: NDArray[np.int64], column: int) -> NDArray[np.int64]:
-        """Level of these rows in one column."""
-        return self.keys[rows, column].astype(np.int64) - self.starts[column]
+    def _at_once(self, n_steps: int) -> int:
+        """How many small nodes are looked at together."""
+        tables = 2 * len(self.later) if self.target is None else len(self.keys)
+        own = n_steps * (n_steps if self.target is None else self.target_size)
+        return max(1, min(_CELLS // max(own, 1), _AT_ONCE // max(own * tables, 1)))
 
-    def _steps(self, rows: NDArray[np.int64], n_steps: int) -> NDArray[np.int64]:
-        """Step of each level of each column, shape (levels,): steps hold about equally many of these rows."""
-        counts = np.zeros(self.starts[-1], np.int64)
-        for block in _blocks(rows):
-            counts += np.bincount(self.keys[block].ravel(), minlength=len(counts))
-        before = np.cumsum(counts) - counts
-        before -= before[self.first]
-        return np.minimum((2 * before + counts) * n_steps // (2 * len(rows)), n_steps - 1)
+    def _best(
+        self,
+        ends: NDArray[np.intp],
+        n_steps: int,
+        least: int,
+        allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None,
+    ) -> list[Split | None]:
+        """The same of nodes that are cut into as many steps."""
+        d, n, m = len(self.keys), len(ends) - 1, np.diff(ends)
+        rows = slice(ends[0], ends[-1])
+        node = np.repeat(np.arange(n, dtype=np.uint32), m)
+        begin, parts = node * np.uint32(self.starts[-1]), list(_some(d, len(node)))
+        counts = np.zeros(n * self.starts[-1], np.int64)
+        for own in parts:
+            counts += np.bincount((self.keys[own, rows] + begin).ravel(), minlength=len(counts))
+        counts = counts.reshape(n, -1)
+        step_of = self._steps(counts, m[:, None], n_steps)
+        codes = np.empty((d, len(node)), np.uint16)
+        for own in parts:
+            codes[own] = step_of.take(self.keys[own, rows] + begin)
+        place = step_of + self.column * n_steps + np.arange(n)[:, None] * (d * n_steps)
+        held = np.bincount(place.ravel(), counts.ravel(), n * d * n_steps).astype(np.int64).reshape(n, d, n_steps)
+        # Of each column and step the rows up to it, and those of it alone, on the left side.
+        n_left = np.stack([np.cumsum(held, axis=2), held])
+        fits = (n_left >= least) & (n_left <= m[:, None, None] - least) & (held > 0) & self.may_cut[:, None, :, None]
+        price = None
+        if allowed is not None and fits.any():
+            told = self._told(codes, node, self.secrets[rows], n_steps)
+            left, right = np.stack([np.cumsum(told, axis=2), told])[fits], told[:, 0].sum(axis=1)[np.nonzero(fits)[1]]
+            right -= left
+            may = allowed(np.concatenate([left, right])).reshape(2, -1).all(axis=0)
+            price, fits[fits] = self._price(left[may], right[may]), may
+        candidates = np.nonzero(fits)
+        found: list[Split | None] = [None] * n
+        if not len(candidates[0]):
+            return found
+        kept = self._kept(codes, node, rows, n_steps, candidates, n_left[fits], m)
+        kind, of_node, column, step = candidates
+        # Candidates of one kind and node follow each other, and compete.
+        rival = kind * n + of_node
+        begins = np.flatnonzero(np.append(True, rival[1:] != rival[:-1]))
+        group = np.cumsum(np.append(False, rival[1:] != rival[:-1]))
+        keeps = _rounded(kept, begins, group)
+        gains = np.where(keeps > 0, keeps if price is None else _rounded(kept - price, begins, group), -np.inf)
+        tops = np.flatnonzero(gains == np.maximum.reduceat(gains, begins)[group])
+        for k in tops[np.searchsorted(group[tops], np.arange(len(begins)))].tolist():
+            i, j, gain = int(of_node[k]), int(column[k]), float(gains[k])
+            other = found[i]
+            if keeps[k] > 0 and (other is None or (gain, -j) > (other.gain, -other.column)):
+                of_level = step_of[i, self.starts[j] : self.starts[j + 1]]
+                found[i] = Split(gain, j, of_level == step[k] if kind[k] else of_level <= step[k])
+        return found
 
-    def _counted(
-        self, rows: NDArray[np.int64], step_of: NDArray[np.int64], n_steps: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Counts by (column, its step, step of any column), and by (column, its step, secret)."""
-        d = self.keys.shape[1]
-        place_of = step_of + np.repeat(np.arange(d) * n_steps, np.diff(self.starts))
-        width = self.target_size if self.target is not None else len(self.weights) * n_steps
-        table = np.zeros(d * n_steps * width, np.int64)
-        secrets = np.zeros(d * n_steps * self.n_secrets, np.int64)
-        for block in _blocks(rows):
-            places = place_of[self.keys[block]]
-            told = places * self.n_secrets + self.secrets[block][:, None]
-            secrets += np.bincount(told.ravel(), minlength=len(secrets))
-            if self.target is not None:
-                table += np.bincount((places * width + self.target[block][:, None]).ravel(), minlength=len(table))
-            else:
-                self._count_pairs(places, width, table, n_steps)
-        table = table.reshape(d, n_steps, width)
+    def _steps(self, counts: NDArray[np.int64], m: NDArray[np.int64], n_steps: int) -> NDArray[np.uint16]:
+        """Step of each level of each column, shape (nodes, levels): steps hold about equally many rows of a node."""
+        before = np.cumsum(counts, axis=1) - counts - m * self.column
+        return np.minimum((2 * before + counts) * n_steps // (2 * m), n_steps - 1).astype(np.uint16)
+
+    def _told(
+        self,
+        codes: NDArray[np.uint16],
+        node: NDArray[np.uint32],
+        secrets: NDArray[np.unsignedinteger[Any]],
+        n_steps: int,
+    ) -> NDArray[np.int64]:
+        """Rows by node, column, its step, and secret."""
+        n, width = int(node[-1]) + 1, n_steps * self.n_secrets
+        told = np.empty((n, len(codes), width), np.int64)
+        for own in _some(*codes.shape):
+            keys = codes[own] * np.uint32(self.n_secrets)
+            keys += secrets
+            d = len(keys)
+            keys += np.arange(0, d * width, width, dtype=np.uint32)[:, None]
+            keys += node * np.uint32(d * width)
+            told[:, own] = np.bincount(keys.ravel(), minlength=n * d * width).reshape(n, d, width)
+        return told.reshape(n, len(codes), n_steps, self.n_secrets)
+
+    def _kept(
+        self,
+        codes: NDArray[np.uint16],
+        node: NDArray[np.uint32],
+        rows: slice,
+        n_steps: int,
+        candidates: tuple[NDArray[np.intp], ...],
+        n_left: NDArray[np.int64],
+        m: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """What each candidate keeps: 0 for steps up to one and 1 for one step, node, column, step."""
+        f, n, d, k = self.n_log_n, len(m), len(codes), len(self.weights)
+        kind, of_node, column, step = candidates
         if self.target is None:
-            pairs = table.reshape(d, n_steps, -1, n_steps)
-            below = (self.another < self.one) & (self.one < len(self.weights))
-            one, another = self.one[below], self.another[below]
-            pairs[another, :, one, :] = pairs[one, :, another, :].transpose(0, 2, 1)
-        return table, secrets.reshape(d, n_steps, self.n_secrets)
+            weights = np.where(np.arange(d)[:, None] == np.arange(k), 0.0, self.weights)
+            asked = np.zeros(d, bool)
+            asked[column] = True
+            pairs = np.flatnonzero(asked[self.later] | asked[self.earlier])
+            one, another, p = self.later[pairs], self.earlier[pairs], len(pairs)
+            # Where a column and one whose information it may keep are counted; the last place is that of no pair.
+            place = np.full((d, d), 2 * p)
+            place[one, another], place[another, one] = np.arange(p), np.arange(p, 2 * p)
+            table = np.zeros((n_steps + 1, n, 2 * p + 1, n_steps), np.int32)
+            self._count(codes, one, codes, another, node, table[1:, :, :p])
+            table[1:, :, p : 2 * p] = table[1:, :, :p].transpose(3, 1, 2, 0)
+        else:
+            weights = np.repeat(self.weights[None], d, axis=0)
+            place = np.arange(d)[:, None]
+            table = np.zeros((n_steps + 1, n, d, self.target_size), np.int32)
+            self._count(codes, np.arange(d), self.target[None, rows], np.zeros(d, np.intp), node, table[1:])
+        for row in range(2, n_steps + 1):
+            table[row] += table[row - 1]
+        width, n_tables = table.shape[3], table[0, :, :, 0].size
+        below, total = table.reshape(-1, width), table[-1].reshape(-1, width)
+        whole = f.take(total) @ np.ones(width)
+        m = m[of_node]
+        kept = (f[m] - f[n_left] - f[m - n_left]) * self.weights.sum()
+        at_once = max(1, _AT_ONCE // (k * width))
+        for at in range(0, len(kept), at_once):
+            own = slice(at, at + at_once)
+            where = place[column[own], :k] + of_node[own, None] * table.shape[2]
+            to = (step[own, None] * n_tables + where).ravel()
+            left = below.take(to + n_tables, axis=0)
+            single = slice(k * np.count_nonzero(kind[own] == 0), None)
+            left[single] -= below.take(to[single], axis=0)
+            mixed = f.take(left)
+            mixed += f.take(total.take(where.ravel(), axis=0) - left)
+            told = (mixed @ np.ones(width)).reshape(-1, k) - whole.take(where)
+            kept[own] += (told * weights[column[own]]).sum(axis=1)
+        return np.asarray(kept)
 
-    def _count_pairs(self, places: NDArray[np.int64], width: int, table: NDArray[np.int64], n_steps: int) -> None:
-        """Add counts of each pair of columns once, the later column first."""
-        if len(places) * len(self.one) <= _AT_ONCE:
-            keys = places.take(self.one, axis=1) * width + places.take(self.another, axis=1)
-            table += np.bincount(keys.ravel(), minlength=len(table))
-            return
-        for k in range(places.shape[1]):
-            own = slice(k * n_steps * width, (k + 1) * n_steps * width)
-            n_others = min(k + 1, len(self.weights))
-            keys = ((places[:, k] - k * n_steps) * width)[:, None] + places[:, :n_others]
-            table[own] += np.bincount(keys.ravel(), minlength=n_steps * width)
+    def _count(
+        self,
+        codes: NDArray[np.uint16],
+        one: NDArray[np.intp],
+        others: NDArray[np.uint16],
+        another: NDArray[np.intp],
+        node: NDArray[np.uint32],
+        table: NDArray[np.int32],
+    ) -> None:
+        """Rows by step of one column and code of another one, into a table of (step, node, pair, code)."""
+        n_steps, n, _, width = table.shape
+        at_once = max(1, min(_CELLS // (n_steps * n * width), _AT_ONCE // len(node)))
+        for at in range(0, len(one), at_once):
+            own = slice(at, at + at_once)
+            p = len(one[own])
+            number = np.min_scalar_type(n_steps * n * p * width - 1)
+            keys: NDArray[Any] = codes.take(one[own], axis=0).astype(number, copy=False)
+            keys *= n * p * width
+            keys += np.arange(0, p * width, width, dtype=number)[:, None]
+            keys += others.take(another[own], axis=0)
+            if n > 1:
+                keys += node.astype(number) * (p * width)
+            counts = np.bincount(keys.ravel(), minlength=n_steps * n * p * width)
+            table[:, :, own] = counts.reshape(n_steps, n, p, width)
 
     @property
     def target_size(self) -> int:
         """Values of the target."""
-        return int(self.target.max()) + 1 if self.target is not None and len(self.target) else 1
+        return int(self.target.max()) + 1 if self.target is not None else 1
 
-    def _kept(
-        self, left: NDArray[np.int64], total: NDArray[np.int64], n_left: NDArray[np.int64], m: int, n_steps: int
-    ) -> NDArray[np.float64]:
-        """What each candidate keeps."""
-        f = self.n_log_n
-        width = self.target_size if self.target is not None else n_steps
-        mixed = (f[left] + f[total - left]).reshape(len(left), -1, width).sum(axis=2)
-        whole = f[total].reshape(-1, width).sum(axis=1)
-        return np.asarray(((f[m] - f[n_left] - f[m - n_left])[:, None] + mixed - whole) @ self.weights)
-
-    def _price(self, left: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Price of what each candidate tells of S, from the counts of S on its left side."""
-        f, right = self.n_log_n, total - left
-        told = (f[left] + f[right]).sum(axis=1) - f[left.sum(axis=1)] - f[right.sum(axis=1)]
-        return np.asarray(self.price * (told - f[total].sum() + f[total.sum()]))
+    def _price(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Price of what each candidate tells of S, from the counts of S on both sides."""
+        f, whole = self.n_log_n, left + right
+        told = (f[left] + f[right] - f[whole]).sum(axis=1)
+        told += f[whole.sum(axis=1)] - f[left.sum(axis=1)] - f[right.sum(axis=1)]
+        return np.asarray(self.price * told)
 
 
-def _rounded(gains: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gains of candidates, rounded so that the last digits decide nothing."""
-    most = float(np.abs(gains).max(initial=0.0))
-    if most < _NOTHING:
-        return np.zeros(len(gains))
-    scale = 10.0 ** (_DIGITS - np.ceil(np.log10(most)))
-    return np.asarray(np.round(gains * scale) / scale)
+def _some(d: int, m: int) -> Iterator[slice]:
+    """Columns of so many rows, some at a time."""
+    at_once = max(1, _AT_ONCE // m)
+    return (slice(at, at + at_once) for at in range(0, d, at_once))
 
 
-def _blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Rows, some at a time."""
-    for start in range(0, len(rows), _BLOCK_ROWS):
-        yield rows[start : start + _BLOCK_ROWS]
+def _rounded(gains: NDArray[np.float64], begins: NDArray[np.intp], group: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Gains of candidates, rounded so that the last digits decide nothing, by the largest one of their group."""
+    most = np.maximum.reduceat(np.abs(gains), begins)
+    scale = 10.0 ** (_DIGITS - np.ceil(np.log10(np.maximum(most, _NOTHING))))
+    return np.asarray(np.where((most < _NOTHING)[group], 0.0, np.rint(gains * scale[group]) / scale[group]))

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kept import kept_by_column
 from report_cases import Page
+from scipy import sparse
 from strategies import joints
 
 import sanitize as sz
-from sanitize.report import column_laws
+from sanitize.report import _kept, column_laws, kept_beyond_chance
 
 
 @given(joints())
@@ -46,6 +47,24 @@ def test_both_ways_to_the_shares_agree(joint, n_groups):
     report = sz.LeakageReport.measure(joint, channel)
     kept = kept_by_column(column_laws(joint), channel)
     assert {one.column: one.share for one in report.kept} == pytest.approx(kept, abs=1e-12)
+
+
+@given(joints(), st.integers(0, 2**32 - 1))
+def test_what_is_kept_beyond_chance_is_the_same_for_channels_that_mix_few_symbols_and_many(joint, seed):
+    """Sparse laws through one product of the stages, and dense ones through each stage."""
+    rng = np.random.default_rng(seed)
+    n_x = len(joint.public)
+    counts = rng.integers(0, 5, (3, n_x))
+    counts[0, 0] += 1
+    mixing = sz.Channel.from_matrix(0.5 * np.eye(n_x) + 0.5 / n_x)
+    channel = (
+        sz.Channel.merge(np.arange(n_x) // 2).then(sz.Channel.identity(n_x // 2 + n_x % 2)) if seed % 2 else mixing
+    )
+    few = kept_beyond_chance(counts, channel)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_kept, "_FEW_ENTRIES", 0)
+        many = kept_beyond_chance(sparse.csr_array(counts), channel, _kept.dealt(sparse.csr_array(counts)))
+    assert few == pytest.approx(many, abs=1e-11)
 
 
 def test_a_tree_tells_of_the_raw_table_and_of_cells_only_where_no_look_at_it_is_allowed():

@@ -21,7 +21,7 @@ import sanitize as sz
 from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter
 from sanitize.report import column_laws
 from sanitize.transformers import TreeMerging, TreeRandomResponse
-from sanitize.trees import grow
+from sanitize.trees import Tree, grow
 from sanitize.trees._grown import chosen_pairs
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
@@ -283,6 +283,42 @@ def test_pairs_that_are_looked_at_are_all_or_a_thousand_that_differ(n):
     assert sorted(set(found)) == found
     assert set(found) <= set(everyone)
     assert n < 3 or {column for pair in found for column in pair} == set(range(n))
+
+
+@pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
+def test_the_rows_a_tree_is_grown_on_do_not_go_down_it_again(estimator, tmp_path, monkeypatch):
+    """Their cells are known; what is counted is what they would be counted as."""
+    path = tmp_path / "people.parquet"
+    DF.to_parquet(path)
+    monkeypatch.setattr(Tree, "assign", lambda *_: pytest.fail("rows whose cells are known are looked up"))
+    fitted, of_file = clone(estimator).fit(DF), clone(estimator).fit(path)
+    monkeypatch.undo()
+    cells = fitted.tree_.assign({name: DF[name] for name in fitted.tree_.names})
+    joint = sz.JointDistribution.from_frame(DF[["ill"]].assign(cell=cells), "ill", ["cell"])
+    for one in (fitted, of_file):
+        np.testing.assert_array_equal(one._joint.pmf, joint.pmf)
+        assert one.report_.summary == fitted.report_.summary
+    gaps = DF.assign(town=DF["town"].mask(DF.index < 3))
+    gaps.to_parquet(path)
+    for source in (gaps, path):
+        with pytest.raises(ColumnError, match="'town' has missing values"):
+            clone(estimator).set_params(missing="error").fit(source)
+
+
+def test_rows_that_are_there_once_tell_as_much_together_as_each_alone():
+    rng = np.random.default_rng(0)
+    df = pd.DataFrame({"a": rng.integers(0, 20, 600), "b": rng.integers(0, 15, 600)})
+    secrets = rng.integers(0, 3, 600)
+    few = grow(dict(df), secrets, None, max_cells=8).row_counts(secrets, 3)
+    every = pd.crosstab(secrets, [df["a"], df["b"]]).to_numpy()
+    assert few.sum() == every.sum() == 600
+    assert few.shape[1] < every.shape[1]
+    one, another = (sz.JointDistribution.from_matrix(counts / 600) for counts in (few, every))
+    channels = [sz.Channel.identity(len(joint.public)) for joint in (one, another)]
+    told = [sz.LeakageReport.measure(j, c).measures for j, c in zip((one, another), channels, strict=True)]
+    for first, second in zip(*told, strict=True):
+        if "utility" not in first.name and not first.name.startswith("worst_"):
+            assert first.before == pytest.approx(second.before, rel=1e-12), first.name
 
 
 def test_kept_by_column_of_a_tuple_alphabet():

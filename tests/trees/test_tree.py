@@ -51,7 +51,7 @@ def test_the_best_split_is_the_one_by_definition() -> None:
         secrets = (rng.random(60) < np.where(rows[:, 2] >= 3, 0.7, 0.3)).astype(int)
         weights = np.array([1.0, 0.5, 0.7])
         ordered = np.array([True, False, True])
-        splitter = Splitter(rows, sizes, np.ones(3, bool), ~ordered, weights, secrets, 2, price := 0.3 * (trial % 3))
+        splitter = Splitter(rows.T, sizes, np.ones(3, bool), ~ordered, weights, secrets, 2, price := 0.3 * (trial % 3))
         least = 10
         p_s = np.bincount(secrets) / 60
 
@@ -79,7 +79,7 @@ def test_the_best_split_is_the_one_by_definition() -> None:
                 told = 60 * entropy(secrets.tolist())
                 told -= sum(side.sum() * entropy(secrets[side].tolist()) for side in (left, ~left))
                 gains += [kept - price * told] if kept > 1e-9 else []
-        found = splitter.best(np.arange(60), least, allowed)
+        [found] = splitter.best([(0, 60)], least, allowed)
         assert (found is None) == (not gains)
         assert found is None or found.gain == pytest.approx(max(gains), rel=1e-8), trial
 

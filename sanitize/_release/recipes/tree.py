@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sanitize._release.design import Specification
+from sanitize._release.first_pass import Counted
 from sanitize._release.identifiers import refuse_identifiers
 from sanitize._release.recipes.recipe import Fitted, Recipe
 from sanitize._release.recipes.secret_counts import with_noise
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from sanitize._files.numbers import Numbers
     from sanitize._release.design import Design
-    from sanitize._release.first_pass import Counted, FirstPass
+    from sanitize._release.first_pass import FirstPass
     from sanitize._release.layout import Layout
     from sanitize._release.recipes.recipe import Missing, Printed
     from sanitize._release.recipes.roles import ColumnSpec
@@ -146,7 +147,8 @@ class TreeRecipe(TreeParameters, Recipe):
             sample = table.sample((*roles.sensitive, *roles.public), MOST_SAMPLED)
             n_sampled = len(sample[roles.public[0]])
             layout = self._grow(roles, sample, n_sampled)
-            counted = table.count(layout.bare(), order)
+            is_whole = order == "shuffle" and n_sampled == table.source.n_rows
+            counted = Counted.of(layout, sample) if is_whole else table.count(layout.bare(), order)
         if n_sampled < counted.table.n:
             note = f"the tree and what prints its cells were learned from a uniform sample of {n_sampled} rows"
             spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._release.layout import Layout
+    from sanitize._release.layout import Columns, Layout
     from sanitize._sampling.count_noise import CountNoise
     from sanitize._sampling.noise import RandomWords
     from sanitize.binning import Bins
@@ -42,7 +42,8 @@ class GrownLayout(TreeLayout):
     """Layout of a tree with the table it was grown from, while a channel is designed."""
 
     grown: GrownTree
-    table: Mapping[str, Any]
+    source: Mapping[str, Any]  # that table, the sensitive columns in it
+    table: Mapping[str, Any]  # its public columns
     secrets: Alphabet
     design: NDArray[np.int64] | None  # counts of (S, cell) of the rows the tree was grown on, where others certify
     fresh: NDArray[np.float64] | None = None  # the same of the others, where they have noise
@@ -85,14 +86,12 @@ class GrownLayout(TreeLayout):
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
         bare, raw = TreeLayout.of(layout, grown.tree), None
         if not blind and len(secrets) * len(alphabet) <= _MOST_RAW:
-            alike = grown.alike()
-            raw = JointDistribution.from_matrix(
-                cell_counts(alike, secrets, int(alike.max()) + 1, len(alphabet)) / len(secrets)
-            )
+            raw = JointDistribution.from_matrix(grown.row_counts(secrets, len(alphabet)) / len(secrets))
         return cls(
             *_roles(bare),
             tree=grown.tree,
             grown=grown,
+            source=source,
             table=table,
             secrets=alphabet,
             design=design,
@@ -100,6 +99,10 @@ class GrownLayout(TreeLayout):
             raw=raw,
             above={name: read_hierarchy(given, name) for name, given in (settings["hierarchies"] or {}).items()},
         )
+
+    def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
+        """Columns of a batch; of the table it was grown from the cells are known."""
+        return self.columns_of(source, self.grown.cells) if source is self.source else super().columns(source, workers)
 
     def bare(self) -> TreeLayout:
         """Layout without the table."""

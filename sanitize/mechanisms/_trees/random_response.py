@@ -74,6 +74,10 @@ def tree_random_response(
     positive("gap", gap)
     labels = check_blocks(joint, blocks, known)
     loss = Loss.towards(target, len(labels))
-    parts = [[np.flatnonzero(labels == block)] for block in range(int(labels.max()) + 1)]
+    order = np.argsort(labels, kind="stable")
+    # Cells that are blocks stay as they are; some that follow each other are one part.
+    alone = np.bincount(labels)[labels[order]] == 1
+    is_new = (np.diff(labels[order]) > 0) & ~(alone[1:] & alone[:-1])
+    parts = [[cells] for cells in np.split(order, np.flatnonzero(is_new) + 1)]
     account = effort_of(None, RESPONSE_EFFORT)
     return respond_in(joint, known, parts, gap=gap, effort=account, loss=loss).released(len(parts))
