@@ -48,5 +48,6 @@ from ._trees.certified import (
 )
 from ._trees.certified_merging import MOST_MERGED as MOST_MERGED, certified_tree_merging as certified_tree_merging
 from ._trees.foresight import rows_needed as rows_needed
+from ._trees.foresight import rows_of_cells as rows_of_cells
 from ._trees.merging import tree_merging as tree_merging
 from ._trees.random_response import tree_random_response as tree_random_response

@@ -45,7 +45,7 @@ def passed_on_the_edge(
     p_s = np.array(posterior)
     # So that each single test is one at the level.
     error = LEVEL * len(weights) / 2 / (1 - evidence._FOR_MEANS)
-    of_symbols = evidence.Evidence(net, design, fresh, error, 1, taken)
+    of_symbols = evidence.Evidence(net, design, fresh, error, taken)
     return float(of_symbols.shows(0, 1 if side == "lower" else -1, 1.0, p_s[0], p_s[0]).mean())
 
 

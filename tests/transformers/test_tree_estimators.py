@@ -414,3 +414,56 @@ def test_secrets_that_nothing_can_be_tested_of_are_certified_or_refused_in_words
         for ill in (rng.normal(size=3000), np.arange(3000)):
             with pytest.raises(ColumnError, match=r"a different value in most rows.*sensitive column 'ill'"):
                 clone(sanitizer).set_params(confidence=confidence).fit(df.assign(ill=ill))
+
+
+def told(fitted) -> dict[str, float]:
+    """Figures of a report after the release, by name."""
+    return {measure.name: measure.after for measure in fitted.report_.measures}
+
+
+@pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
+def test_a_secret_that_is_too_rare_to_certify_is_named_by_its_rows_and_what_it_would_need(kind, tmp_path):
+    df = people(3000, seed=4)
+    of_ill = np.where(np.arange(3000) < 30, "measles", np.where(df["ill"], "flu", "none"))
+    sanitizer = kind(sz.LiftBudget(lower=1, upper=0.5), sensitive="ill", confidence=0.95, random_state=0)
+    fitted = clone(sanitizer).fit(df.assign(ill=of_ill))
+    [note] = [note for note in fitted.report_.facts.warnings if "too few to certify" in note]
+    assert "value of 'ill' that 30 of 3000 rows have" in note
+    assert "join it with another value" in note
+    needed = int(note.split("about ")[1].split()[0])
+    assert 100 < needed < 600
+    assert not any(value in note for value in ("measles", "flu", "none"))
+    df.assign(ill=of_ill).to_parquet(tmp_path / "people.parquet")
+    assert note in clone(sanitizer).fit(tmp_path / "people.parquet").report_.facts.warnings
+    # What is said to help does: joined, or of about so many rows, more is kept.
+    joined = clone(sanitizer).fit(df.assign(ill=np.where(of_ill == "measles", "flu", of_ill)))
+    several = clone(sanitizer).fit(df.assign(ill=np.where(np.arange(3000) < needed, "measles", of_ill)))
+    kept = [told(one)["mean_column_utility"] for one in (fitted, several, joined)]
+    assert kept[0] < 0.5 * min(kept[1:])
+    for other in (several, joined):
+        assert not any("too few to certify" in note for note in other.report_.facts.warnings)
+
+
+def test_a_secret_with_noise_is_named_by_its_noisy_count():
+    df = people(3000, seed=4).assign(ill=np.where(np.arange(3000) < 30, "measles", "none"))
+    promise = sz.transformers.SecretDP(eps=1.0, delta=1e-6, values={"ill": ["measles", "none", "plague"]})
+    sanitizer = TreeRandomResponse(1.0, sensitive="ill", confidence=0.95, secret_dp=promise)
+    notes = [note for note in sanitizer.fit(df).report_.facts.warnings if "too few to certify" in note]
+    assert notes
+    assert all("that about" in note for note in notes)
+
+
+@pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
+def test_odd_secrets_and_few_rows_under_confidence_are_released_or_refused_in_words(kind):
+    sanitizer = kind(sz.LiftBudget(lower=1, upper=0.5), sensitive="ill", confidence=0.95)
+    constant = clone(sanitizer).fit(DF.assign(ill="no"))
+    assert told(constant)["mean_column_utility"] > 0.1
+    few = clone(sanitizer).fit(DF[:5])
+    assert few.report_.ok
+    assert any("too few to certify" in note for note in few.report_.facts.warnings)
+    for n in (1, 2):
+        with pytest.raises(ColumnError, match=f"on a fifth of the rows: {n} rows are too few"):
+            clone(sanitizer).fit(DF[:n])
+    for secret in (np.linspace(0, 1, len(DF)), np.arange(len(DF)), [f"id {i}" for i in range(len(DF))]):
+        with pytest.raises(ColumnError, match=r"different value in most rows.*'ill'"):
+            clone(sanitizer).fit(DF.assign(ill=secret))

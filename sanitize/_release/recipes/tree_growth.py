@@ -14,6 +14,7 @@ from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
+from sanitize.mechanisms import as_lift_budget, rows_needed
 from sanitize.printing import MODELLED_ROWS, Printer, PrintTable, RowModel
 from sanitize.report import ReleaseFacts, Section
 from sanitize.trees import as_ordered, cell_counts, design_rows, grow, read_hierarchy
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.count_noise import CountNoise
     from sanitize._sampling.noise import RandomWords
     from sanitize.binning import Bins
+    from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
     from sanitize.trees import GrownTree, Tree
@@ -35,6 +37,8 @@ Output = Literal["model", "label", "resample"]
 
 _OUTPUTS = ("model", "label", "resample")
 _MOST_RAW = 1 << 24  # rows times secrets
+FEWEST_CELLS = 8  # of a certified response
+_MOST_NAMED = 3  # secrets that are too rare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +79,8 @@ class GrownLayout(TreeLayout):
         edges = {name: declared_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})
         apart = None if share is None else design_rows(len(secrets), share)
+        if apart is not None and not apart.any():
+            raise ColumnError(f"confidence= grows a tree on a fifth of the rows: {len(secrets)} rows are too few")
         if blind:
             looked_at, shares = np.zeros_like(secrets), None
         else:
@@ -116,6 +122,19 @@ class GrownLayout(TreeLayout):
         design = np.zeros_like(counts.counts)
         design[counts.sensitive.union(self.secrets)[2]] = self.design  # a sample may lack a sensitive symbol
         return design, counts.counts - design
+
+    def doubts(self, counts: ContingencyTable, budget: Budget, confidence: float) -> list[str]:
+        """What leaves little to certify: sentences that name no secret."""
+        design, fresh = self.apart(counts)
+        told, n_fresh = np.maximum((design + fresh).sum(axis=1), 0), float(fresh.sum())
+        needed = FEWEST_CELLS * rows_needed(as_lift_budget(budget), told / told.sum(), FEWEST_CELLS, confidence)
+        columns, about = " x ".join(map(repr, self.sensitive)), "" if self.noise is None else "about "
+        return [
+            f"the value of {columns} that {about}{told[s]:.0f} of {told.sum():.0f} rows have is in too few to certify "
+            f"{FEWEST_CELLS} cells: about {float(f'{needed[s] / n_fresh * told[s]:.2g}'):.0f} would have to have it; "
+            "join it with another value, or take more rows"
+            for s in np.flatnonzero((needed > n_fresh) & (told > 0))[:_MOST_NAMED]
+        ]
 
     def target_law(self, target: str | None) -> NDArray[np.float64] | None:
         """P(t|cell) of a column, shape (n_levels, n_cells); None where no column is the target."""

@@ -8,6 +8,7 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from sanitize._release.recipes.tree import TreeParameters, TreeRecipe
+from sanitize._release.recipes.tree_growth import FEWEST_CELLS
 from sanitize.budgets import LiftBudget
 from sanitize.mechanisms import (
     MOST_MERGED,
@@ -16,7 +17,7 @@ from sanitize.mechanisms import (
     blocks_within,
     certified_random_response,
     certified_tree_merging,
-    rows_needed,
+    rows_of_cells,
     tree_merging,
     tree_random_response,
 )
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from sanitize.trees import Tree
 
 MOST_CELLS = 4096
-# Of a certified response.
-_FEWEST_CELLS = 8
 # Fresh rows of the least cell of certified merging, and of the average one of a certified response, in parts of those
 # that an average cell needs to pass alone.
 _MERGED_ROWS, _CERTIFIED_ROWS = 1.4, 1.2
@@ -59,7 +58,7 @@ class TreeMergingRecipe(TreeRecipe):
             return limits | _at_most(MOST_CELLS if self.max_cells is None else self.max_cells, budget)
         assert p_s is not None
         fresh = (1 - DESIGN_SHARE) * n_rows
-        rows = _MERGED_ROWS * rows_needed(as_lift_budget(budget), p_s, fresh, self.confidence)
+        rows = _MERGED_ROWS * rows_of_cells(as_lift_budget(budget), p_s, fresh, self.confidence)
         least = max(self.min_rows, ceil(rows * DESIGN_SHARE / (1 - DESIGN_SHARE)))
         return _singles(least, MOST_MERGED if self.max_cells is None else self.max_cells)
 
@@ -97,8 +96,8 @@ class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
             return limits | _at_most(MOST_CELLS if self.max_cells is None else self.max_cells, budget)
         fresh, rows = (1 - DESIGN_SHARE) * n_rows, _BLIND_ROWS
         if p_s is not None:
-            rows = _CERTIFIED_ROWS * rows_needed(as_lift_budget(budget), p_s, fresh, self.confidence)
-        most = min(max(int(fresh / rows), _FEWEST_CELLS), MOST_PAIRED)
+            rows = _CERTIFIED_ROWS * rows_of_cells(as_lift_budget(budget), p_s, fresh, self.confidence)
+        most = min(max(int(fresh / rows), FEWEST_CELLS), MOST_PAIRED)
         most = most if self.max_cells is None else self.max_cells
         if p_s is None:
             return limits | {"max_cells": most, "max_block_cells": None, "budget": None}

@@ -88,18 +88,24 @@ def foreseen(foresight: Foresight, counts: NDArray[Any], draws: NDArray[Any]) ->
     return found
 
 
-def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, confidence: float) -> float:
-    """About how many of the fresh rows a symbol of posterior P(s) needs to pass, where each cell has so many."""
-    least = np.inf
+def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_cells: float, confidence: float) -> NDArray[np.float64]:
+    """About how many fresh rows a symbol of posterior P(s) needs to pass by each secret, one of so many cells."""
+    least = np.full(len(p_s), np.inf)
     for ratio in (np.exp(-budget.lower), np.exp(min(budget.upper, LOOSEST))):
         bound = ratio * p_s
         tested = (bound > 0) & (bound < 1) & (p_s < 1)
-        least = min(least, float(divergence(p_s[tested], bound[tested]).min(initial=np.inf)))
+        least[tested] = np.minimum(least[tested], divergence(p_s[tested], bound[tested]))
+    # 1 where there is nothing to test.
+    return np.asarray(np.maximum(_needed(n_cells, confidence) / np.maximum(least, _TINY), 1.0))
+
+
+def rows_of_cells(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, confidence: float) -> float:
+    """The same by all secrets, where each cell has so many of the fresh rows."""
     rows = 1.0
     for _ in range(_ROUNDS):
-        rows = max(_needed(n_fresh / rows, confidence) / max(least, _TINY), 1.0)  # 1 where there is nothing to test
+        rows = float(rows_needed(budget, p_s, n_fresh / rows, confidence).max())
     return rows
 
 
 def _needed(n_cells: float, confidence: float) -> float:
-    return needed(max(int(_SYMBOLS * n_cells), 1), 2, 1 - check_confidence(confidence))
+    return needed(max(int(_SYMBOLS * n_cells), 1), 1 - check_confidence(confidence))
