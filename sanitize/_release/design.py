@@ -10,7 +10,7 @@ import numpy as np
 from sanitize._checks import whole_number
 from sanitize._release.given import given_channel
 from sanitize.channel import Channel, group_alphabet
-from sanitize.confidence import MOST_ENTRIES, ConfidenceSet
+from sanitize.confidence import MOST_ENTRIES, REPEATED, ConfidenceSet, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.lifts import lift
 from sanitize.measures import Measure, normalized_utility
@@ -292,6 +292,8 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} rows have and that are printed as "
             f"they are: those are somebody's ({way_out})"
         )
+    if spec.confidence is not None and repeats_too_often(table.counts):
+        found.append(REPEATED)
     if spec.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0), spec.budget)
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"

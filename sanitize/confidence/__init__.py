@@ -12,6 +12,8 @@ from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
 from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_case_lift
 from sanitize.confidence._confidence_set import laws_of as laws_of
 from sanitize.confidence._intervals import intervals as intervals
+from sanitize.confidence._repeats import REPEATED as REPEATED
+from sanitize.confidence._repeats import repeats_too_often as repeats_too_often
 from sanitize.confidence._worst_case import excess_of as excess_of
 from sanitize.confidence._worst_case import least_law as least_law
 from sanitize.confidence._worst_case import lift_bounds as lift_bounds

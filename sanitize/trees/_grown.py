@@ -53,15 +53,25 @@ class GrownTree:
         cells, levels = self.cells[self._seen], self._levels[:, self._seen]
         return Profiles.count(cells, levels, self._columns, self._measured, self._scale, self.tree.n_cells)
 
+    @property
+    def repeats(self) -> NDArray[np.int64]:
+        """How often each row is there of those that differ by the levels of all columns."""
+        return self._alike[1]
+
+    @cached_property
+    def _alike(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """Number of each row among those that differ, and rows of each number."""
+        keys, rng = np.zeros(len(self.cells), np.uint64), np.random.default_rng(0)
+        for levels in self._levels:  # sums of 64 random bits: two of 1e6 rows meet with probability 3e-8
+            keys += rng.integers(0, 1 << 64, int(levels.max()) + 1, np.uint64)[levels]
+        return np.unique(keys, return_inverse=True, return_counts=True)[1:]
+
     def row_counts(self, secrets: NDArray[np.integer], n_secrets: int) -> NDArray[np.int64]:
         """Rows of each secret of those that differ by the levels of all columns, shape (n_secrets, k).
 
         Those that are there once tell the same as all others of their secret, and are one with them.
         """
-        keys, rng = np.zeros(len(self.cells), np.uint64), np.random.default_rng(0)
-        for levels in self._levels:  # sums of 64 random bits: two of 1e6 rows meet with probability 3e-8
-            keys += rng.integers(0, 1 << 64, int(levels.max()) + 1, np.uint64)[levels]
-        _, number, times = np.unique(keys, return_inverse=True, return_counts=True)
+        number, times = self._alike
         place = np.cumsum(times > 1) - 1
         alike = np.where(times[number] > 1, place[number], place[-1] + 1 + secrets)
         counts = cell_counts(alike, secrets, int(alike.max()) + 1, n_secrets)

@@ -12,6 +12,7 @@ from sanitize._release.tree_layout import TreeLayout
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
+from sanitize.confidence import REPEATED, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import as_lift_budget, rows_needed
@@ -124,17 +125,20 @@ class GrownLayout(TreeLayout):
         return design, counts.counts - design
 
     def doubts(self, counts: ContingencyTable, budget: Budget, confidence: float) -> list[str]:
-        """What leaves little to certify: sentences that name no secret."""
+        """What leaves little to certify, and rows that no certificate is about: sentences that name no secret."""
         design, fresh = self.apart(counts)
         told, n_fresh = np.maximum((design + fresh).sum(axis=1), 0), float(fresh.sum())
         needed = FEWEST_CELLS * rows_needed(as_lift_budget(budget), told / told.sum(), FEWEST_CELLS, confidence)
         columns, about = " x ".join(map(repr, self.sensitive)), "" if self.noise is None else "about "
-        return [
+        found = [
             f"the value of {columns} that {about}{told[s]:.0f} of {told.sum():.0f} rows have is in too few to certify "
             f"{FEWEST_CELLS} cells: about {float(f'{needed[s] / n_fresh * told[s]:.2g}'):.0f} would have to have it; "
             "join it with another value, or take more rows"
             for s in np.flatnonzero((needed > n_fresh) & (told > 0))[:_MOST_NAMED]
         ]
+        if repeats_too_often(self.grown.repeats):
+            found.append(REPEATED)
+        return found
 
     def target_law(self, target: str | None) -> NDArray[np.float64] | None:
         """P(t|cell) of a column, shape (n_levels, n_cells); None where no column is the target."""
