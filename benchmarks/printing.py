@@ -5,9 +5,9 @@
     python benchmarks/printing.py --speed
 
 Two thirds of the rows are people, the others were never in the table. "model" and "resample" print the same tree's
-cells; "untilted" is a model whose cells are not tilted towards what their rows have. Copies, read-off, linkability,
-the secret and membership by the nearest row are those of `sanitize.attack.judge`, people less outsiders. "Density" is
-who knows the model itself and one of as many outsiders, and ranks people by the ratio of both densities (AUC).
+cells; "untilted" is a model without kinds of rows, and not tilted towards what each region has. Copies, read-off,
+linkability, the secret and membership by the nearest row are those of `sanitize.attack.judge`, people less outsiders.
+"Density" is who knows the model itself and one of as many outsiders, and ranks people by the ratio of both (AUC).
 "Attribute" guesses each column of a person from all others by the nearest printed row: right for people less right
 for outsiders, in the mean and for the worst column. "Analyst" is the mean AUC of `sanitize.downstream` over up to
 eight targets. "TV" is the mean total variation of all pairs of columns in up to 8 groups each, beside that of
@@ -75,10 +75,10 @@ def one_run(name: str, data: Path, seed: int) -> dict[str, dict[str, float]]:
     public = [column for column in people if column != sensitive]
     found: dict[str, dict[str, float]] = {}
     for label in ("model", "untilted", "resample"):
-        least = _model.TILTED_ROWS
-        _model.TILTED_ROWS = len(people) + 1 if label == "untilted" else least
+        least = _model.KINDS_ROWS
+        _model.KINDS_ROWS = len(people) + 1 if label == "untilted" else least
         sanitizer = fitted(people, sensitive, "resample" if label == "resample" else "model", seed)
-        _model.TILTED_ROWS = least
+        _model.KINDS_ROWS = least
         released = sanitizer.transform(people)
         judged = sz.attack.judge(released, people, outsiders=outsiders, sensitive=sensitive, random_state=seed)
         own: dict[str, float] = {}
@@ -188,20 +188,22 @@ def density(name: str, data: Path, seed: int) -> float:
 
 def log_density(model: RowModel, p_y: np.ndarray, rows: pd.DataFrame) -> np.ndarray:
     """Logarithm of how likely a model prints each row, summed over its cells."""
-    tables = [node.chances / node.chances.sum(axis=1, keepdims=True) for node in model.nodes]
+    whole = [node.chances.sum(axis=2 if node.parent >= 0 else (0, 2), keepdims=True) for node in model.nodes]
+    tables = [node.chances / total for node, total in zip(model.nodes, whole, strict=True)]
     own = [node.evidence.of_cells(np.arange(model.n_cells)).astype(float) for node in model.nodes]
-    below = [one.copy() for one in own]
+    below = [np.broadcast_to(one, (len(tables[0]), *one.shape)).copy() for one in own]
     for k in range(len(tables) - 1, 0, -1):
-        below[model.nodes[k].parent] *= below[k] @ tables[k].T
-    total = (tables[0] * below[0]).sum(axis=1)
+        below[model.nodes[k].parent] *= below[k] @ tables[k].transpose(0, 2, 1)
+    total = (tables[0] * below[0]).sum(axis=(0, 2))
     is_used = (p_y > 0) & (total > 0)
-    states, found = [], np.zeros(len(rows))
+    states, found = [], np.zeros((len(tables[0]), len(rows)))
     for node, law in zip(model.nodes, tables, strict=True):
         widest = max(node.columns, key=lambda column: rows[column.name].nunique())
         state, value = states_of(widest, rows[widest.name])
         states.append(state)
         given = states[node.parent] if node.parent >= 0 else np.zeros(len(rows), int)
-        found += np.log(np.maximum(law[given, state], 1e-12)) + value
+        found += np.log(np.maximum(law[:, given, state], 1e-12)) + value
+    found = logsumexp(found, 0)
     of_cell = np.log(p_y[is_used] / total[is_used])
     tilts = [np.log(np.maximum(one[is_used], 1e-4)) for one in own]
     for start in range(0, len(rows), 500):

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 WHOLE = 1 << 26
 _ROUNDS = 30
 _CLOSE = 1e-9
-# Of an entry, in 1/(2n): what independent states show by chance, and what it gives away of who is in the table.
-_PRICE = 4.0
 
 
 def faded(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -40,7 +38,8 @@ def chances(
     of_child: NDArray[np.float64],
     banned: NDArray[np.bool_],
     groups: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
-) -> tuple[NDArray[np.int64], int]:
+    price: float,
+) -> tuple[NDArray[np.float64], int]:
     """Distribution of the child given each state of the parent, and how many counts it takes from the table.
 
     Few rows fill few pairs of fine states: they are counted in those groups of states whose faded table tells most for
@@ -56,11 +55,13 @@ def chances(
         Pairs that must not occur.
     groups : sequence of pairs of ndarrays
         Groups of the parent's and the child's states, to choose from.
+    price : float
+        Of an entry, in 1/(2n) nats: what independent states show by chance, and what it gives away of people.
 
     Returns
     -------
-    ndarray of int, shape (n_parent, n_child)
-        Rows sum to about 2**26.
+    ndarray of float, shape (n_parent, n_child)
+        Rows sum to 1.
     int
     """
     n, table, told, used = counts.sum(), np.outer(of_parent, of_child), -1.0, 0
@@ -70,7 +71,7 @@ def chances(
         np.add.at(rows, np.ix_(parent, child), counts)
         soft = faded(rows)
         fitted = _fitted(soft + (n - soft.sum()) * np.outer(*margins), margins[0], margins[1])
-        if (tells := _information(fitted) - _PRICE * np.count_nonzero(soft) / (2 * n)) > told:
+        if (tells := _information(fitted) - price * np.count_nonzero(soft) / (2 * n)) > told:
             spread = np.divide(fitted, np.outer(*margins), out=np.zeros(shape), where=np.outer(*margins) > 0)
             table, told, used = (
                 np.outer(of_parent, of_child) * spread[np.ix_(parent, child)],
@@ -81,7 +82,7 @@ def chances(
     alone = table.sum(axis=1) == 0  # states that are printed only where a cell demands them
     table[alone] = np.where(np.broadcast_to(banned, table.shape)[alone], 0.0, of_child)
     table[table.sum(axis=1) == 0] = of_child
-    return in_whole_numbers(table), used
+    return table / table.sum(axis=1, keepdims=True), used
 
 
 def _fitted(table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -107,8 +108,8 @@ def _information(table: NDArray[np.float64]) -> float:
 
 
 def in_whole_numbers(table: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rows of a table as whole numbers that sum to about 2**26; what is above 0 stays so."""
-    return np.ceil(table / table.sum(axis=-1, keepdims=True) * WHOLE).astype(np.int64)
+    """Chances as whole numbers that sum to about 2**26; what is above 0 stays so."""
+    return np.ceil(table * WHOLE).astype(np.int64)
 
 
 def _ratio(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,13 +1,11 @@
-"""What a cell says of each node: its box, and weights that make what is printed for a block look like the block."""
+"""What a cell says of each node: its box, and weights that make what is printed for a region look like the region."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sanitize._files.declared import Declared, require
 from sanitize.printing._messages import messages
@@ -18,10 +16,9 @@ if TYPE_CHECKING:
     from sanitize.printing._nodes import Node
     from sanitize.trees import Tree
 
-# Groups of states that weights are for, rounds, and rows that the model counts for.
-_GROUPS, _ROUNDS, _PRIOR = 6, 3, 100.0
+# Groups of states that weights are for, rounds, rows that the model counts for, and the largest share of a region.
+_GROUPS, _ROUNDS, _PRIOR, _LARGEST = 6, 3, 100.0, 1 / 8
 LARGEST_WEIGHT = 1 << 12
-_CELLS = 512  # at a time
 
 
 class Evidence(Declared, frozen=True, eq=False):
@@ -32,28 +29,28 @@ class Evidence(Declared, frozen=True, eq=False):
     box : ndarray of int, shape (n_cells,)
         Which of the boxes a cell has in this node.
     boxes : ndarray of bool, shape (n_boxes, n_states)
-    block : ndarray of int, shape (n_cells,)
+    region : ndarray of int, shape (n_cells,)
         Which row of weights.
-    weights : ndarray of int, shape (n_blocks, n_groups)
+    weights : ndarray of int, shape (n_regions, n_groups)
         From 1 to 2**12.
     group : ndarray of int, shape (n_states,)
     """
 
     box: NDArray[np.int32]
     boxes: NDArray[np.bool_]
-    block: NDArray[np.int32]
+    region: NDArray[np.int32]
     weights: NDArray[np.int32]
     group: NDArray[np.int32]
 
     def __post_init__(self) -> None:
         require(self.boxes.ndim == self.weights.ndim == 2 and self.boxes.any(axis=1).all())
-        require(len(self.box) > 0 and self.box.shape == self.block.shape and self.box.ndim == 1)
+        require(len(self.box) > 0 and self.box.shape == self.region.shape and self.box.ndim == 1)
         require(
             self.group.shape == self.boxes.shape[1:] and ((self.weights >= 1) & (self.weights <= LARGEST_WEIGHT)).all()
         )
         for numbers, n in (
             (self.box, len(self.boxes)),
-            (self.block, len(self.weights)),
+            (self.region, len(self.weights)),
             (self.group, self.weights.shape[1]),
         ):
             require(((numbers >= 0) & (numbers < n)).all())
@@ -74,7 +71,7 @@ class Evidence(Declared, frozen=True, eq=False):
 
     def of_cells(self, cells: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """Weights in some cells, shape (n, n_states)."""
-        return self.weights[self.block[cells]][:, self.group] * self.boxes[self.box[cells]].astype(np.float64)
+        return self.weights[self.region[cells]][:, self.group] * self.boxes[self.box[cells]].astype(np.float64)
 
 
 def weighted(
@@ -83,9 +80,9 @@ def weighted(
     parents: Sequence[int],
     chances: Sequence[NDArray[np.float64]],
     cells: NDArray[np.integer[Any]],
-    blocks: NDArray[np.int32],
+    tree: Tree,
 ) -> list[Evidence]:
-    """Evidence under which coarse one-way counts of what is printed agree with those of the rows of each block.
+    """Evidence under which coarse one-way counts of what is printed agree with those of the rows of each region.
 
     Parameters
     ----------
@@ -96,48 +93,53 @@ def weighted(
         Of each node.
     cells : ndarray of int, shape (n,)
         Cell of each row.
-    blocks : ndarray of int, shape (n_cells,)
+    tree : Tree
     """
-    n_cells, n_blocks = len(blocks), int(blocks.max()) + 1
-    rows = np.bincount(cells, minlength=n_cells).astype(np.float64)
+    region = regions(tree)
+    n_regions, of_row = int(region.max()) + 1, region[cells]
+    rows = np.bincount(cells, minlength=tree.n_cells).astype(np.float64)
     groups = [node.groups(_GROUPS) for node in nodes]
     sizes = [int(group.max()) + 1 for group in groups]
-    counts = [
-        np.bincount(blocks[cells] * size + group[node.codes], minlength=n_blocks * size).reshape(n_blocks, size)
-        for node, group, size in zip(nodes, groups, sizes, strict=True)
-    ]
-    weights = [np.ones((n_blocks, size)) for size in sizes]
-    by_block = np.argsort(blocks, kind="stable")
-    ends = np.cumsum(np.bincount(blocks))
-    ends = ends[np.searchsorted(ends, np.minimum(np.arange(_CELLS, n_cells + _CELLS, _CELLS), n_cells))]
-    cuts = np.unique([0, *ends.tolist()])
-    for _ in range(_ROUNDS):
-        for first, last in pairwise(cuts):  # whole blocks
-            part = by_block[first:last]
-            block, own = blocks[part], [one.of_cells(part) for one in evidence]
-            own = [one * weight[block][:, group] for one, weight, group in zip(own, weights, groups, strict=True)]
-            below = messages(parents, chances, own)
-            sums = sparse.csr_array((rows[part], (block, np.arange(len(part)))), (n_blocks, len(part)))
-            here = np.unique(block)
-            total = np.asarray(sums.sum(axis=1))[here, None]
+    weights = [np.ones((n_regions, size)) for size in sizes]
+    for here in range(n_regions):
+        inside, part = of_row == here, np.flatnonzero(region == here)
+        counts = [
+            np.bincount(group[node.codes[inside]], minlength=size)
+            for node, group, size in zip(nodes, groups, sizes, strict=True)
+        ]
+        boxes, total = [one.of_cells(part) for one in evidence], rows[part].sum()
+        for _ in range(_ROUNDS):
+            below = messages(
+                parents,
+                chances,
+                [box * weight[here][group] for box, weight, group in zip(boxes, weights, groups, strict=True)],
+            )
             found: list[NDArray[np.float64]] = []
             for node, (weight, group, size, count) in enumerate(zip(weights, groups, sizes, counts, strict=True)):
                 belief = _belief(node, parents, chances, below, found)
-                printed = (sums @ (belief @ np.eye(size)[group]))[here]
-                aim = (count[here] + _PRIOR * printed / np.maximum(total, 1)) / (total + _PRIOR) * total
-                step = np.ones((n_blocks, size))
-                step[here] = np.divide(aim, printed, out=np.ones_like(aim), where=printed > 0)
-                weight *= step
-                found.append(belief * step[block][:, group])  # so that columns that are alike are not moved twice
+                printed = np.bincount(group, rows[part] @ belief.sum(axis=0), size)
+                aim = (count + _PRIOR * printed / max(total, 1)) / (total + _PRIOR) * total
+                step = np.divide(aim, printed, out=np.ones(size), where=printed > 0)
+                weight[here] *= step
+                found.append(belief * step[group])  # so that columns that are alike are not moved twice
     weights = [weight / weight.max(axis=1, keepdims=True) for weight in weights]
     return [
         one.__replace__(
-            block=blocks,
+            region=region.astype(np.int32),
             weights=np.ceil(weight * LARGEST_WEIGHT).astype(np.int32),
             group=group.astype(np.int32),
         )
         for one, weight, group in zip(evidence, weights, groups, strict=True)
     ]
+
+
+def regions(tree: Tree) -> NDArray[np.intp]:
+    """Region of each cell: those below the topmost nodes of few enough rows are one."""
+    members, region = tree.members, np.empty(tree.n_cells, np.intp)
+    few = (tree.n_rows <= _LARGEST * tree.n_rows[0]) | (tree.column < 0)
+    for node in np.flatnonzero(few)[::-1]:  # parents come before children
+        region[members.indices[members.indptr[node] : members.indptr[node + 1]]] = node
+    return np.unique(region, return_inverse=True)[1]
 
 
 def _belief(
@@ -147,11 +149,11 @@ def _belief(
     below: list[NDArray[np.float64]],
     found: list[NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """Distribution of a node in each cell, from those of the nodes before it and what is below it."""
+    """Distribution of kind and node in each cell, from those of the nodes before it and what is below it."""
     if node == 0:
         weights = chances[0] * below[0]
     else:
-        told = below[node] @ chances[node].T
+        told = below[node] @ chances[node].transpose(0, 2, 1)
         rest = np.divide(found[parents[node]], told, out=np.zeros_like(told), where=told > 0)
         weights = (rest @ chances[node]) * below[node]
-    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+    return np.asarray(weights / np.maximum(weights.sum(axis=(0, 2), keepdims=True), np.finfo(float).tiny))

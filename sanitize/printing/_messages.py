@@ -27,22 +27,22 @@ def messages(
     ----------
     parents : sequence of int
         Of each node, an earlier one; -1 for the first.
-    chances : sequence of ndarray, shape (n_parent, n_states)
+    chances : sequence of ndarray, shape (n_kinds, n_parent, n_states)
     evidence : sequence of ndarray, shape (n_cells, n_states)
         Whole numbers up to 2**24.
 
     Returns
     -------
-    list of ndarray of shape (n_cells, n_states)
+    list of ndarray of shape (n_kinds, n_cells, n_states), or (1, n_cells, n_states) where kinds do not differ
     """
-    found = [rescaled(own) for own in evidence]
+    found = [rescaled(own[None]) for own in evidence]
     for node in range(len(parents) - 1, 0, -1):
         parent = parents[node]
-        found[parent] = rescaled(found[parent] * rescaled(found[node] @ chances[node].T))
+        found[parent] = rescaled(found[parent] * rescaled(found[node] @ chances[node].transpose(0, 2, 1)))
     return found
 
 
 def rescaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Whole numbers of which the largest in each row is 2**24; what is above 0 stays so."""
-    top = weights.max(axis=1, keepdims=True)
+    """Whole numbers of which the largest of each cell is 2**24; what is above 0 stays so."""
+    top = weights.max(axis=(0, 2), keepdims=True)
     return np.ceil(weights * (LARGEST / np.maximum(top, 1.0)))

@@ -17,6 +17,7 @@ from sanitize.printing._dependence import forbidden, information, joint_counts, 
 from sanitize.printing._drawing import PRINT_LANE, draw_each, high_half
 from sanitize.printing._edges import WHOLE, chances, in_whole_numbers, shares
 from sanitize.printing._evidence import Evidence, weighted
+from sanitize.printing._kinds import of_kinds
 from sanitize.printing._messages import messages
 from sanitize.printing._nodes import Values, determined, nodes_of
 from sanitize.printing._values import PrintedColumn
@@ -33,12 +34,14 @@ _NODE_LANE, _VALUE_LANE, _ROUND_LANES = PRINT_LANE, 2 * PRINT_LANE, 8 * PRINT_LA
 # Rows below which nothing is said of who is in the table, and a model is not the default.
 MODELLED_ROWS = 1000
 _MOST_TOLD = 0.7
-# Rows from which what is printed for a block is made like the block: of fewer it would tell too much.
-TILTED_ROWS = 10_000
+# Rows from which there are kinds, and what is printed for a region is made like it: of fewer it would tell too much.
+KINDS_ROWS = 10_000
 # Draws of a row that holds a forbidden pair, then it stays.
 _MOST_DRAWS = 20
 _COARSEST = 4
 _RESOLUTIONS = (1 << 16, 48, 24, 12, 6)  # groups of states in which pairs are counted: all, or fewer
+# Price of an entry of a pair: beside kinds, which say much the same, fine pairs serve adversaries more than analysts.
+_PRICE, _PRICE_BESIDE_KINDS = 4.0, 16.0
 _BATCH = 1 << 16  # rows
 _KEYS = 1 << 12  # pairs of cell and state whose distributions are made together
 
@@ -51,8 +54,8 @@ class ModelNode(Declared, frozen=True, eq=False):
     columns : tuple of PrintedColumn
     parent : int
         An earlier node; -1 for the first.
-    chances : ndarray of int, shape (n_parent, n_states)
-        Of each state given that of the parent.
+    chances : ndarray of int, shape (n_kinds, n_parent, n_states)
+        Of each state given the kind of row and the state of the parent; of the first node, of the kind and the state.
     evidence : Evidence
     """
 
@@ -63,14 +66,14 @@ class ModelNode(Declared, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         n_states = self.chances.shape[-1]
-        require(self.chances.ndim == 2 and n_states == len(self.evidence.group) > 0)
-        require((self.chances >= 0).all() and self.chances.any(axis=1).all())
-        require((self.chances.sum(axis=1) <= WHOLE + n_states).all())
+        require(self.chances.ndim == 3 and n_states == len(self.evidence.group) > 0 and (self.chances >= 0).all())
+        whole = self.chances.sum(axis=(0, 2) if self.parent < 0 else 2)
+        require(((whole > 0) & (whole <= WHOLE + len(self.chances) * n_states)).all())
         require(all(len(column.first) == n_states + 1 for column in self.columns))
 
 
 class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="model"):
-    """A tree of nodes [ChowLiu], conditioned on the box of each cell.
+    """A tree of nodes [ChowLiu], of many rows a mixture of such trees, conditioned on the box of each cell.
 
     Attributes
     ----------
@@ -91,9 +94,9 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
     n_rows: Count
 
     def __post_init__(self) -> None:
-        sizes = [node.chances.shape for node in self.nodes]
+        kinds, sizes = {len(node.chances) for node in self.nodes}, [node.chances.shape[1:] for node in self.nodes]
         require(
-            len({len(node.evidence.box) for node in self.nodes}) == 1
+            len(kinds) == len({len(node.evidence.box) for node in self.nodes}) == 1
             and self.nodes[0].parent == -1
             and sizes[0][0] == 1
         )
@@ -137,6 +140,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
         values = Values({name: table[name] for name in tree.names}, edges or {}, above or {})
         roots = determined(values)
         n = len(cells)
+        price = _PRICE_BESIDE_KINDS if n >= KINDS_ROWS else _PRICE
         for coarser in range(_COARSEST + 1):
             nodes = nodes_of(values, roots, tree.edges, coarser)
             told = np.zeros((len(nodes), len(nodes)))
@@ -149,32 +153,38 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
             branches = spanning_tree(told, words, n)
             order = [0, *(child for _, child in branches)]
             of_node = [shares(node.counts) for node in nodes]
-            tables, n_parameters = [in_whole_numbers(of_node[0][None])], 0
+            tables, n_parameters = [of_node[0][None]], 0
             for parent, child in branches:
                 never = banned.get((parent, child), banned.get((child, parent), np.zeros((1, 1), bool)).T)
                 counts = joint_counts(nodes[parent], nodes[child])
                 choice = [(nodes[parent].groups(most), nodes[child].groups(most)) for most in _RESOLUTIONS]
-                learned, n_used = chances(counts, of_node[parent], of_node[child], never, choice)
+                learned, n_used = chances(counts, of_node[parent], of_node[child], never, choice, price)
                 tables.append(learned)
                 n_parameters += n_used
+            place = {node: number for number, node in enumerate(order)}
+            parents = [-1, *(place[parent] for parent, _ in branches)]
+            nodes = [nodes[node] for node in order]
+            if n >= KINDS_ROWS:
+                in_kinds, n_used = of_kinds(nodes, parents, tables, words)
+                n_parameters += n_used
+            else:
+                in_kinds = [table[None] for table in tables]
             n_parameters += sum(int((node.counts > LEAST_ROWS).sum()) for node in nodes)
             if NormalDist().cdf((n_parameters / (2 * n)) ** 0.5) <= _MOST_TOLD:
                 break
-        place = {node: number for number, node in enumerate(order)}
-        parents = [-1, *(place[parent] for parent, _ in branches)]
+        whole = [in_whole_numbers(table) for table in in_kinds]
         pairs = tuple(
             (place[one], place[another], never)
             for (one, another), never in banned.items()
             if (one, another) not in branches and (another, one) not in branches
         )
-        nodes = [nodes[node] for node in order]
         evidence = [Evidence.of(node, tree) for node in nodes]
-        if n >= TILTED_ROWS:
-            doubles = [learned.astype(np.float64) for learned in tables]
-            evidence = weighted(evidence, nodes, parents, doubles, cells, tree.blocks)
+        if n >= KINDS_ROWS:
+            doubles = [learned.astype(np.float64) for learned in whole]
+            evidence = weighted(evidence, nodes, parents, doubles, cells, tree)
         made = (
             ModelNode(node.columns, parent, learned, own)
-            for node, parent, learned, own in zip(nodes, parents, tables, evidence, strict=True)
+            for node, parent, learned, own in zip(nodes, parents, whole, evidence, strict=True)
         )
         return cls(tree.names, tuple(made), pairs, n_parameters, n)
 
@@ -219,13 +229,13 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
             part = np.arange(start, min(start + 512, self.n_cells))
             own = [node.evidence.of_cells(part) for node in self.nodes]
             made = messages(parents, tables, own)
-            never = (made[0] * tables[0]).sum(axis=1) == 0
+            never = (made[0] * tables[0]).sum(axis=(0, 2)) == 0
             if never.any():
                 own = [np.maximum(one, never[:, None]) for one in own]
                 made = messages(parents, tables, own)
             for kept, one in zip(found, made, strict=True):
                 kept.append(one.astype(np.float32))
-        return [np.concatenate(parts) for parts in found]
+        return [np.concatenate(parts, axis=1) for parts in found]
 
     def decode(
         self, cells: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
@@ -265,25 +275,34 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
     ) -> NDArray[np.int32]:
         """States of each node in rows of ascending cells, shape (n_nodes, n)."""
         states = np.empty((len(self.nodes), len(cells)), np.int32)
+        kind = np.zeros(len(cells), np.intp)
         for number, (node, weights) in enumerate(zip(self.nodes, self._messages, strict=True)):
             word = high_half(random_access_words(words, _NODE_LANE + number + draw * _ROUND_LANES)(positions))
-            n_given = len(node.chances)
-            given = states[node.parent] if number else np.zeros(len(cells), np.int32)
-            keys = cells * n_given + given
+            n_parent, n_states = node.chances.shape[1:]
+            if number:
+                table, given = node.chances.reshape(-1, n_states), kind * n_parent + states[node.parent]
+            else:  # of the first node the kind is drawn too
+                table, given = node.chances.reshape(1, -1), kind
+                weights = np.broadcast_to(weights, (len(node.chances), self.n_cells, n_states))
+                weights = weights.transpose(1, 0, 2).reshape(1, self.n_cells, -1)
+            keys = cells * len(table) + given
             by_key = np.argsort(keys, kind="stable")
             distinct, begins = np.unique(keys[by_key], return_index=True)
             ends = np.append(begins[1:], len(keys))
             for first in range(0, len(distinct), _KEYS):
                 part = slice(first, first + _KEYS)
-                cell, state = np.divmod(distinct[part], n_given)
-                weight = node.chances[state] * weights[cell].astype(np.int64)
+                cell, line = np.divmod(distinct[part], len(table))
+                told = weights[line // n_parent % len(weights), cell].astype(np.int64)
+                weight = table[line] * told
                 lost = ~weight.any(axis=1)
-                weight[lost] = weights[cell[lost]].astype(np.int64)
+                weight[lost] = told[lost]
                 cumulative = np.append(0, np.cumsum(weight))
                 rows = by_key[begins[part][0] : ends[part][-1]]
                 own = np.repeat(np.arange(len(cell)), ends[part] - begins[part]) * weight.shape[1]
                 places = draw_each(cumulative, own, own + weight.shape[1], word[rows])
                 states[number, rows] = places - own
+            if not number:
+                kind, states[0] = np.divmod(states[0], n_states)
         return states
 
     def _is_forbidden(self, states: NDArray[np.int32]) -> NDArray[np.bool_]:

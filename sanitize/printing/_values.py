@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import as_arrow, factorize, look_up
 from sanitize.printing._drawing import MOST_ROWS, check_starts, check_values, draw_each, released
+from sanitize.printing._edges import faded
 from sanitize.trees import (
     LEAST_ROWS,
     MOST_CATEGORIES,
@@ -217,12 +218,12 @@ def _ordered(
     begins = as_ordered(levels.values, name)[0]
     level = np.maximum(np.searchsorted(begins, scale.values, side="right") - 1, 0)
     n = len(begins)
-    # A value that just enough rows have must not appear or vanish with one of them: it fades in.
-    often = np.flatnonzero(scale.counts > LEAST_ROWS)
-    own = scale.counts[often] - LEAST_ROWS**2 / scale.counts[often]
-    rows = np.bincount(level, scale.counts, n)
-    rest = rows - np.bincount(level[often], scale.counts[often], n)
     ends = _ends(scale, begins, edges.end)
+    rows = np.bincount(level, scale.counts, n)
+    # A value is listed for what it has beyond the values beside it, and fades in: nobody makes it appear.
+    beyond = scale.counts - (0 if scale.unit is None else _usual(scale.counts, level, ends)[level])
+    often = np.flatnonzero(beyond > LEAST_ROWS)
+    own, rest = faded(beyond[often]), rows - np.bincount(level[often], beyond[often], n)
     of_level = np.concatenate([level[often], np.arange(n), [n]])
     places = np.concatenate([np.arange(len(often)), np.full(n, BETWEEN), [MISSING]])
     weights = np.concatenate([own, rest, [1.0]])
@@ -235,6 +236,17 @@ def _ordered(
     first = np.searchsorted(of_level, np.arange(n + 2))
     ends = np.concatenate([ends, np.zeros((1, 2), ends.dtype)])
     return levels, PrintedColumn(name, values, first, places.astype(np.int32), whole, ends, scale.unit)
+
+
+def _usual(counts: NDArray[np.int64], level: NDArray[np.intp], ends: NDArray[Any]) -> NDArray[np.int64]:
+    """Rows of the value in the middle of those of each level, by rows; 0 where it is the only one."""
+    width = ends[:, 1].astype(np.float64) - ends[:, 0] + 1
+    first = np.searchsorted(level, np.arange(len(ends) + 1))
+    here = np.diff(first)
+    middle = np.minimum((width - 1) // 2 - (width - here), here - 1)
+    ascending = counts[np.lexsort((counts, level))]
+    place = (first[:-1] + np.maximum(middle, 0)).astype(np.intp)
+    return np.where((middle >= 0) & (width > 1), ascending[np.minimum(place, len(counts) - 1)], 0)
 
 
 def _ends(scale: Scale, begins: NDArray[Any], end: Any) -> NDArray[Any]:
