@@ -107,10 +107,10 @@ class Outputs:
 
     def home(self, path: Path) -> None:
         """Make the folder of a file to be written, where only that is missing, for its owner only."""
-        if not path.parent.exists() and path.parent.parent.is_dir():
-            with writing(path.parent):
+        with writing(path.parent):
+            if not path.parent.exists() and path.parent.parent.is_dir():
                 path.parent.mkdir(mode=0o700)
-            self._homes.append(path.parent)
+                self._homes.append(path.parent)
 
     @contextlib.contextmanager
     def folder(self, path: Path, *, replaces: bool = True) -> Iterator[Path]:

@@ -106,7 +106,7 @@ def test_from_a_file_to_a_release_by_policy(empty):
     plan, release, verify = commands(POLICY)[-3:]
     assert plan.splitlines()[0] == release.splitlines()[0]
     assert release.startswith("HOLDS FOR THE SOURCE")
-    assert verify.startswith("NOT REFUTED")
+    assert verify.startswith("VERIFIED (drawn again by its receipt)")
     assert list(pd.read_parquet("released.parquet").columns) == ["cholesterol", "blood_pressure"]
     assert "HOLDS FOR THE SOURCE" in Path("report.html").read_text()
 
