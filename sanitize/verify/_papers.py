@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sanitize._files.csv import CsvSource
 from sanitize._files.digest import digest_of
+from sanitize._files.names import path_of
 from sanitize._files.open import open_source
 from sanitize._files.source import bytes_of
 from sanitize._files.strict_json import NotStrict, strict_json
@@ -181,8 +182,9 @@ def read_json(path: Path, what: str) -> Any:
     SourceError
         If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
     """
-    content = bytes_of(path, _MOST_BYTES)
     try:
-        return strict_json(content)
+        return strict_json(bytes_of(path_of(path, SourceError), _MOST_BYTES))
+    except SourceError as error:
+        raise SourceError(f"{what} {error}") from None
     except NotStrict as error:
         raise SourceError(f"{what} {path.name} cannot be read: {error}") from None

@@ -176,7 +176,7 @@ def test_3_a_statement_that_cannot_be_read(place, run):
     for name in ("dossier.intoto.json", "nowhere.json"):
         code, out, err = run(*VERIFY, "--statement", name)
         assert (code, out) == (3, "")
-        assert_line(err, name)
+        assert_line(err, f"the statement {name} cannot be read")
 
 
 def test_chapters_come_in_order_with_blanks_and_escaped(place, run):
