@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import combinations_with_replacement, groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Steps that a column is cut into at a node, by its rows: what a split of few rows gains is not known finer.
 _STEPS = ((4000, 32), (150, 16), (0, 8))
 _AT_ONCE = 1 << 18  # rows times pairs of columns counted in one call
+_MANY_ROWS = 1 << 15  # of one node, from which three columns are counted in one call
 _CELLS = 1 << 16  # of the tables that are counted in one call, so that 16 bits number them
 _DIGITS = 9  # of a gain that decide between candidates; below are rounding errors
 
@@ -167,7 +168,9 @@ class Splitter:
         fits = (n_left >= least) & (n_left <= m[:, None, None] - least) & (held > 0) & self.may_cut[:, None, :, None]
         price = None
         if allowed is not None and fits.any():
-            told = self._told(codes, node, self.secrets[rows], n_steps)
+            told = np.zeros((n_steps, n, d, self.n_secrets), np.int64)
+            self._count(codes, np.arange(d), self.secrets[None, rows], np.zeros(d, np.intp), node, told)
+            told = told.transpose(1, 2, 0, 3)
             left, right = np.stack([np.cumsum(told, axis=2), told])[fits], told[:, 0].sum(axis=1)[np.nonzero(fits)[1]]
             right -= left
             may = allowed(np.concatenate([left, right])).reshape(2, -1).all(axis=0)
@@ -198,25 +201,6 @@ class Splitter:
         before = np.cumsum(counts, axis=1) - counts - m * self.column
         return np.minimum((2 * before + counts) * n_steps // (2 * m), n_steps - 1).astype(np.uint16)
 
-    def _told(
-        self,
-        codes: NDArray[np.uint16],
-        node: NDArray[np.uint32],
-        secrets: NDArray[np.unsignedinteger[Any]],
-        n_steps: int,
-    ) -> NDArray[np.int64]:
-        """Rows by node, column, its step, and secret."""
-        n, width = int(node[-1]) + 1, n_steps * self.n_secrets
-        told = np.empty((n, len(codes), width), np.int64)
-        for own in _some(*codes.shape):
-            keys = codes[own] * np.uint32(self.n_secrets)
-            keys += secrets
-            d = len(keys)
-            keys += np.arange(0, d * width, width, dtype=np.uint32)[:, None]
-            keys += node * np.uint32(d * width)
-            told[:, own] = np.bincount(keys.ravel(), minlength=n * d * width).reshape(n, d, width)
-        return told.reshape(n, len(codes), n_steps, self.n_secrets)
-
     def _kept(
         self,
         codes: NDArray[np.uint16],
@@ -240,8 +224,11 @@ class Splitter:
             place = np.full((d, d), 2 * p)
             place[one, another], place[another, one] = np.arange(p), np.arange(p, 2 * p)
             table = np.zeros((n_steps + 1, n, 2 * p + 1, n_steps), np.int32)
-            self._count(codes, one, codes, another, node, table[1:, :, :p])
-            table[1:, :, p : 2 * p] = table[1:, :, :p].transpose(3, 1, 2, 0)
+            if n > 1 or len(node) < _MANY_ROWS:
+                self._count(codes, one, codes, another, node, table[1:, :, :p])
+                table[1:, :, p : 2 * p] = table[1:, :, :p].transpose(3, 1, 2, 0)
+            else:
+                _count_by_threes(codes, place, table[1:, 0])
         else:
             weights = np.repeat(self.weights[None], d, axis=0)
             place = np.arange(d)[:, None]
@@ -275,7 +262,7 @@ class Splitter:
         others: NDArray[np.uint16],
         another: NDArray[np.intp],
         node: NDArray[np.uint32],
-        table: NDArray[np.int32],
+        table: NDArray[np.signedinteger[Any]],
     ) -> None:
         """Rows by step of one column and code of another one, into a table of (step, node, pair, code)."""
         n_steps, n, _, width = table.shape
@@ -304,6 +291,24 @@ class Splitter:
         told = (f[left] + f[right] - f[whole]).sum(axis=1)
         told += f[whole.sum(axis=1)] - f[left.sum(axis=1)] - f[right.sum(axis=1)]
         return np.asarray(self.price * told)
+
+
+def _count_by_threes(codes: NDArray[np.uint16], place: NDArray[np.intp], table: NDArray[np.int32]) -> None:
+    """Rows by step of two columns, of each pair, into places of a table: many rows of one node.
+
+    Of d columns three are counted at a time whose numbers add up to a multiple of d: any two have one such third.
+    """
+    d, k = len(codes), len(table)
+    for i, j in combinations_with_replacement(range(d), 2):
+        third = -(i + j) % d
+        if third < j or i == third:
+            continue
+        keys = (codes[i] * np.uint16(k) + codes[j]) * np.uint16(k) + codes[third]
+        cube = np.bincount(keys, minlength=k**3).reshape(k, k, k)
+        for one, another, axis in ((i, j, 2), (i, third, 1), (j, third, 0)):
+            if one != another:
+                counts = cube.sum(axis=axis)
+                table[:, place[one, another]], table[:, place[another, one]] = counts, counts.T
 
 
 def _some(d: int, m: int) -> Iterator[slice]:

@@ -139,6 +139,23 @@ def test_symbols_pass_whose_lifts_are_far_inside_and_no_others() -> None:
     assert narrow.all()
 
 
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("s", range(4))
+def test_a_symbol_that_tells_of_one_secret_only_does_not_pass(s, side) -> None:
+    """By each claim alone: two secrets are told by a lift of 1.5 or 0.5, the others not at all; budgets of one side."""
+    posterior = np.full((4, 2), 0.25)
+    posterior[s] += side * np.array([0.125, -0.125])
+    posterior[(s + 1) % 4] -= side * np.array([0.125, -0.125])
+    fresh = np.rint(20_000 * posterior).astype(int)
+    prior = clopper_pearson(fresh.sum(axis=1), fresh.sum(), 1e-3)
+    for budget, expected in (
+        (sz.LiftBudget(lower=inf, upper=log(1.4)), False),
+        (sz.LiftBudget(lower=-log(0.6), upper=inf), False),
+        (sz.LiftBudget(lower=-log(0.4), upper=log(1.6)), True),
+    ):
+        assert (certified(sparse.csr_array(np.eye(2)), fresh // 4, fresh, budget, prior, 0.05) == expected).all()
+
+
 def test_a_bound_that_nothing_can_exceed_needs_no_rows() -> None:
     """P(s) of 0.56 and few rows: a lift of e is out of reach, so a looser budget passes what a tighter one does."""
     fresh = np.array([[150, 60, 24], [200, 70, 30]])
