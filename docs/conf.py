@@ -40,8 +40,9 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"  # docstrings state shapes and units, which annotations cannot
 autodoc_member_order = "bysource"
-autodoc_default_options = {  # of scikit-learn's base classes
-    "exclude-members": "get_metadata_routing, set_fit_request, set_output, get_params, set_params, fit_transform"
+autodoc_default_options = {  # of base classes: scikit-learn's, and how a release is made
+    "exclude-members": "get_metadata_routing, set_fit_request, set_output, get_params, set_params, fit_transform, "
+    "recipe_type"
 }
 numpydoc_show_class_members = False
 

@@ -92,7 +92,7 @@ def test_the_ledger_gets_the_entry_of_one_machine(rows, small, tmp_path, monkeyp
     for ledger, made in ((alone, sz.privatize_parquet), (engine, privatize_parquet)):
         sanitizer = RandomizedResponse(0.5, sensitive="income", public="age")
         sanitizer.set_params(bins={"age": [0, 40, 100]})
-        made(small, tmp_path / f"{ledger.name}.out", sanitizer, ledger=sz.Ledger(ledger))
+        made(small, tmp_path / ledger.stem, sanitizer, ledger=sz.Ledger(ledger))
     assert book_of(engine) == book_of(alone)
     assert book_of(engine)["together"] is None
 
