@@ -173,7 +173,10 @@ def test_under_a_confidence_bins_are_left_to_whoever_knows_the_columns(tmp_path)
     said = []
     for scale, days in ((1, 0), (7, 4000)):
         table = people(6000)
-        moved = pa.array(table["age"].to_numpy() * scale + scale), pa.array(table["born"].to_numpy() + days)
+        moved = (
+            pa.array(table["age"].to_numpy() * scale + scale),
+            pa.array(table["born"].to_numpy() + np.timedelta64(days, "D")),
+        )
         for name, column in zip(("age", "born"), moved, strict=True):
             table = table.set_column(table.schema.get_field_index(name), name, column)
         pq.write_table(table, tmp_path / "raw.parquet")
