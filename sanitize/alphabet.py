@@ -26,7 +26,7 @@ from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -226,7 +226,11 @@ class Alphabet:
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
         """The symbols as Python values: plain for one column, tuples for several; None is missing."""
-        return _symbols(zip(self.columns, self.levels, self.codes.T, strict=True))
+        found = []
+        for name, level, places in zip(self.columns, self.levels, self.codes.T, strict=True):
+            values = [*python_values(level, name), None]
+            found.append([values[place] for place in places])
+        return tuple(found[0]) if len(found) == 1 else tuple(zip(*found, strict=True))
 
     def label(self, code: int) -> str:
         """Symbol as text for a report; missing reads ``(missing)``."""
@@ -317,20 +321,6 @@ class AlphabetForm(Declared, frozen=True, eq=False):
         made = Alphabet._of(self.columns, self.levels, codes)
         made._check()
         return made
-
-
-def symbols_of_rows(columns: Mapping[str, ArrowColumn]) -> tuple[Any, ...]:
-    """The symbol of each row of some columns, as `Alphabet.symbols` has it; for few rows."""
-    return _symbols((name, *factorize(column, name)) for name, column in columns.items())
-
-
-def _symbols(columns: Iterable[tuple[str, pa.Array, NDArray[np.int32]]]) -> tuple[Any, ...]:
-    """Symbols of names, values and places among these of some columns; the last place, and -1, is missing."""
-    found = []
-    for name, level, places in columns:
-        values = [*python_values(level, name), None]
-        found.append([values[place] for place in places])
-    return tuple(found[0]) if len(found) == 1 else tuple(zip(*found, strict=True))
 
 
 def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:

@@ -65,11 +65,6 @@ def high_half(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words >> _HALF
 
 
-def low_half(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The lower 32 bits of words of 64."""
-    return words & np.uint64((1 << 32) - 1)
-
-
 def released(values: pa.Array, places: NDArray[np.integer[Any]]) -> pa.DictionaryArray:
     """Column of some values, -1 for missing, whose dictionary names no others: a file would hold them too."""
     seen = np.zeros(len(values) + 1, bool)

@@ -21,7 +21,6 @@ from sanitize._release.first_pass import FirstPass
 from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
-from sanitize.ledger import Ledger
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
 from sanitize.verify._check import Check
@@ -114,7 +113,11 @@ def _receipt_check(
     receipt: Receipt, table: Source, rows: RowOrder, others: Sequence[Receipt], sanitizer: Designer | Policy
 ) -> Check:
     """Whether a receipt is of this source and order, its key of no other release, and its release in the ledger."""
-    book = Ledger(sanitizer.ledger) if isinstance(sanitizer, Policy) and sanitizer.ledger is not None else None
+    book = None
+    if isinstance(sanitizer, Policy) and sanitizer.ledger is not None:
+        from sanitize.ledger import Ledger
+
+        book = Ledger(sanitizer.ledger)
     faults = [
         "" if receipt.source == digest_of(table.root) else "it is of another source, or the source was changed",
         "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
