@@ -2,15 +2,17 @@
 
     python benchmarks/printing.py                          # the tables of printing.md
     python benchmarks/printing.py --tables adult --seeds 2
+    python benchmarks/printing.py --density                # of 2,000 and of 50,000 people
     python benchmarks/printing.py --speed
 
 Two thirds of the rows are people, the others were never in the table. "model" and "resample" print the same tree's
 cells; "untilted" is a model without kinds of rows, and not tilted towards what each region has. Copies, read-off,
 linkability, the secret and membership by the nearest row are those of `sanitize.attack.judge`, people less outsiders.
-"Density" is who knows the model itself and one of as many outsiders, and ranks people by the ratio of both (AUC).
-"Attribute" guesses each column of a person from all others by the nearest printed row: right for people less right
-for outsiders, in the mean and for the worst column. "Analyst" is the mean AUC of `sanitize.downstream` over up to
-eight targets. "TV" is the mean total variation of all pairs of columns in up to 8 groups each, beside that of
+"Density" ranks people by how much likelier a model of the printed rows makes them than a model of as many outsiders
+(AUC); "of the model" is who has the model itself, which is never handed out. "Attribute" guesses each column of a
+person from all others by the nearest printed row: right for people less right for outsiders, in the mean of the
+columns, and for the one with the largest mean over all seeds. "Analyst" is the mean AUC of `sanitize.downstream` over
+up to eight targets. "TV" is the mean total variation of all pairs of columns in up to 8 groups each, beside that of
 outsiders' rows. Mean over seeds, ± half of its interval (95 %, t). Set OMP_NUM_THREADS=1.
 """
 
@@ -88,12 +90,14 @@ def one_run(name: str, data: Path, seed: int) -> dict[str, dict[str, float]]:
         if label == "untilted":
             found[label] = {"secret": own["secret"]}
             continue
-        own["attribute"], own["attribute, worst"] = attribute(released, people, outsiders, public, seed)
+        of_column = attribute(released, people, outsiders, public, seed)
+        own["attribute"] = float(of_column.mean())
+        own |= {f"attribute, {column}": more for column, more in zip(public, of_column.tolist(), strict=True)}
         own["TV"], own["TV, outsiders"] = variation(people, released), variation(people, outsiders[public])
         areas = np.array(list(analyst(people, released, outsiders, public)))
         own["analyst, raw"], own["analyst"], own["analyst, ignoring"] = areas.mean(axis=0)
         if label == "model":
-            own["density"] = density(name, data, seed)
+            own["density"], own["density, model"] = density(table(name, data), sensitive, seed)
             own["impossible"] = impossible(people, released)
         found[label] = own
     return found
@@ -138,8 +142,8 @@ def variation(people: pd.DataFrame, released: pd.DataFrame) -> float:
 
 def attribute(
     released: pd.DataFrame, people: pd.DataFrame, outsiders: pd.DataFrame, public: list[str], seed: int
-) -> tuple[float, float]:
-    """How much more often the nearest printed row in all other columns has a column of people than of outsiders."""
+) -> np.ndarray:
+    """How much more often the nearest printed row in all others has a column of people than of outsiders, by column."""
     n = min(ATTACKED, len(outsiders))
     asked = [side.sample(n, random_state=seed)[public] for side in (people, outsiders)]
     printed, *asked = coded([released[public], *asked], 16)
@@ -153,8 +157,7 @@ def attribute(
                 nearest = (unlike - differs[:, :, j]).argmin(axis=1)
                 own[start : start + 50, j] = ~differs[np.arange(len(nearest)), nearest, j]
         right.append(own.mean(axis=0))
-    more = right[0] - right[1]
-    return float(more.mean()), float(more.max())
+    return right[0] - right[1]
 
 
 def impossible(people: pd.DataFrame, released: pd.DataFrame) -> float:
@@ -170,20 +173,50 @@ def impossible(people: pd.DataFrame, released: pd.DataFrame) -> float:
     return float(broken.mean())
 
 
-def density(name: str, data: Path, seed: int) -> float:
-    """AUC of the ratio of densities of the model and of a reference model, of people and of outsiders."""
-    sensitive = TABLES[name][1]
-    people, others = halves(table(name, data), seed, 1 / 3)
+def density(df: pd.DataFrame, sensitive: str, seed: int) -> tuple[float, float]:
+    """AUC of the ratio of densities of people and a reference: by models of printed rows, and by the model itself."""
+    people, others = halves(df, seed, 1 / 3)
     outsiders, reference = halves(others, seed, 1 / 2)
     asked = pd.concat([side[: 2 * ATTACKED] for side in (people, outsiders)], ignore_index=True)
-    scores = []
+    of_printed, of_models = [], []
     for rows in (people, reference):
         sanitizer = fitted(rows, sensitive, "model", seed)
         cells = sanitizer.tree_.assign({column: rows[column] for column in sanitizer.tree_.names})
         law = np.bincount(cells, minlength=sanitizer.tree_.n_cells)[None] / len(cells)
-        scores.append(log_density(sanitizer._release.printer, sanitizer.channel_.push(law)[0], asked))
-    n = min(2 * ATTACKED, len(people))
-    return float(roc_auc_score(np.arange(len(asked)) < n, scores[0] - scores[1]))
+        of_models.append(log_density(sanitizer._release.printer, sanitizer.channel_.push(law)[0], asked))
+        printed = sanitizer.transform(rows) if rows is people else rows.drop(columns=sensitive)
+        of_printed.append(log_density(*modelled(printed), asked))
+    is_member = np.arange(len(asked)) < min(2 * ATTACKED, len(people))
+    printed, model = (float(roc_auc_score(is_member, one - another)) for one, another in (of_printed, of_models))
+    return printed, model
+
+
+def modelled(rows: pd.DataFrame) -> tuple[RowModel, np.ndarray]:
+    """What an adversary learns from rows: the same kind of model, and the share of each of its cells."""
+    tree = sz.trees.grow(rows, np.zeros(len(rows), np.int64), BUDGET)
+    model = RowModel.fit({name: rows[name] for name in rows}, tree.tree, tree.cells, NoiseKey.from_seed(0))
+    return model, np.bincount(tree.cells, minlength=model.n_cells) / len(rows)
+
+
+def densities(data: Path, n_seeds: int) -> None:
+    """Both figures of density at the sizes that we aim at."""
+    print("| table | people | density | of the model |\n|---|---|---|---|")
+    for name, n in [*((name, 2_000) for name in TABLES if name != "PUMS"), ("generated", 50_000)]:
+        found = []
+        for seed in range(n_seeds):
+            drawn = Source.of(2, 0).draw(3 * n, np.random.default_rng(100 + seed))
+            df = table(name, data).sample(3 * n, random_state=seed) if TABLES[name][0] else drawn
+            found.append(density(df, TABLES[name][1], seed))
+        print(
+            f"| {name} | {n:,} | {' | '.join(interval(np.array(one)) for one in zip(*found, strict=True))} |",
+            flush=True,
+        )
+
+
+def interval(values: np.ndarray) -> str:
+    """Mean, and half of its interval."""
+    half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0
+    return f"{values.mean():.3f} ± {half:.3f}"
 
 
 def log_density(model: RowModel, p_y: np.ndarray, rows: pd.DataFrame) -> np.ndarray:
@@ -250,9 +283,9 @@ def speed(data: Path) -> None:
 
 SHOWN = {
     "copies": "copies", "read off": "read off", "linkability": "linked", "singling out": "singled out",
-    "secret": "secret", "membership": "nearest", "density": "density", "attribute": "attribute",
-    "attribute, worst": "worst", "TV": "TV", "TV, outsiders": "TV of outsiders", "analyst, raw": "raw analyst",
-    "analyst": "analyst", "analyst, ignoring": "ignoring", "impossible": "impossible",
+    "secret": "secret", "membership": "nearest", "density": "density", "density, model": "of the model",
+    "attribute": "attribute", "attribute, worst": "worst", "TV": "TV", "TV, outsiders": "TV of outsiders",
+    "analyst, raw": "raw analyst", "analyst": "analyst", "analyst, ignoring": "ignoring", "impossible": "impossible",
 }  # fmt: skip
 
 
@@ -261,8 +294,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the tables as Parquet")
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--density", action="store_true")
     parser.add_argument("--speed", action="store_true")
     given = parser.parse_args()
+    if given.density:
+        densities(given.data, given.seeds)
+        return
     if given.speed:
         speed(given.data)
         return
@@ -270,11 +307,11 @@ def main() -> None:
     for name in given.tables:
         runs = [one_run(name, given.data, seed) for seed in range(given.seeds)]
         for label in runs[0]:
-            cells = []
-            for figure in SHOWN:
-                values = np.array([run[label][figure] for run in runs if figure in run[label]])
-                half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0
-                cells.append(f"{values.mean():.3f} ± {half:.3f}" if len(values) else "")
+            found = {figure: np.array([run[label][figure] for run in runs]) for figure in runs[0][label]}
+            of_columns = [values for figure, values in found.items() if figure.startswith("attribute, ")]
+            if of_columns:
+                found["attribute, worst"] = max(of_columns, key=np.mean)
+            cells = [interval(found[figure]) if figure in found else "" for figure in SHOWN]
             print(f"| {name} | {label} | {' | '.join(cells)} |", flush=True)
 
 
