@@ -18,7 +18,7 @@ from sanitize.cli import main
 
 HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ASKED = ["-s", "heart_disease", "-x", "cholesterol", "-x", "blood_pressure", "--lower", "1", "--upper", "0.5"]
+ASKED = ["-s", "heart_disease", "-x", "cholesterol", "-x", "blood_pressure", "--at-most", "1.65", "--at-least", "0.37"]
 # Width and height of the window in CSS pixels: what is seen first.
 WINDOWS = {"report": (1000, 1000), "plan": (1000, 1000)}
 COLOURS = 32

@@ -22,15 +22,15 @@ def budget_words(budget: Budget | None) -> str:
     Examples
     --------
     >>> budget_words(LiftBudget(lower=float("inf"), upper=0.5))
-    'log-lift at most 0.5 nats: no released value makes a sensitive value more than 1.65 times as likely'
+    'no released value makes a sensitive value more than 1.65 times as likely (log-lift at most 0.5 nats)'
     >>> budget_words(None)
     'no budget: this report only measures'
     """
     match budget:
         case None:
             return "no budget: this report only measures"
-        case LiftBudget(lower=lower, upper=upper):
-            return _lift_words(lower, upper)
+        case LiftBudget():
+            return _lift_words(budget)
         case LDPBudget(eps=eps):
             if math.isinf(eps):
                 return "no limit (LDP with an infinite epsilon)"
@@ -55,18 +55,21 @@ def budget_words(budget: Budget | None) -> str:
     return f"{owner} meets the limits of {type(budget).__name__}"
 
 
-def _lift_words(lower: float, upper: float) -> str:
+def _lift_words(budget: LiftBudget) -> str:
+    lower, upper = budget.lower, budget.upper
     if math.isinf(lower) and math.isinf(upper):
         return "no limit (lift budget with both bounds infinite)"
     least, most = f"{0.0 - lower:.4g}", f"{upper:.4g}"
-    less, more = f"less than {times(-lower)}", f"more than {times(upper)}"
+    # What was written in times is shown as it was written.
+    digits = ".3g" if "lower" in budget.bounds else ".15g"
+    less, more = f"less than {budget.at_least:{digits}}", f"more than {budget.at_most:{digits}}"
     if math.isinf(lower):
         limit, either = f"at most {most}", more
     elif math.isinf(upper):
         limit, either = f"at least {least}", less
     else:
         limit, either = f"between {least} and {most}", f"{less} or {more}"
-    return f"log-lift {limit} nats: no released value makes a sensitive value {either} times as likely"
+    return f"no released value makes a sensitive value {either} times as likely (log-lift {limit} nats)"
 
 
 def _averaged_words(name: str, lower: float, upper: float, of: Callable[[float], float]) -> str:

@@ -48,15 +48,15 @@ def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
     )
 
 
-def nats(text: str) -> float:
-    """A number of nats; two of them are told where they belong."""
+def level(text: str) -> float:
+    """A number of nats, or of times as likely."""
     try:
         given = float(text)
         if math.isinf(given) and "inf" not in text.lower():
             raise argparse.ArgumentTypeError(f"takes a number that a double can hold, or inf, got {len(text)} digits")
     except ValueError:
-        more = "; two different ones are --lower and --upper" if ":" in text else ""
-        raise argparse.ArgumentTypeError(f"takes one number of nats, got {text!r}{more}") from None
+        more = "; for a pair, use --at-most and --at-least" if ":" in text else ""
+        raise argparse.ArgumentTypeError(f"takes one number, got {text!r}{more}") from None
     return given
 
 
@@ -269,9 +269,11 @@ def _columns() -> OneLineParser:
 def _design() -> OneLineParser:
     """Settings of a design; None where they are not given, so that they can be told from a policy's."""
     group = OneLineParser(add_help=False)
-    group.add_argument("--lower", metavar="L", type=nats, help="log-lifts of at least -L, in nats; inf for no bound")
-    group.add_argument("--upper", metavar="U", type=nats, help="log-lifts of at most U, in nats; inf for no bound")
-    group.add_argument("-e", "--eps", metavar="EPS", type=nats, help="both at once, or the level of -m, in nats")
+    group.add_argument("--at-most", metavar="T", type=level, help="a value makes a secret at most T times as likely")
+    group.add_argument("--at-least", metavar="T", type=level, help="and at least T times; 0 permits ruling it out")
+    group.add_argument("--lower", metavar="L", type=level, help="the same in nats: log-lifts of at least -L")
+    group.add_argument("--upper", metavar="U", type=level, help="the same in nats: log-lifts of at most U")
+    group.add_argument("-e", "--eps", metavar="EPS", type=level, help="both in nats at once, or the level of -m")
     group.add_argument("-m", "--mechanism", choices=sorted(MECHANISMS), help="default: subset-merging")
     group.add_argument(
         "--bins",

@@ -48,10 +48,10 @@ receipt = "private/released.receipt"
 """
 _TAIL = """
 [budget]
-# What a released value may tell, in nats: at least e^-lower times as likely, at most e^upper times. There is no
-# default; for example lower = 1.5 and upper = 0.5. Pairs that never occur need lower = inf, or are merged.
-# lower =
-# upper =
+# How many times as likely a released value may make a secret. There is no default; write for example at_most = 1.65
+# and at_least = 0.37. Pairs that never occur need at_least = 0, by which a value may rule a secret out, or are merged.
+# at_most =
+# at_least =
 
 [channel]
 """

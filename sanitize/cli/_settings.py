@@ -14,6 +14,7 @@ from sanitize._files.open import delimited, open_source
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, OWNERS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
+from sanitize.policy._declaration import PAIRS
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +31,8 @@ _SETTINGS = {
     "public": "-x",
     "keep": "-k",
     "eps": "-e",
+    "at_most": "--at-most",
+    "at_least": "--at-least",
     "lower": "--lower",
     "upper": "--upper",
     "mechanism": "-m",
@@ -52,8 +55,8 @@ def check_settings(args: argparse.Namespace) -> None:
         return
     needed = ["sensitive", "public"] if not args.keep else ["sensitive"]
     absent = [_SETTINGS[name] for name in needed if not getattr(args, name)]
-    if "eps" in args and (args.eps, args.lower, args.upper) == (None, None, None):
-        absent.append("--lower and --upper (or -e for both)")
+    if "eps" in args and args.eps is None and not _sides(args):
+        absent.append("--at-most and --at-least (or -e for both, in nats)")
     if absent:
         args.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
     if getattr(args, "unit", None) is not None and args.ledger is None:
@@ -123,21 +126,29 @@ def _policy_of_settings(args: argparse.Namespace) -> Policy:
 
 def _check_budget(args: argparse.Namespace, mechanism: str) -> None:
     """Refuse a budget that is said twice, or by half, or with two sides where there is one."""
-    sides = [option for option, value in (("--lower", args.lower), ("--upper", args.upper)) if value is not None]
+    sides = tuple(_sides(args))
+    options = ", ".join(_SETTINGS[name] for name in sides)
     if sides and args.eps is not None:
-        args.parser.error(f"{', '.join(sides)} cannot be given beside -e, which sets both sides")
-    if len(sides) == 1:
-        args.parser.error("--lower and --upper go together: inf for no bound, or -e for the same number twice")
+        args.parser.error(f"{options} cannot be given beside -e, which sets both sides")
+    if sides and sides not in PAIRS:
+        args.parser.error(
+            f"{options}: give --at-most and --at-least, in times as likely, or --lower and --upper, in nats; both of "
+            "them: --at-least 0 or inf leaves a side free"
+        )
     if sides and "lift" not in ALL[mechanism][1]:
-        args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of --lower and --upper")
+        args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of {options}")
+
+
+def _sides(args: argparse.Namespace) -> dict[str, float]:
+    """Bounds of a lift that were given."""
+    return {name: value for pair in PAIRS for name in pair if (value := getattr(args, name)) is not None}
 
 
 def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
     notions = ALL[mechanism][1]
     if "lift" not in notions:
         return PolicyBudget(notions[0], {"eps" if notions == ("ldp",) else "nats": args.eps})
-    lower, upper = (args.lower, args.upper) if args.eps is None else (args.eps, args.eps)
-    return PolicyBudget("lift", {"lower": lower, "upper": upper})
+    return PolicyBudget("lift", _sides(args) or {"lower": args.eps, "upper": args.eps})
 
 
 @contextlib.contextmanager

@@ -104,8 +104,20 @@ _BOTH = {
     "lower": _key(_LEVEL, example="lower = 1.5 (nats; inf for no bound)"),
     "upper": _key(_LEVEL, example="upper = 0.5 (nats)"),
 }
+# A lift budget has one of these pairs.
+PAIRS = {("at_most", "at_least"): "times as likely", ("lower", "upper"): "nats"}
 _BOUNDS = {
-    "lift": _BOTH,
+    "lift": {
+        "at_most": _maybe(
+            Annotated[float, said("a number >= 1", _OPEN, ge=1)], "Most times as likely that a value makes a secret."
+        ),
+        "at_least": _maybe(
+            Annotated[float, said("a number from 0 to 1", "0 lets a value rule a secret out", ge=0, le=1)],
+            "Least times as likely that a value makes a secret; goes with at_most.",
+        ),
+        "lower": _maybe(_LEVEL, "The same as at_least in nats: -log(at_least)."),
+        "upper": _maybe(_LEVEL, "The same as at_most in nats: log(at_most); goes with lower."),
+    },
     "ldp": {"eps": _key(_LEVEL, example="eps = 1.0 (nats)")},
     "l1": _BOTH,
     "chi2": _BOTH,
@@ -114,8 +126,8 @@ _BOUNDS = {
 }
 _BUDGET = _key(
     Union[tuple(form(notion, ("notion", notion), **bounds) for notion, bounds in _BOUNDS.items())],  # noqa: UP007
-    "What released symbols may tell, in nats.",
-    "[budget] with lower = 1.5 and upper = 0.5 (nats)",
+    "What released symbols may tell: in times as likely, or in nats.",
+    "[budget] with at_most = 1.65 and at_least = 0.37 (times as likely)",
 )
 _SECRET_DP = form(
     "secret_dp",
@@ -251,6 +263,9 @@ def check(document: Any) -> None:
                 reason = "it belongs to [[channel]] tables; with one [channel] use columns.public and [budget]"
                 raise misplaced(f"channel.{key}", reason)
     parts = parts_of(document)
+    for where, one in {"budget": budget, **{f"{where}.budget": part.budget for where, part in parts.items()}}.items():
+        if one and notion_of(one) == DEFAULT_NOTION:
+            _check_bounds(where, one)
     _check_roles(columns, parts)
     for where, part in parts.items():
         _check_settings(where, part, columns.sensitive)
@@ -271,6 +286,19 @@ def check(document: Any) -> None:
         raise refused("receipt", "is not for units: what a row is released as depends on the ledger, too; leave it out")
     if any(part.secret_dp is not UNSET for part in parts.values()):
         _check_secrets(document, parts.values())
+
+
+def _check_bounds(where: str, budget: Any) -> None:
+    """Both bounds, and both in one unit."""
+    given = [[key for key in pair if getattr(budget, key) is not UNSET] for pair in PAIRS]
+    examples = {"at_most": "1.65", "at_least": "0.37", "lower": "1.0 (nats; inf for no bound)", "upper": "0.5 (nats)"}
+    if all(given):
+        units = " or ".join(f"{' and '.join(pair)} ({unit})" for pair, unit in PAIRS.items())
+        raise misplaced(f"{where}.{given[1][0]}", f"write {units}, not both")
+    for pair, keys in zip(PAIRS, given, strict=True):
+        for key in pair:
+            if key not in keys and (keys or not any(given)):
+                raise missing(f"{where}.{key}", f"{key} = {examples[key]}")
 
 
 def _check_several(channels: list[Any]) -> None:

@@ -6,7 +6,7 @@ import datetime
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -58,7 +58,8 @@ class PolicyBudget:
     ----------
     notion : {"lift", "ldp", "l1", "chi2", "alpha", "capacity"}
     bounds : mapping of str to float
-        ``lower`` and ``upper``; for alpha also ``alpha``; ``eps`` for ldp; ``nats`` for capacity.
+        ``at_most`` and ``at_least`` of a lift, in times as likely, or ``lower`` and ``upper``, in nats; for alpha also
+        ``alpha``; ``eps`` for ldp; ``nats`` for capacity.
     """
 
     notion: str
@@ -67,6 +68,14 @@ class PolicyBudget:
     def build(self) -> Any:
         """The budget itself."""
         return _BUDGETS[self.notion](**self.bounds)
+
+    def scaled(self, multiple: float) -> PolicyBudget:
+        """The same with a multiple of its bounds in nats; what is in times is raised to its power."""
+
+        def of(name: str, bound: float) -> float:
+            return bound**multiple if name in ("at_most", "at_least") else bound * multiple
+
+        return replace(self, bounds={key: x if key == "alpha" else of(key, x) for key, x in self.bounds.items()})
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sanitize.policy._declaration import (
     MERGING,
     MODEL,
     OWNERS,
+    PAIRS,
     SEQUENTIAL,
     TREES,
     VERSION,
@@ -36,7 +37,11 @@ def schema_text() -> str:
 def policy_schema() -> Schema:
     """What a policy may hold, as JSON schema 2020-12."""
     forms = schemas_of(DOCUMENT)
-    forms["lift"]["required"].remove("notion")  # the default
+    del forms["lift"]["required"]  # the notion is the default
+    forms["lift"]["oneOf"] = [
+        {"required": list(pair), "properties": dict.fromkeys(other, False)}
+        for pair, other in zip(PAIRS, reversed(PAIRS), strict=True)
+    ]
     for form in forms.values():
         del form["title"]
         for key in form["properties"].values():

@@ -133,10 +133,11 @@ class TradeoffPoint:
 
     @property
     def label(self) -> str:
-        """The budget in a word: ``0.5``, or ``lower:upper`` where the two differ."""
+        """The budget in a word: of a lift, least and most times as likely, as ``0.37-1.65``; else in nats."""
         match self.budget:
-            case LiftBudget(lower=lower, upper=upper):
-                return f"{upper:.3g}" if lower == upper else f"{lower:.3g}:{upper:.3g}"
+            case LiftBudget(at_least=least, at_most=most):
+                label = f"{least:.3g}-{most:.3g}"
+                return label if len(label) <= 10 else f"{least:.2g}-{most:.2g}"
             case LDPBudget(eps=eps):
                 return f"{eps:.3g}"
             case Real():

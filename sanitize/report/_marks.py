@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, times
+from sanitize.budgets import LiftBudget, budget_from_dict
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, times_up
 
 if TYPE_CHECKING:
@@ -115,7 +116,9 @@ def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> t
     """End of the scale of the ranges of log-lift, and what a lift budget allows on it."""
     limits = None
     if budget is not None and budget["type"] == "LiftBudget":
-        limits = -float(budget["lower"]), float(budget["upper"])
+        allowed = budget_from_dict(budget)
+        assert isinstance(allowed, LiftBudget)
+        limits = -allowed.lower, allowed.upper
     values = [float(row[name] or 0.0) for row in rows for name in ("min_log_lift", "max_log_lift")]
     values += limits or ()
     end = max((abs(v) for v in values if math.isfinite(v)), default=0.0)

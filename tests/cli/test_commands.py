@@ -80,14 +80,17 @@ def test_usage_errors_are_one_line_that_says_where_help_is(argv, said, helped, r
 @pytest.mark.parametrize(
     ("budget", "said"),
     [
-        ("-e half", "-e/--eps: takes one number of nats, got 'half'; see"),
-        ("-e 0.5:1", "got '0.5:1'; two different ones are --lower and --upper"),
-        ("-e 0.5:", "two different ones are --lower and --upper"),
-        ("--upper 0.5", "--lower and --upper go together"),
-        ("--lower 0", "--lower and --upper go together"),
+        ("-e half", "-e/--eps: takes one number, got 'half'; see"),
+        ("-e 0.5:1", "got '0.5:1'; for a pair, use --at-most and --at-least"),
+        ("-e 0.5:", "for a pair, use --at-most and --at-least"),
+        ("--upper 0.5", "--upper: give --at-most and --at-least, in times as likely, or"),
+        ("--lower 0", "--at-least 0 or inf leaves a side free"),
+        ("--at-most 2", "--at-most: give --at-most and --at-least"),
+        ("--at-most 2 --lower 1", "--at-most, --lower: give --at-most and --at-least"),
+        ("-e 1 --at-most 2 --at-least 0.5", "--at-most, --at-least cannot be given beside -e"),
         ("-e 0 --lower 0", "--lower cannot be given beside -e"),
         ("--lower 2 --upper 1 -m randomized-response", "randomized-response takes one number of nats, -e EPS"),
-        ("", "required: --lower and --upper (or -e for both)"),
+        ("", "required: --at-most and --at-least (or -e for both, in nats)"),
     ],
 )
 def test_2_a_budget_is_one_number_or_two_that_are_named(budget, said, place, run):

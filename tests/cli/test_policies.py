@@ -55,7 +55,7 @@ def test_rows_and_audience_of_the_policy_are_used(place, run):
     ("text", "words"),
     [
         ("version = ", "policy.toml is not TOML"),
-        (POLICY.replace("upper", "uper"), "budget.upper is missing"),
+        (POLICY.replace("upper", "uper"), "budget.uper is not a key of a policy; did you mean 'upper'?"),
         (POLICY.replace("[budget]", "[budjet]"), "budget is missing"),
         (POLICY.replace('"age"', '"town"'), "list each column exactly once"),
         (POLICY + "[channel]\nconfidence = 2\n", "strictly between 0 and 1"),
@@ -219,7 +219,7 @@ def test_a_skeleton_is_a_policy_when_its_gaps_are_filled(place, run):
     text = (place / "new.toml").read_text()
     (place / "open.toml").write_text(text)
     assert run("plan", "raw.parquet", "-p", "open.toml")[0] == 2  # nobody has chosen a budget yet
-    filled = text.replace("# upper =", "upper = 0.5").replace("# lower =", "lower = 1.5")
+    filled = text.replace("# at_most =", "at_most = 1.65").replace("# at_least =", "at_least = 0.25")
     filled = filled.replace('# "age" = [low, ..., high]', '"age" = [18, 40, 80]')
     (place / "new.toml").write_text(filled)
     assert run("release", "raw.parquet", "-o", "out.parquet", "-p", "new.toml")[0] == 0

@@ -31,7 +31,9 @@ def test_a_draft_asks_for_a_receipt_and_the_release_makes_its_folder(tmp_path, m
     monkeypatch.chdir(tmp_path)
     pq.write_table(table(4000), "raw.parquet")
     draft = run("init", "raw.parquet")[1]
-    Path("policy.toml").write_text(draft.replace("# lower =", "lower = 9.0").replace("# upper =", "upper = 9.0"))
+    Path("policy.toml").write_text(
+        draft.replace("# at_most =", "at_most = 9e3").replace("# at_least =", "at_least = 1e-4")
+    )
     assert run(*RELEASE)[::2] == (0, "")
     assert RECEIPT.stat().st_mode & 0o777 == 0o600
     assert RECEIPT.parent.stat().st_mode & 0o777 == 0o700

@@ -87,7 +87,9 @@ def test_init_recommends_a_tree_where_tuples_are_too_many(place, run):
     assert "bins" not in policy["channel"]
     assert "fewer than 5 rows" in text
     assert "needs bins" not in text
-    (place / "policy.toml").write_text(text.replace("# lower =", "lower = 1").replace("# upper =", "upper = 0.5"))
+    (place / "policy.toml").write_text(
+        text.replace("# at_most =", "at_most = 1.65").replace("# at_least =", "at_least = 0.37")
+    )
     assert sz.Policy.read("policy.toml").sanitizer().get_params()["confidence"] == 0.95
     code, out, err = run("release", "raw.parquet", "-p", "policy.toml", "-o", "out.parquet")
     assert (code, err) == (0, "")

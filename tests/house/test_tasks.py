@@ -24,7 +24,7 @@ released.to_csv("released.csv", index=False)
 POLICY = [
     "python -m sanitize.datasets framingham raw.parquet",
     "sanitize init raw.parquet -o policy.toml",
-    "sed -i 's/^# lower =/lower = 1.0/; s/^# upper =/upper = 0.7/' policy.toml",
+    "sed -i 's/^# at_most =/at_most = 2/; s/^# at_least =/at_least = 0.37/' policy.toml",
     "sanitize plan raw.parquet -p policy.toml",
     "sanitize release raw.parquet -p policy.toml -o released.parquet --report report.html",
     "sanitize verify released.parquet --source raw.parquet -p policy.toml",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from dataclasses import replace
@@ -16,7 +17,7 @@ import pytest
 import sanitize as sz
 from sanitize.errors import ColumnError
 from sanitize.parquet import plan_parquet
-from sanitize.policy import make_plan
+from sanitize.policy import PolicyBudget, make_plan
 from sanitize.policy._plan.drafts import Drafts
 
 HEAD = """
@@ -97,6 +98,18 @@ def test_every_setting_of_the_policy_is_in_every_figure(source, setting):
         np.maximum.accumulate(alone), abs=1e-12
     )
     assert curve.points[2].budget == policy.budget.build()
+
+
+def test_a_multiple_of_a_budget_is_one_of_its_nats_in_whatever_it_was_written():
+    for multiple in (0.25, 1.0, 3.0):
+        nats = PolicyBudget("lift", {"lower": 1.0, "upper": 0.5}).scaled(multiple).build()
+        assert (nats.lower, nats.upper) == (multiple, multiple / 2)
+        in_times = PolicyBudget("lift", {"at_most": math.exp(0.5), "at_least": math.exp(-1.0)}).scaled(multiple).build()
+        assert (in_times.lower, in_times.upper) == pytest.approx((multiple, multiple / 2), abs=1e-12)
+    free = PolicyBudget("lift", {"at_most": math.inf, "at_least": 0.0})
+    assert free.scaled(0.5).bounds == free.bounds
+    alpha = PolicyBudget("alpha", {"alpha": 2.0, "lower": 1.0, "upper": 1.0})
+    assert alpha.scaled(0.5).bounds == {"alpha": 2.0, "lower": 0.5, "upper": 0.5}
 
 
 def test_verdict_and_table_say_the_same_of_the_policys_own_budget(source):

@@ -37,6 +37,8 @@ lower = 1.5
 upper = 0.5
 """
 
+TIMES = SMALL.replace("lower = 1.5", "at_least = 0.25").replace("upper = 0.5", "at_most = 1.65")
+
 FULL = """
 version = 1
 rows = "keep"
@@ -118,6 +120,8 @@ KEEPING = SMALL.replace("drop =", 'keep = ["year"]\ndrop =') + '[channel]\nmecha
 VALID = {
     "keeping": KEEPING,
     "small": SMALL,
+    "times": TIMES,
+    "times, one side": TIMES.replace("0.25", "0"),
     "full": FULL,
     "learned": FULL.replace("[18, 30, 65]", "{ learned = [18, 30, 65] }"),
     "several": SEVERAL,
@@ -156,7 +160,10 @@ INVALID = {
         edited(SMALL, "drop", "dorp"),
         "columns.dorp is not a key of a policy; did you mean 'drop'",
     ),
-    "unknown key far off": (edited(SMALL, "lower = 1.5", "lower = 1\nzzz = 3"), "known keys are notion, lower, upper"),
+    "unknown key far off": (
+        edited(SMALL, "lower = 1.5", "lower = 1\nzzz = 3"),
+        "known keys are notion, at_most, at_least",
+    ),
     "no sensitive": (
         edited(SMALL, '["illness"]', "[]"),
         "columns.sensitive must be an array of column names, got an empty array; write",
@@ -170,6 +177,15 @@ INVALID = {
     ),
     "upper missing": (edited(SMALL, "upper = 0.5", ""), "budget.upper is missing; write for example upper = 0.5"),
     "lower missing": (edited(SMALL, "lower = 1.5", ""), "budget.lower is missing"),
+    "no bound": (edited(edited(SMALL, "upper = 0.5", ""), "lower = 1.5", ""), "budget.at_most is missing; write"),
+    "at_least missing": (edited(edited(SMALL, "upper = 0.5", "at_most = 2"), "lower = 1.5", ""), "at_least is missing"),
+    "both units": (
+        edited(SMALL, "upper", "at_most = 2\nupper"),
+        "write at_most and at_least (times as likely) or lower",
+    ),
+    "a side of each": (edited(SMALL, "upper = 0.5", "at_most = 2"), "budget.lower has no place here"),
+    "at_most below 1": (edited(TIMES, "1.65", "0.9"), "budget.at_most must be a number >= 1, got 0.9"),
+    "at_least above 1": (edited(TIMES, "0.25", "1.5"), "budget.at_least must be a number from 0 to 1, got 1.5; 0 lets"),
     "negative": (edited(SMALL, "0.5", "-0.5"), "budget.upper must be a number >= 0, got -0.5; write inf for no bound"),
     "boolean": (edited(SMALL, "0.5", "true"), "budget.upper must be a number >= 0, got a boolean"),
     "notion unknown": (edited(SMALL, "upper", 'notion = "lifts"\nupper'), "did you mean 'lift'?"),
@@ -387,6 +403,10 @@ def test_the_budget_of_each_notion():
         return sz.Policy.from_toml(f"version = 1\n{lines}").budget.build()
 
     assert budget("upper = 1\nlower = inf") == sz.LiftBudget(lower=float("inf"), upper=1)
+    in_times = budget("at_most = 1.65\nat_least = 0.37")
+    assert in_times.bounds == {"at_most": 1.65, "at_least": 0.37}
+    assert in_times == sz.LiftBudget(at_most=1.65, at_least=0.37)
+    assert budget("at_most = inf\nat_least = 0") == sz.LiftBudget(lower=float("inf"), upper=float("inf"))
     assert budget("notion = 'ldp'\neps = 2") == sz.LDPBudget(2)
     assert budget("notion = 'l1'\nupper = 1\nlower = 2") == sz.L1LiftBudget(lower=2, upper=1)
     assert budget("notion = 'chi2'\nupper = 1\nlower = 2") == sz.Chi2LiftBudget(lower=2, upper=1)

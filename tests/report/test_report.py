@@ -98,6 +98,8 @@ def test_plain_words_translate_the_extremes_of_the_log_lift() -> None:
     assert "makes a sensitive value at most 1.6 and at least 0.4 times as likely as before" in words
     assert "log-lift between -1.5 and 0.5 nats" in words
     assert "less than 0.223 or more than 1.65 times as likely" in words
+    written = " ".join(measured(budget=sz.LiftBudget(at_most=1.6501, at_least=0.25)).to_text().split())
+    assert "less than 0.25 or more than 1.6501 times as likely" in written
     silent = " ".join(measured(np.full((2, 2), 0.25)).to_text().split())
     assert "makes no sensitive value more or less likely" in silent
     certain = " ".join(measured([[0.5, 0.0], [0.25, 0.25]]).to_text().split())
@@ -205,10 +207,11 @@ def test_hidden_characters_show_and_different_names_stay_different() -> None:
 def test_every_kind_of_budget_is_put_in_words_and_in_numbers(kind: str, audience: str) -> None:
     budget = BUDGETS[kind]
     report = measured(budget=budget)
-    fields = {name: float(value) for name, value in vars(budget).items()}
+    fields = {name: float(value) for name, value in sz.budgets.bounds_of(budget).items()}
     assert report.to_dict(audience=audience)["verdict"]["budget"] == {"type": type(budget).__name__, **fields}
     expected = {
         "lift": ["between -1.5 and 0.5 nats", "less than 0.223 or more than 1.65 times"],
+        "times": ["less than 0.25 or more than 1.65 times", "between -1.386 and 0.5008 nats"],
         "ldp": ["1-LDP of the sensitive columns", "more than 2.72 times"],
         "l1": ["l1-lift at most 0.6487, l1-lift of the inverse at most 1.718"],
         "chi2": ["chi2-lift at most 0.4208, chi2-lift of the inverse at most 2.952"],
@@ -220,7 +223,7 @@ def test_every_kind_of_budget_is_put_in_words_and_in_numbers(kind: str, audience
         assert words in report.to_html(audience=audience)
 
 
-@pytest.mark.parametrize("kind", BUDGETS)
+@pytest.mark.parametrize("kind", sorted(set(BUDGETS) - {"times"}))
 def test_a_side_without_a_bound_is_left_out_of_the_words(kind: str) -> None:
     sides = {name: math.inf for name in vars(BUDGETS[kind]) if name != "alpha"}
     assert budget_words(dataclasses.replace(BUDGETS[kind], **sides)).startswith("no limit")
@@ -229,8 +232,11 @@ def test_a_side_without_a_bound_is_left_out_of_the_words(kind: str) -> None:
             words = budget_words(dataclasses.replace(BUDGETS[kind], **{side: math.inf}))
             assert "inf" not in words
             assert "no limit" not in words
+    free = sz.LiftBudget(at_most=2, at_least=0), sz.LiftBudget(at_most=math.inf, at_least=0.5)
+    assert budget_words(free[0]).startswith("no released value makes a sensitive value more than 2 times as likely (")
+    assert budget_words(free[1]).startswith("no released value makes a sensitive value less than 0.5 times as likely (")
     assert "e+" not in budget_words(sz.LiftBudget(lower=1, upper=2))
-    assert budget_words(sz.LiftBudget(lower=1, upper=1e6)).endswith("more than inf times as likely")
+    assert "more than inf times as likely" in budget_words(sz.LiftBudget(lower=1, upper=1e6))
     assert "between 0 and 0 nats" in budget_words(sz.LiftBudget(lower=0, upper=0))
 
 

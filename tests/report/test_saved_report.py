@@ -25,6 +25,7 @@ HOSTILE = "<script>\u202e\x1b[0m\n\U0001f44d{{ 7 }}"
 BUDGETS = (
     None,
     sz.LiftBudget(lower=float("inf"), upper=1.0),
+    sz.LiftBudget(at_most=2.5, at_least=0.0),
     sz.LDPBudget(9.0),
     sz.L1LiftBudget(lower=3.0, upper=3.0),
     sz.Chi2LiftBudget(lower=3.0, upper=3.0),

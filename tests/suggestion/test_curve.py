@@ -87,10 +87,16 @@ def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
     assert ("60 budgets were tried" in rows[-1]) is (n == 60)
 
 
-def test_labels_are_budgets_as_the_command_line_takes_them():
-    budgets = [0.25, sz.LiftBudget(lower=1.5, upper=0.5), sz.LDPBudget(2), sz.L1LiftBudget(lower=1.0, upper=0.5)]
+def test_labels_are_in_times_where_the_budget_is_a_lift():
+    budgets = [
+        0.25,
+        sz.LiftBudget(lower=1.5, upper=0.5),
+        sz.LDPBudget(2),
+        sz.LiftBudget(at_most=1.65, at_least=0),
+        sz.L1LiftBudget(lower=1.0, upper=0.5),
+    ]
     curve = sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, budgets)
-    assert [point.label for point in curve.points] == ["0.25", "1.5:0.5", "2", "1:0.5"]
+    assert [point.label for point in curve.points] == ["0.25", "0.223-1.65", "2", "0-1.65", "1:0.5"]
 
 
 @settings(max_examples=12)

@@ -16,6 +16,7 @@ AUDIENCES = ("internal", "public")
 PMF = np.array([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
 BUDGETS = {
     "lift": sz.LiftBudget(lower=1.5, upper=0.5),
+    "times": sz.LiftBudget(at_most=1.65, at_least=0.25),
     "ldp": sz.LDPBudget(1.0),
     "l1": sz.L1LiftBudget(lower=1.0, upper=0.5),
     "chi2": sz.Chi2LiftBudget(lower=1.0, upper=0.5),

@@ -97,7 +97,8 @@ class Drafts:
     @property
     def multiples(self) -> tuple[float, ...]:
         """Multiples that give different budgets: an endless bound, and none at all, are what they are."""
-        return MULTIPLES if any(0 < value < float("inf") for value in self._bounds.values()) else (1.0,)
+        own = self.policy.budget
+        return MULTIPLES if own.scaled(2.0).build() != own.build() else (1.0,)
 
     def know(self, compared: Mapping[str, LeakageReport]) -> None:
         """Take over what "auto" has designed within the budget already, by its names."""
@@ -113,8 +114,7 @@ class Drafts:
 
     def policy_at(self, name: str, multiple: float) -> Policy:
         """The policy with another mechanism, with those of its settings that it has, and another budget."""
-        bounds = {**self.policy.budget.bounds, **{key: multiple * value for key, value in self._bounds.items()}}
-        policy = replace(self.policy, budget=replace(self.policy.budget, bounds=bounds))
+        policy = replace(self.policy, budget=self.policy.budget.scaled(multiple))
         if name == self.own:
             return policy
         policy = with_mechanism(policy, name)
@@ -155,11 +155,6 @@ class Drafts:
     def kept(self, place: Place) -> float:
         """Share of the information that a design keeps."""
         return float(self.found[place].summary[self._share])
-
-    @property
-    def _bounds(self) -> Mapping[str, float]:
-        # The order of an alpha-lift is no bound.
-        return {key: value for key, value in self.policy.budget.bounds.items() if key != "alpha"}
 
     def _curve(self, name: str) -> TradeoffCurve | None:
         places = [(name, multiple) for multiple in self.multiples if (name, multiple) in self.found]

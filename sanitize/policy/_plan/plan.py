@@ -213,7 +213,10 @@ def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:
     rows: list[tuple[Any, ...]] = [
         (point.label, *(_at(curve, point.label) for curve in curves)) for point in curves[0].points
     ]
-    words = "The share of the information that each mechanism keeps within each budget (lower:upper, in nats)."
+    words = (
+        "The share of the information that each mechanism keeps within each budget: of a lift, the least and the most "
+        "times as likely that a released value may make a secret; else nats."
+    )
     heads = ("Budget", *(curve.mechanism for curve in curves))
     return Section("budgets", "Within other budgets", words, heads, tuple(rows))
 
