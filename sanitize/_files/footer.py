@@ -6,6 +6,7 @@ statistics of sizes do not fit the schema. So a footer is read here first, and p
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._files.thrift import DAMAGE, Fields, Thrift
+from sanitize._files.thrift import DAMAGE, MOST_VALUES, Fields, Thrift, TooMany
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
@@ -32,9 +33,16 @@ _BOMB_RATIO = 1000
 # So are more rows than this out of a ten thousandth of it: a constant column of a writer takes a byte for a thousand.
 _BOMB_ROWS = 1 << 24
 _ROWS_A_BYTE = 10_000
-# The owner of a file that only looks like a bomb sets this to 1.
-TRUSTED = "SANITIZE_TRUSTED"
+# The owner of a file that only looks like a bomb sets this to 1. There is one switch and no number to raise: whoever
+# knows the file needs no limit, and whoever does not could not choose one.
+_TRUSTED = "SANITIZE_TRUSTED"
+UNLESS = f"refused as a decompression bomb, unless you made it yourself and set {_TRUSTED}=1"
 _START, _END, _PROMISED, _VALUES = range(4)
+
+
+def is_trusted() -> bool:
+    """Whether files may unfold to whatever they promise."""
+    return os.environ.get(_TRUSTED) == "1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +80,8 @@ class Footer:
         SourceError
             If it is damaged, contradicts itself, or speaks of encrypted columns.
         """
-        known = (_remembered if len(raw) <= REMEMBERED_BYTES else _parsed)(raw, file_size)
+        most = math.inf if is_trusted() else MOST_VALUES
+        known = (_remembered if len(raw) <= REMEMBERED_BYTES else _parsed)(raw, file_size, most)
         if isinstance(known, Footer):
             return known
         raise SourceError(known.format(name))
@@ -84,7 +93,7 @@ class Footer:
         asked = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
         chunks = self.chunks[slice(None) if row_groups is None else list(row_groups)][:, asked]
         with file.open("rb") as stream:
-            if os.environ.get(TRUSTED) != "1":
+            if not is_trusted():
                 self._refuse_sizes(chunks, os.fstat(stream.fileno()).st_size, file.name)
             if chunks.size:
                 with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -94,14 +103,15 @@ class Footer:
     def _refuse_sizes(self, chunks: NDArray[np.int64], file_size: int, name: str) -> None:
         stored, promised = (chunks[..., _END] - chunks[..., _START]).sum(axis=1), chunks[..., _PROMISED].sum(axis=1)
         bombs = promised > np.maximum(_BOMB_BYTES, _BOMB_RATIO * stored)
-        claims = [(f"{promised[bombs].max()} bytes", stored[bombs].min())] if bombs.any() else []
+        claims = []
+        if bombs.any():
+            most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times what is stored"
+            claims.append((f"{promised[bombs].max()} bytes out of {stored[bombs].min()}", most))
         if sum(self.row_groups) > max(_BOMB_ROWS, _ROWS_A_BYTE * file_size):
-            claims.append((f"{sum(self.row_groups)} rows", file_size))
-        for claim, of in claims:
-            raise SourceError(
-                f"{name} promises {claim} out of {of}; refused as a decompression bomb, unless you made it yourself "
-                f"and set {TRUSTED}=1"
-            )
+            most = f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} a byte"
+            claims.append((f"{sum(self.row_groups)} rows out of {file_size}", most))
+        for claim, most in claims:
+            raise SourceError(f"{name} promises {claim}, more than {most}; {UNLESS}")
 
 
 def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
@@ -116,7 +126,7 @@ def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
             n_values -= _whole((header.get(5) or header.get(8) or {1: 0})[1])
             if at > len(content) - _TAIL_BYTES or promised < 0 or n_values < 0:
                 raise ValueError("page")
-    except DAMAGE:
+    except (*DAMAGE, TooMany):
         raise SourceError(f"{name} is damaged: the pages of a column hold other than its footer says") from None
 
 
@@ -124,10 +134,12 @@ class _Encrypted(Exception):
     """Some column can only be read with a key."""
 
 
-def _parsed(raw: bytes, file_size: int) -> Footer | str:
+def _parsed(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | str:
     """The footer, or what is wrong with it."""
     try:
-        return _footer(Thrift(raw).fields(), file_size)
+        return _footer(Thrift(raw, most=most).fields(), file_size)
+    except TooMany:
+        return f"{{}} has a footer of more than {most:.0f} values; {UNLESS}"
     except _Encrypted:
         return "{} has encrypted columns; decrypt it first"
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sanitize._files.footer import REMEMBERED_BYTES, Footer
+from sanitize._files.footer import REMEMBERED_BYTES, UNLESS, Footer, is_trusted
 from sanitize._files.partitions import partition_schema
 from sanitize._files.source import BATCH_ROWS, Load, Source, check_regular, files_under, reading, stamp_of
 from sanitize.errors import SourceError
@@ -32,7 +32,9 @@ _FOOTER_BYTES = 1 << 28
 _APART_VALUES = 1 << 22
 # Column chunks are read in pieces of this size, or each would be held whole.
 _BUFFER_BYTES = 1 << 18
+# Of Arrow's own reader, which has none without number.
 _LIMITS: dict[str, Any] = {"thrift_string_size_limit": 1 << 27, "thrift_container_size_limit": 1 << 24}
+_NO_LIMITS = dict.fromkeys(_LIMITS, (1 << 31) - 1)
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def _footer_of(file: Path) -> tuple[bytes, int]:
 def _metadata(raw: bytes) -> pq.FileMetaData:
     """The reader's own view of a footer that hangs together."""
     alone = pa.BufferReader(_MAGIC + raw + struct.pack("<I", len(raw)) + _MAGIC)
-    with pq.ParquetFile(alone, **_LIMITS) as reader:
+    with pq.ParquetFile(alone, **_limits()) as reader:
         return reader.metadata
 
 
@@ -182,8 +184,12 @@ def _reader(
         page_checksum_verification=True,
         pre_buffer=False,
         buffer_size=_BUFFER_BYTES,
-        **_LIMITS,
+        **_limits(),
     )
+
+
+def _limits() -> dict[str, Any]:
+    return _NO_LIMITS if is_trusted() else _LIMITS
 
 
 @contextlib.contextmanager
@@ -217,6 +223,6 @@ def _check_frame(stream: BinaryIO, name: str) -> tuple[int, int]:
         raise SourceError(f"{name} is encrypted; decrypt it first")
     if tail != _MAGIC or length > size - _MIN_BYTES:
         raise SourceError(f"{name} is cut off or damaged: it does not end like a Parquet file")
-    if length > _FOOTER_BYTES:
-        raise SourceError(f"{name} has a footer of {length} bytes, more than any table needs; not read")
+    if length > _FOOTER_BYTES and not is_trusted():
+        raise SourceError(f"{name} has a footer of {length} bytes, more than {_FOOTER_BYTES}; {UNLESS}")
     return size, length

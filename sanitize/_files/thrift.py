@@ -20,8 +20,12 @@ RawFields = list[tuple[int, int, bytes]]  # number, kind and bytes of each field
 DAMAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, OSError, struct.error)
 _DEEPEST = 16
 # An empty structure takes one byte of a file and 64 of memory.
-_MOST_VALUES = 1 << 24
+MOST_VALUES = 1 << 24
 _TRUE, _FALSE, _BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _SET, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
+
+
+class TooMany(Exception):
+    """More values than a reader takes."""
 
 
 class Thrift:
@@ -32,14 +36,16 @@ class Thrift:
     data : bytes, or a mapped file
     at : int
         Where the next value starts.
+    most : float
+        Values that it takes before it raises `TooMany`.
     """
 
     __slots__ = ("_left", "at", "data")
 
-    def __init__(self, data: bytes | mmap.mmap, at: int = 0) -> None:
+    def __init__(self, data: bytes | mmap.mmap, at: int = 0, most: float = MOST_VALUES) -> None:
         self.data = data
         self.at = at
-        self._left = _MOST_VALUES
+        self._left = most
 
     def fields(self, depth: int = 0) -> Fields:
         """A structure."""
@@ -81,7 +87,7 @@ class Thrift:
     def _count(self, values: int) -> None:
         self._left -= values
         if self._left < 0:
-            raise ValueError("values")
+            raise TooMany
 
     def _varint(self) -> int:
         data = self.data

@@ -252,11 +252,40 @@ def test_rows_that_a_file_cannot_hold_are_refused_unless_the_owner_says_so(tmp_p
     monkeypatch.setattr(footer, "_BOMB_ROWS", 1000)
     monkeypatch.setattr(footer, "_ROWS_A_BYTE", 1)
     with pytest.raises(
-        SourceError, match=r"promises 262144 rows out of \d+; .* unless you made it .*SANITIZE_TRUSTED=1"
+        SourceError,
+        match=r"promises 262144 rows out of \d+, more than 1000 rows and 1 a byte; .* made it .*SANITIZE_TRUSTED=1",
     ):
         list(read._stored(path, ["x"], 10, None))
     monkeypatch.setenv("SANITIZE_TRUSTED", "1")
     assert sum(len(batch) for batch in read._stored(path, ["x"], 1 << 18, None)) == 1 << 18
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("sanitize._files.parquet._FOOTER_BYTES", r"has a footer of \d+ bytes, more than 20;"),
+        ("sanitize._files.footer.MOST_VALUES", r"has a footer of more than 20 values;"),
+    ],
+)
+def test_large_footers_are_refused_unless_the_owner_says_so(limit, words, tmp_path, monkeypatch):
+    path = tmp_path / "large.parquet"
+    pq.write_table(pa.table({"x": [1, 2]}), path)
+    monkeypatch.setattr(limit, 20)
+    with pytest.raises(SourceError, match=words + r" .* unless you made it yourself and set SANITIZE_TRUSTED=1"):
+        ParquetSource.open(path)
+    monkeypatch.setenv("SANITIZE_TRUSTED", "1")
+    assert ParquetSource.open(path).n_rows == 2
+
+
+def test_whoever_trusts_a_file_reads_it_without_the_limits_of_arrow(tmp_path, monkeypatch):
+    path = tmp_path / "large.parquet"
+    pq.write_table(pa.table({"x": [1, 2]}), path)
+    limits = {"thrift_string_size_limit": 1 << 27, "thrift_container_size_limit": 1}
+    monkeypatch.setattr("sanitize._files.parquet._LIMITS", limits)
+    with pytest.raises(SourceError):
+        ParquetSource.open(path)
+    monkeypatch.setenv("SANITIZE_TRUSTED", "1")
+    assert ParquetSource.open(path).n_rows == 2
 
 
 def test_columns_that_are_bombs_together_are_refused(tmp_path, monkeypatch):
@@ -265,5 +294,6 @@ def test_columns_that_are_bombs_together_are_refused(tmp_path, monkeypatch):
     pq.write_table(pa.table({"x": text, "y": text}), path, compression="zstd", use_dictionary=False)
     monkeypatch.setattr(footer, "_BOMB_BYTES", 3 << 19)
     assert list(ParquetSource.open(path)._stored(path, ["x"], 10, None))
-    with pytest.raises(SourceError, match="refused as a decompression bomb"):
+    words = r"promises \d+ bytes out of \d+, more than 1572864 bytes a row group and 1000 times .* refused as a"
+    with pytest.raises(SourceError, match=words):
         list(ParquetSource.open(path)._stored(path, ["x", "y"], 10, None))
