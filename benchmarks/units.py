@@ -100,14 +100,21 @@ def lifts_kept(month: np.ndarray, step: np.ndarray, q: np.ndarray, symbols: np.n
         return np.log(own / own.sum(axis=0) / P_S[:, None])
 
 
-def by_unit(s: np.ndarray, values: np.ndarray, month: np.ndarray, step: np.ndarray, budget: sz.LiftBudget) -> None:
+def by_unit(
+    s: np.ndarray,
+    values: np.ndarray,
+    month: np.ndarray,
+    step: np.ndarray,
+    budget: sz.LiftBudget,
+    confidence: float | None = None,
+) -> None:
     """Release through a ledger, and print what it told by counting and under the known law."""
     start = time.process_time()
     n, everybody = values.shape[1], np.arange(values.shape[1])
     group, told = np.zeros(n, int), {0: month}
     released = []
     with tempfile.TemporaryDirectory() as folder:
-        ledger = UnitLedger(Path(folder) / "people.units", budget, unit="person")
+        ledger = UnitLedger(Path(folder) / "people.units", budget, unit="person", confidence=confidence)
         for t, x in enumerate(values):
             table = pd.DataFrame({"person": everybody, "secret": s, "value": x})
             whole = sz.SubsetMerging(100.0, sensitive="secret", public="value").fit(table)
@@ -125,7 +132,7 @@ def by_unit(s: np.ndarray, values: np.ndarray, month: np.ndarray, step: np.ndarr
         report = ledger.report()
     own = np.stack([np.log(told[g].sum(axis=1) / told[g].sum() / P_S) for g in group.tolist()], axis=1)
     say(
-        "by unit",
+        "by unit" if confidence is None else f"  {confidence:g}",
         report.least_log_lift,
         report.largest_log_lift,
         0.0 if report.ok else 1.0,
@@ -160,6 +167,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=20_000)
     parser.add_argument("--changing", type=float, nargs="+", default=(0.3, 0.03), help="share of the values, a month")
     parser.add_argument("--budget", type=float, nargs=2, default=(0.4, 0.25), metavar=("LOWER", "UPPER"))
+    parser.add_argument("--confidence", type=float, default=0.95, help="of the second unit ledger")
     given = parser.parse_args()
     budget = sz.LiftBudget(lower=given.budget[0], upper=given.budget[1])
     print(f"budget {budget}; {given.months} months, {given.people} people")
@@ -179,7 +187,8 @@ def main() -> None:
             for name, (symbols, lifts_of) in ways.items():
                 lifts = lifts_of(month, step, q, symbols)
                 say(name, lifts.min(), lifts.max(), over(lifts, budget), kept(values, symbols))
-            by_unit(s, values, month, step, budget)
+            for confidence in (None, given.confidence):
+                by_unit(s, values, month, step, budget, confidence)
 
 
 if __name__ == "__main__":

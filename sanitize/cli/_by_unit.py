@@ -39,24 +39,27 @@ def release_by_unit(
     from sanitize.parquet import plan_units, release_units
 
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
-    ledger = args.outputs.during.enter_context(_ledger_of(policy, keep=target is not None))
+    ledger = args.outputs.during.enter_context(
+        _ledger_of(policy, sanitizer.recipe().confidence, keep=target is not None)
+    )
     if target is None:
         return plan_units(table, sanitizer, ledger, **settings)
     return release_units(table, target, sanitizer, ledger, **settings, force=args.force)
 
 
 @contextlib.contextmanager
-def _ledger_of(policy: Policy, *, keep: bool) -> Iterator[UnitLedger]:
+def _ledger_of(policy: Policy, confidence: float | None, *, keep: bool) -> Iterator[UnitLedger]:
     """The ledger that a policy names; where there is none a new one, which stays only if it is to be kept and used."""
     from sanitize.ledger import UnitLedger
 
     path = policy.ledger
     assert path is not None
     if path.exists():
-        yield UnitLedger(path, unit=policy.unit)
+        yield UnitLedger(path, unit=policy.unit, confidence=confidence)
         return
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
-        made = UnitLedger(path if keep else Path(folder) / path.name, policy.budget.build(), unit=policy.unit)
+        place = path if keep else Path(folder) / path.name
+        made = UnitLedger(place, policy.budget.build(), unit=policy.unit, confidence=confidence)
         try:
             yield made
         finally:

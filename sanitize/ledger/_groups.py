@@ -19,6 +19,8 @@ from sanitize.joint import JointDistribution
 from sanitize.mechanisms import subset_merging
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
@@ -28,25 +30,43 @@ _EFFORT = 50_000.0
 
 
 def blocks_of(
-    group: NDArray[np.intp],
-    secret: NDArray[np.intp],
-    symbol: NDArray[np.intp],
-    said: NDArray[np.intp],
-    sizes: NDArray[np.intp],
-    reference: NDArray[np.int64],
-    budget: Budget,
-    least: int,
-) -> NDArray[np.intp]:
-    """Block of each unit in its group: 0 where it is told nothing new, else from 1 on.
+    group: NDArray[np.intp], n_groups: int, split: Callable[[int, NDArray[np.intp]], tuple[NDArray[np.intp], float]]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Block of each unit in its group: 0 where it is told nothing new, else from 1 on; and what is left of shares.
 
     Parameters
     ----------
-    group, secret, symbol : ndarray of int, shape (n_units,)
+    group : ndarray of int, shape (n_units,)
         Of units that are released something now, each once.
-    said : ndarray of int, shape (n_groups, k)
-        Symbols that each group was printed before, -1 for one that is not released now.
-    sizes : ndarray of int, shape (n_groups,)
-        Units of each group, with those that are released nothing now.
+    n_groups : int
+    split : callable
+        Blocks of some units of a group, and the part of its share of a probability of error that they are handed.
+
+    Returns
+    -------
+    ndarrays of shapes (n_units,) and (n_groups,)
+    """
+    blocks, handed = np.zeros(len(group), np.intp), np.ones(n_groups)
+    order = np.argsort(group, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        own = int(group[members[0]])
+        blocks[members], handed[own] = split(own, members)
+    return blocks, handed
+
+
+def counted(secret: NDArray[np.intp], number: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Units of each secret and number, shape (n_s, k)."""
+    counts = np.zeros(shape)
+    np.add.at(counts, (secret, number), 1)
+    return counts
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Blocks that are within a budget by counting.
+
+    Attributes
+    ----------
     reference : ndarray of int, shape (n_s,)
         Units of each secret, whose shares lifts are held against.
     budget : Budget
@@ -54,35 +74,34 @@ def blocks_of(
     least : int
         Units of a block.
     """
-    blocks = np.zeros(len(group), np.intp)
-    order = np.argsort(group, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        own = group[members[0]]
-        if len(members) >= least:
-            found = _split(secret[members], symbol[members], reference, budget, least)
-            # One block that says nothing new would part those who are here from those who are not, for nothing.
-            parted = len(members) < sizes[own] and found.max() == 1
-            if not (parted and np.isin(symbol[members], said[own]).all()):
-                blocks[members] = found
-    return blocks
 
+    reference: NDArray[np.int64]
+    budget: Budget
+    least: int
 
-def _split(
-    secret: NDArray[np.intp], symbol: NDArray[np.intp], reference: NDArray[np.int64], budget: Budget, least: int
-) -> NDArray[np.intp]:
-    """The same in one group, of which units enough are here: at least one block, or 0 where it is over the budget."""
-    seen, own = np.unique(symbol, return_inverse=True)
-    counts = np.zeros((len(reference), len(seen)))
-    np.add.at(counts, (secret, own), 1)
-    present = np.flatnonzero(counts.any(axis=1))
-    law = JointDistribution.from_matrix(counts[present] / len(secret))
-    within = ReferredBudget(budget, reference / reference.sum(), present)
-    if within.excess_of(np.ones((len(present), 1)), law.p_s)[0] > 0:
-        return np.zeros(len(secret), np.intp)
-    if len(seen) == 1:
-        return np.ones(len(secret), np.intp)
-    found = subset_merging(law, within, effort=_EFFORT).stages[0].indices
-    return _at_least(found, counts.sum(axis=0), least)[own] + 1
+    def allows(self, secret: NDArray[np.intp], blocks: NDArray[np.intp]) -> bool:
+        """Whether blocks, numbered from 1, have enough units and are within the budget."""
+        counts = counted(secret, blocks - 1, (len(self.reference), int(blocks.max())))
+        n, prior = counts.sum(axis=0), self.reference / self.reference.sum()
+        if n.min() < self.least:
+            return False
+        return not (self.budget.excess_of(counts / n / prior[:, None], prior) > 0).any()
+
+    def split(self, secret: NDArray[np.intp], symbol: NDArray[np.intp], *, is_stale: bool) -> NDArray[np.intp]:
+        """Blocks of units of a group, or 0 where they are too few, over the budget, or one stale block."""
+        nobody: NDArray[np.intp] = np.zeros(len(secret), np.intp)
+        if len(secret) < self.least or not self.allows(secret, nobody + 1):
+            return nobody
+        seen, own = np.unique(symbol, return_inverse=True)
+        if len(seen) == 1:
+            return nobody if is_stale else nobody + 1
+        counts = counted(secret, own, (len(self.reference), len(seen)))
+        present = np.flatnonzero(counts.any(axis=1))
+        law = JointDistribution.from_matrix(counts[present] / len(secret))
+        within = ReferredBudget(self.budget, self.reference / self.reference.sum(), present)
+        found = subset_merging(law, within, effort=_EFFORT).stages[0].indices
+        blocks = _at_least(found, counts.sum(axis=0), self.least)[own] + 1
+        return nobody if is_stale and blocks.max() == 1 else blocks
 
 
 def _at_least(merged: NDArray[np.int32], sizes: NDArray[np.float64], least: int) -> NDArray[np.intp]:

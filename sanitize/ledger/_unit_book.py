@@ -29,9 +29,12 @@ from sanitize._files.source import bytes_of
 from sanitize._sampling.kept_draws import DIGEST_BYTES
 from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
+from sanitize.confidence import check_confidence
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
+from sanitize.ledger._unit_certificate import whole_share
 from sanitize.ledger._unit_report import UnitEntry, UnitReport
 from sanitize.measures import entropy
+from sanitize.mechanisms import as_lift_budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +78,7 @@ class _UnitForm(Declared, frozen=True, eq=False):
     budget: dict[str, Finite | str]
     unit: Annotated[str, said("the name of a column", min_length=1, max_length=_NAME_CHARACTERS)]
     least: Positive
+    confidence: Finite | None
     key: Digest
     sensitive: tuple[str, ...]
     secrets: NDArray[np.uint8]
@@ -82,6 +86,8 @@ class _UnitForm(Declared, frozen=True, eq=False):
     secret: NDArray[np.intp]
     group: NDArray[np.intp]
     sizes: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    shares: NDArray[np.float64]
     values: NDArray[np.uint8]
     said: NDArray[np.intp]
     releases: tuple[_EntryForm, ...]
@@ -93,10 +99,14 @@ class _UnitForm(Declared, frozen=True, eq=False):
             require(digests.shape == (len(digests), DIGEST_BYTES))
         require(self.secret.shape == self.group.shape == (n,) and n == len({bytes(row) for row in self.units}))
         require(self.sizes.shape == (n_groups, n_secrets) and self.said.shape == (n_groups, SAID) and n_groups > 0)
+        require(self.chosen.shape == (n_secrets,) and self.shares.shape == (n_groups,))
+        most = 0.0 if self.confidence is None else whole_share(self.confidence)
+        require(0 <= most < 1 and bool(((self.shares >= 0) & (self.shares <= most)).all()))
         require(bool(n) == bool(self.releases) == bool(self.sensitive) == bool(n_secrets))
         if n:
             require(self.secret.min() >= 0 and self.secret.max() < n_secrets and self.sizes[0].min() >= 1)
             require(self.group.min() >= 0 and self.group.max() < n_groups and self.sizes.min() >= 0)
+            require(bool(((self.chosen >= 0) & (self.chosen <= self.sizes[0])).all()))
             require(self.said.min() >= -1 and self.said.max() < len(self.values))
 
 
@@ -112,6 +122,8 @@ class UnitBook:
         Sensitive columns; empty before the first release.
     least : int
         Units of a group.
+    confidence : float or None
+        Of the promise for the law that the units are drawn from; None where it is for these units.
     key : NoiseKey
     secrets : ndarray of uint8, shape (n_s, 16)
         Digest of each secret of the first release.
@@ -121,6 +133,10 @@ class UnitBook:
         Of each unit; group 0 holds those that were told nothing.
     sizes : ndarray of int, shape (n_groups, n_s)
         Units of each secret that a group had when it was made; of group 0, those of the first release.
+    chosen : ndarray of int, shape (n_s,)
+        Those of the first release who choose blocks.
+    shares : ndarray of shape (n_groups,)
+        Of the probability of error, what each group has left.
     values : ndarray of uint8, shape (n_values, 16)
         Digest of each value that could be printed so far.
     said : ndarray of int, shape (n_groups, 64)
@@ -132,6 +148,7 @@ class UnitBook:
     budget: Budget
     unit: str
     least: int
+    confidence: float | None
     key: NoiseKey = field(repr=False)
     sensitive: tuple[str, ...] = ()
     secrets: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
@@ -139,18 +156,24 @@ class UnitBook:
     secret: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
     group: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 0), np.int64), repr=False)
+    chosen: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1), repr=False)
     values: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
     said: NDArray[np.intp] = field(default_factory=lambda: np.full((1, SAID), -1), repr=False)
     releases: tuple[UnitEntry, ...] = ()
 
     @classmethod
-    def empty(cls, budget: Budget, unit: str, least: int) -> UnitBook:
+    def empty(cls, budget: Budget, unit: str, least: int, confidence: float | None) -> UnitBook:
         """A book without releases."""
         if not 0 < len(unit) <= _NAME_CHARACTERS:
             raise LedgerError(f"unit must be the name of a column, of at most {_NAME_CHARACTERS} characters")
         if type(budget).__name__ not in SYMBOL_BUDGETS:
             raise InvalidBudget(f"a unit ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
-        return cls(budget, unit, least, NoiseKey.from_system())
+        made = cls(budget, unit, least, confidence, NoiseKey.from_system())
+        if confidence is None:
+            return made
+        as_lift_budget(budget)  # or it is refused
+        return replace(made, shares=np.array([whole_share(check_confidence(confidence))]))
 
     def report(self) -> UnitReport:
         """What all releases told."""
@@ -166,6 +189,7 @@ class UnitBook:
             self.budget,
             self.unit,
             self.least,
+            self.confidence,
             len(self.units),
             len(self.sizes),
             int(self.sizes.sum(axis=1).min()),
@@ -208,6 +232,7 @@ class UnitBook:
                 budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS),
                 form.unit,
                 form.least,
+                form.confidence,
                 NoiseKey(bytes.fromhex(form.key)),
                 form.sensitive,
                 form.secrets,
@@ -215,6 +240,8 @@ class UnitBook:
                 form.secret,
                 form.group,
                 form.sizes,
+                form.chosen,
+                form.shares,
                 form.values,
                 form.said,
                 tuple(entry.entry() for entry in form.releases),
@@ -233,6 +260,7 @@ class UnitBook:
             budget_to_dict(self.budget),
             self.unit,
             self.least,
+            self.confidence,
             self.key.key.hex(),
             self.sensitive,
             self.secrets,
@@ -240,6 +268,8 @@ class UnitBook:
             self.secret,
             self.group,
             self.sizes,
+            self.chosen,
+            self.shares,
             self.values,
             self.said,
             tuple(_EntryForm(**entry.to_dict()) for entry in self.releases),

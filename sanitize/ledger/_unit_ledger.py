@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from sanitize._checks import whole_number
+from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
@@ -17,7 +19,7 @@ from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.ledger._book import locked, place_of, stamp
 from sanitize.ledger._unit_book import UnitBook
-from sanitize.ledger._unit_rows import keyed_units, numbers_of, released_rows, texts_of
+from sanitize.ledger._unit_rows import chosen_rows, keyed_units, numbers_of, released_rows, texts_of
 
 if TYPE_CHECKING:
     import os
@@ -53,6 +55,11 @@ class UnitLedger:
     The file is for the owner of the table only (mode 0600). It holds the key of the draws, digests of units under that
     key, and what group and secret each has: as much as the table itself, so keep it where the table is kept.
 
+    With ``confidence`` this holds, at that confidence and for all releases together, also under the law that units are
+    drawn from independently, whatever it is: a fifth of the units, by their keyed digests, choose the channel (that of
+    the sanitizer's recipe on their rows) and the blocks, and the others have to prove each block. Rows of one unit need
+    not be independent. Choose the sanitizer before you look at what is told by `check`.
+
     Not covered: that a unit is in a table, when, and with how many rows, which the released tables show; and what is
     released without the ledger. It holds for these units, and promises nothing of the source they were drawn from.
 
@@ -66,12 +73,16 @@ class UnitLedger:
         Column that says whose a row is. Needed for a new file, and kept in it.
     min_units : int
         Least units that are released the same, of a new file.
+    confidence : float, optional
+        Between 0 and 1, of a new file: the budget also holds under the law that the units are drawn from, see below.
+        It takes a `LiftBudget`, an `LDPBudget` or a number.
 
     Attributes
     ----------
     path : Path
     budget : Budget
     unit : str
+    confidence : float or None
 
     Examples
     --------
@@ -90,6 +101,7 @@ class UnitLedger:
     path: Path
     budget: Budget
     unit: str
+    confidence: float | None
 
     def __init__(
         self,
@@ -98,6 +110,7 @@ class UnitLedger:
         *,
         unit: str | None = None,
         min_units: int = 20,
+        confidence: float | None = None,
     ) -> None:
         object.__setattr__(self, "path", place_of(path))
         wanted = None if budget is None else as_budget(budget)
@@ -109,13 +122,14 @@ class UnitLedger:
                         f"there is no unit ledger {self.path.name!r}; make it with UnitLedger(path, budget, unit=...), "
                         "the budget of all that a unit is released and the column that says whose a row is"
                     )
-                UnitBook.empty(wanted, unit, least).write(self.path)
+                UnitBook.empty(wanted, unit, least, confidence).write(self.path)
         book = UnitBook.read(self.path)
-        for name, own, given in (("budget", book.budget, wanted), ("unit", book.unit, unit)):
-            if given is not None and given != own:
-                raise LedgerError(f"the unit ledger {self.path.name!r} has the {name} {own!r}, not {given!r}")
-        object.__setattr__(self, "budget", book.budget)
-        object.__setattr__(self, "unit", book.unit)
+        given = {"budget": wanted, "unit": unit, "confidence": confidence}
+        for name, value in given.items():
+            own = getattr(book, name)
+            if value is not None and value != own:
+                raise LedgerError(f"the unit ledger {self.path.name!r} has the {name} {own!r}, not {value!r}")
+            object.__setattr__(self, name, own)
 
     def __len__(self) -> int:
         """Releases recorded."""
@@ -165,7 +179,7 @@ class UnitLedger:
         UnitReport
         """
         book, table = UnitBook.read(self.path), rows if isinstance(rows, dict) else Table.of(rows)
-        release, words = _ready(sanitizer, book)
+        release, words = _ready(sanitizer, book, table)
         return released_rows(book, release, table, words)[0].report()
 
     def release(self, rows: Frame, sanitizer: Designer) -> Frame:
@@ -225,7 +239,7 @@ class UnitLedger:
         """
         with locked(self.path):
             before = UnitBook.read(self.path)
-            release, words = _ready(sanitizer, before)
+            release, words = _ready(sanitizer, before, rows)
             after, codes = released_rows(before, release, rows, words)
             report = after.report()
             if not report.ok:
@@ -240,12 +254,23 @@ class UnitLedger:
                 raise
 
 
-def _ready(sanitizer: Designer, book: UnitBook) -> tuple[Release, RandomWords]:
-    """The fitted release of a sanitizer, and the noise that prints it: other noise for every release of one key."""
+def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tuple[Release, RandomWords]:
+    """The fitted release of a sanitizer, and the noise that prints it: other noise for every release of one key.
+
+    Under a confidence it is that of its recipe on rows of the units that choose, for the others must not.
+    """
     refuse_secret_dp(sanitizer, _NO_NOISE)
     if not hasattr(sanitizer, "fitted_release"):
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
-    words = random_words(sanitizer.recipe().random_state)
+    recipe, release = sanitizer.recipe(), sanitizer.fitted_release()
+    words = random_words(recipe.random_state)
     if isinstance(words, NoiseKey):
         words = words.derive(f"release {len(book.releases) + 1} by unit")
-    return sanitizer.fitted_release(), words
+    if book.confidence is None:
+        return release, words
+    table = rows if isinstance(rows, Table) else Table.of(pa.table(dict(rows)))
+    if recipe.confidence is not None:
+        recipe = recipe.changed(confidence=None)  # of rows, which are no independent draws
+    layout, source = recipe.layout(chosen_rows(book, table))
+    fitted = recipe.design(recipe.specification(), layout, Counted.of(layout, source), words, is_priced=False)
+    return replace(fitted.release.bare(), handle_unknown="high_risk"), words

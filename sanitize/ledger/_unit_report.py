@@ -55,7 +55,7 @@ class UnitEntry:
 
 @dataclass(frozen=True)
 class UnitReport:
-    """What all releases of a unit ledger tell together of each unit's secret: exact, for these units.
+    """What all releases of a unit ledger tell together of each unit's secret: figures are exact, for these units.
 
     Attributes
     ----------
@@ -64,6 +64,8 @@ class UnitReport:
         Column that says whose a row is.
     min_units : int
         Least units that may be released the same.
+    confidence : float or None
+        With which the budget also holds under the law that the units are drawn from.
     n_units, n_groups, least_units : int
         Units known; groups of units that were released the same; units of the least group when it was made.
     least_log_lift, largest_log_lift : float
@@ -78,6 +80,7 @@ class UnitReport:
     budget: Budget
     unit: str
     min_units: int
+    confidence: float | None
     n_units: int
     n_groups: int
     least_units: int
@@ -110,7 +113,8 @@ class UnitReport:
         more = self.more_releases
         return {
             "ok": self.ok,
-            "holds_for": "these units",
+            "holds_for": "these units" if self.confidence is None else "the source of these units",
+            "confidence": self.confidence,
             "budget": budget_to_dict(self.budget),
             "unit": self.unit,
             "min_units": self.min_units,
@@ -132,7 +136,10 @@ class UnitReport:
 
     def to_text(self) -> str:
         """The report for people; it names no sensitive value."""
-        verdict = "holds for these units" if self.ok else "OVER THE BUDGET for these units"
+        whom = "these units"
+        if self.confidence is not None:
+            whom = f"the source of these units ({100 * self.confidence:g} % sure) and for these units"
+        verdict = f"holds for {whom}" if self.ok else "OVER THE BUDGET for these units"
         lines = [
             f"{verdict}: {_counted(len(self.releases), 'release')} of {self.n_units} units (column {self.unit!r})",
             f"budget: {budget_words(self.budget)}",

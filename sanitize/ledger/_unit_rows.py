@@ -12,8 +12,9 @@ from sanitize._sampling.kept_draws import DIGEST_BYTES, PairWords, keyed_digests
 from sanitize._tables.columns import as_arrow, factorize, python_values
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, LedgerError
-from sanitize.ledger._groups import Sources, blocks_of
+from sanitize.ledger._groups import Counting, Sources, blocks_of
 from sanitize.ledger._unit_book import SAID
+from sanitize.ledger._unit_certificate import LEFT, Certificate, choosing
 from sanitize.ledger._unit_report import UnitEntry
 from sanitize.measures import entropy, share_of_entropy
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
+    from sanitize._tables.frame import Table
     from sanitize.alphabet import Alphabet
     from sanitize.channel import Channel
     from sanitize.ledger._unit_book import UnitBook
@@ -62,11 +64,12 @@ def released_rows(
         if len(now) < book.least:
             break
         here, again = unit[now], output[book.said]
-        sources = Sources.of(book.group[here], _blocks(book, here, told, y[now], again), y[now], again)
+        blocks, handed = _blocks(book, here, told, y[now], again)
+        sources = Sources.of(book.group[here], blocks, y[now], again)
         released[now] = sources.draw(words.words_at(_BLOCK_LANE + turn, np.arange(len(now))))
         rows += sources.rows(book.secret[here], rows.shape)
         n_again += int(((sources.block == 0) & (released[now] >= 0)).sum())
-        book = _told(book, here, sources.block, number[released[now]])
+        book = _told(book, here, blocks, number[released[now]], handed)
     shown = released >= 0
     if not shown.any():
         raise LedgerError(
@@ -88,27 +91,56 @@ def released_rows(
 
 def _blocks(
     book: UnitBook, here: NDArray[np.intp], told: NDArray[np.intp], y: NDArray[np.int32], again: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Block of each unit that is released something, by what its symbol was printed from."""
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Block of each unit that is released something, by what it was printed from; and what is left of shares."""
     sizes = np.bincount(book.group, minlength=len(again))
     sizes[0] += 1  # for those who are still to come
     said = np.where(again >= 0, told[again], -1)
-    secret, reference = book.secret[here], book.sizes[0]
-    return blocks_of(book.group[here], secret, told[y], said, sizes, reference, book.budget, book.least)
+    secret, symbol, group = book.secret[here], told[y], book.group[here]
+    counting = Counting(book.sizes[0], book.budget, book.least)
+
+    def is_stale(own: int, members: NDArray[np.intp]) -> bool:
+        """Whether one block would part those who are here from those who are not, and say nothing new."""
+        return len(members) < sizes[own] and bool(np.isin(symbol[members], said[own]).all())
+
+    if book.confidence is None:
+
+        def split(own: int, members: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
+            return counting.split(secret[members], symbol[members], is_stale=is_stale(own, members)), 1.0
+    else:
+        certificate = Certificate.of(counting, book.chosen, book.budget, book.confidence)
+        chooses, is_first = choosing(book.units[here]), len(book.sizes) == 1
+
+        def split(own: int, members: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
+            of_members = secret[members], symbol[members], chooses[members], float(book.shares[own])
+            return certificate.split(*of_members, is_first=is_first, is_stale=is_stale(own, members))
+
+    return blocks_of(group, len(sizes), split)
 
 
-def _told(book: UnitBook, here: NDArray[np.intp], block: NDArray[np.intp], printed: NDArray[np.intp]) -> UnitBook:
-    """The book after some units were printed a value each; a block that is all of a group is no new one."""
-    said = book.said
+def _told(
+    book: UnitBook,
+    here: NDArray[np.intp],
+    block: NDArray[np.intp],
+    printed: NDArray[np.intp],
+    handed: NDArray[np.float64],
+) -> UnitBook:
+    """The book after some units were printed a value each; a block that is all of a group is no new one.
+
+    ``handed`` is the part of each group's share that those who were told something new are handed, or the group itself
+    where nobody was.
+    """
+    said, shares = book.said, book.shares * handed
     if not book.releases and len(book.sizes) == 1:
         said = _sample(printed)[None, :]  # for whoever comes later
     told = np.flatnonzero(block)
     if not len(told):
-        return replace(book, said=said)
+        return replace(book, said=said, shares=shares)
     width = int(block.max()) + 1
     pairs, own, size = np.unique(book.group[here[told]] * width + block[told], return_inverse=True, return_counts=True)
-    new = (size < np.bincount(book.group)[pairs // width]) | (pairs < width)
-    number = np.where(new, len(book.sizes) - 1 + np.cumsum(new), pairs // width)
+    old = pairs // width
+    new = (size < np.bincount(book.group)[old]) | (pairs < width)
+    number = np.where(new, len(book.sizes) - 1 + np.cumsum(new), old)
     sizes = np.concatenate([book.sizes, np.zeros((int(new.sum()), len(book.secrets)), np.int64)])
     sizes[number] = 0
     np.add.at(sizes, (number[own], book.secret[here[told]]), 1)
@@ -118,7 +150,12 @@ def _told(book: UnitBook, here: NDArray[np.intp], block: NDArray[np.intp], print
         said[made] = _sample(printed[told[members]])
     after = book.group.copy()
     after[here[told]] = number[own]
-    return replace(book, group=after, sizes=sizes, said=said)
+    n_choosing = np.bincount(own, choosing(book.units[here[told]]))
+    part = n_choosing / np.maximum(np.bincount(old, n_choosing)[old], 1)
+    made_shares = (shares[old] * part)[new]
+    shares[old[new]] = book.shares[old[new]] * LEFT
+    shares = np.concatenate([shares, made_shares])
+    return replace(book, group=after, sizes=sizes, said=said, shares=shares)
 
 
 def _sample(printed: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -176,8 +213,8 @@ def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tu
             "give every row of a unit one secret, for example whether it ever had the diagnosis"
         )
     if not book.releases:
-        sizes = np.bincount(own, minlength=len(secrets))[None, :]
-        book = replace(book, sensitive=names, secrets=secrets, sizes=sizes)
+        sizes, chosen = (np.bincount(s, minlength=len(secrets)) for s in (own, own[choosing(digests)]))
+        book = replace(book, sensitive=names, secrets=secrets, sizes=sizes[None, :], chosen=chosen)
     found[~there] = len(book.units) + np.arange(int((~there).sum()))
     return book.with_units(digests[~there], own[~there]), found[unit], int((~there).sum())
 
@@ -197,6 +234,18 @@ def _secrets(
             "no share to hold it against; pool it with another value, or begin a new ledger"
         )
     return of_text[secret], book.secrets
+
+
+def chosen_rows(book: UnitBook, table: Table) -> Table:
+    """Rows of the units that choose."""
+    texts, unit = texts_of(table, [book.unit])
+    chosen = np.flatnonzero(choosing(keyed_units(book, texts))[unit])
+    if not len(chosen):
+        raise LedgerError(
+            f"with confidence a fifth of the units choose what is told of all, and of {len(texts)} there is none; give "
+            "more units, or begin a ledger without confidence"
+        )
+    return table.take(chosen)
 
 
 def keyed_units(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:

@@ -98,7 +98,7 @@ def release_units(
         written = place.path if isinstance(place, Target) else None
         spent = outputs.during.enter_context(ledger.spending(columns, sanitizer, target=written))
         drawn = _DrawnPass(table, *spent, threads)
-        drawn.write(outputs, place, rows, np.zeros(0, np.int64), _footer(sanitizer))
+        drawn.write(outputs, place, rows, np.zeros(0, np.int64), _footer(sanitizer, ledger))
         return ledger.report()
 
 
@@ -156,10 +156,11 @@ def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOr
     return dict(first.sample((*layout.read, *layout.sensitive, ledger.unit), table.n_rows))
 
 
-def _footer(sanitizer: Designer) -> bytes:
+def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
     """What a file says about itself: whom its promise is for, and no figure, for its figures are of all releases."""
     text = {"sanitize": __version__, "mechanism": f"{sanitizer.report_.facts.mechanism}, by unit"}
-    return json.dumps({**text, "holds_for": "the units of its ledger"}).encode()
+    whom = "the units of its ledger"
+    return json.dumps({**text, "holds_for": whom if ledger.confidence is None else f"the source of {whom}"}).encode()
 
 
 class _DrawnPass(SecondPass):

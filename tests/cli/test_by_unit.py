@@ -55,6 +55,20 @@ def test_months_are_released_through_one_ledger(place, run):
     assert err.startswith("holds for these units: 3 releases")
 
 
+def test_a_confidence_is_that_of_the_units(place, run):
+    channel = '[channel]\nmechanism = "subset-merging"\nconfidence = {}\n'
+    (place / "sure.toml").write_text(POLICY + channel.format(0.9))
+    (place / "surer.toml").write_text(POLICY + channel.format(0.95))
+    code, out, err = run("release", "0.parquet", "-o", "0.csv", "-p", "sure.toml")
+    assert (code, err) == (0, "")
+    assert out.startswith("holds for the source of these units (90 % sure) and for these units: 1 release")
+    assert UnitLedger("who.units").confidence == 0.9
+    code, _, err = run("release", "1.parquet", "-o", "1.csv", "-p", "surer.toml")
+    assert code != 0
+    assert_line(err, "has the confidence 0.9, not 0.95")
+    assert run("release", "1.parquet", "-o", "1.csv", "-p", "policy.toml")[0] == 0
+
+
 def test_a_dry_run_leaves_nothing_and_a_refusal_no_ledger(place, run):
     before = left_in(place)
     assert run("release", "0.parquet", "-o", "0.csv", *SETTINGS, "--dry-run")[0] == 0
