@@ -72,8 +72,17 @@ def _run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return _fail(f"interrupted; {_left(args)}", INTERRUPTED, args)
     except Exception as error:
+        if _was_interrupted(error):
+            return _fail(f"interrupted; {_left(args)}", INTERRUPTED, args)
         return _failed(error, args)
     return DONE if refusal is None else _failed(refusal, args)
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C came while a library was loaded, which makes another error of it."""
+    while isinstance(error, ImportError):
+        error = error.__cause__ or error.__context__
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _failed(error: Exception, args: argparse.Namespace) -> int:

@@ -338,6 +338,13 @@ CALLS = {
 }
 
 
+def within_an_import(error):
+    """What NumPy makes of an error while it is loaded."""
+    made = ImportError("SECRET")
+    made.__cause__ = error
+    return made
+
+
 @pytest.mark.parametrize("name", ARGV)
 @pytest.mark.parametrize(
     ("error", "code", "words"),
@@ -345,8 +352,10 @@ CALLS = {
         (ZeroDivisionError("SECRET"), 5, "internal error (ZeroDivisionError)"),
         (MemoryError("SECRET"), 3, "not enough memory"),
         (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
+        (within_an_import(KeyboardInterrupt()), 130, "interrupted; nothing was written"),
+        (within_an_import(ValueError()), 5, "internal error (ImportError)"),
     ],
-    ids=["5", "3", "130"],
+    ids=["5", "3", "130", "130 within an import", "5 within an import"],
 )
 def test_what_may_happen_to_any_command(name, error, code, words, place, run, monkeypatch):
     (place / "report.json").write_text("{}")

@@ -294,7 +294,7 @@ import os, runpy, signal, sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "sanitize.cli._commands":
-            os.kill(os.getpid(), signal.SIGINT)
+            {}
 
 sys.meta_path.insert(0, Finder())
 sys.argv = ["sanitize", "--version"]
@@ -302,7 +302,16 @@ runpy.run_module("sanitize", run_name="__main__")
 """
 
 
-def test_130_interrupted_while_it_is_loaded():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("then", ["raise", "raise ImportError from stop", "pass"])
+def test_130_interrupted_while_it_is_loaded(then):
+    """Also where a library makes another error of it as it is loaded, or none at all."""
+    stop = f"""
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt as stop:
+                {then}
+"""
+    program = INTERRUPTED.replace("            {}\n", stop)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")
     assert_one_line(done.stderr, "interrupted; nothing was written")
