@@ -16,7 +16,7 @@ from sanitize.cli._judge import judge as judge
 from sanitize.cli._judge import judged
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
 from sanitize.cli._standard import check_stdout, say
-from sanitize.errors import InvalidParameter, SourceError, TargetError
+from sanitize.errors import InvalidParameter, SourceError, TargetError, VerificationFailed
 from sanitize.policy import designer_of
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def release(args: argparse.Namespace) -> None:
         _give(report, args, policy, stream, written=written)
 
 
-def verify(args: argparse.Namespace) -> None:
+def verify(args: argparse.Namespace) -> SanitizeError | None:
     """Check a released file against its source and its policy."""
     from sanitize.verify import verify_parquet
 
@@ -122,10 +122,15 @@ def verify(args: argparse.Namespace) -> None:
     sanitizer = policy if args.policy is not None else designer_of(policy)
     with shown():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
-        settings |= {"delimiter": policy.delimiter, "receipt": policy.receipt, "rewrite": args.rewrite}
+        rewrite = None if args.rewrite is None else Among(args.rewrite, args.outputs)
+        settings |= {"delimiter": policy.delimiter, "receipt": policy.receipt, "rewrite": rewrite}
         found = verify_parquet(args.input, args.source, sanitizer, **settings)
     say(found.to_json() if args.json else found.to_text() + "\n")
-    found.require()
+    try:
+        found.require()
+    except VerificationFailed as refusal:
+        return refusal  # what is written anew is mended, and stays
+    return None
 
 
 def report(args: argparse.Namespace) -> None:

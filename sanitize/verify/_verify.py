@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sanitize._files.csv import CsvSource
 from sanitize._files.declared import Declared, Misfit, plain, read, said
 from sanitize._files.digest import digest_of
-from sanitize._files.names import path_of
-from sanitize._files.open import delimited, open_source
-from sanitize._files.outputs import outputs
+from sanitize._files.open import delimited, open_source, open_target
 from sanitize._files.target import Target
 from sanitize._release.prepared import footer_of
 from sanitize._release.row_order import check_row_order
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from sanitize._files.open import SourceLike
+    from sanitize._files.open import Among, SourceLike
     from sanitize._files.source import Source
     from sanitize._release.designer import Designer
     from sanitize._release.release import Release
@@ -151,7 +150,7 @@ def verify_parquet(
     rows: RowOrder | None = None,
     against: Sequence[File] = (),
     statement: File | None = None,
-    rewrite: File | None = None,
+    rewrite: File | Among | None = None,
     false_alarm: float = FALSE_ALARM,
     delimiter: str | None = None,
 ) -> Verification:
@@ -224,10 +223,12 @@ def verify_parquet(
     receipt = policy.receipt if receipt is None and policy is not None else receipt
     if against and receipt is None:
         raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
-    place = None if rewrite is None else Target.check(rewrite, path_of(released, SourceError), force=False)
-    with outputs() as made, open_source(released) as written:
-        if place is not None:
-            write_canonical(written, place.path, made)
+    with contextlib.ExitStack() as stack:
+        written = stack.enter_context(open_source(released))
+        if rewrite is not None:
+            place, opened = open_target(rewrite, released, force=False)
+            assert isinstance(place, Target)
+            write_canonical(written, place.path, stack.enter_context(opened))
         if receipt is not None:
             others = [Receipt.read(other) for other in against]
             return _by_receipt(named, written, sanitizer, Receipt.read(receipt), kept_order, others, statement)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -84,6 +87,23 @@ def state(place):
         for file in place.rglob("*")
         if file.is_file() and file.suffix != ".lock"
     }
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without room here")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_report_that_is_lost_leaves_everything_as_it_was(command, place, run, monkeypatch):
+    """Standard output is full; commands that print nothing there are done."""
+    before = state(place)
+    with open("/dev/full", "w") as full, monkeypatch.context() as patched:
+        patched.setattr("sys.stdout", full)
+        code, _, err = run(*COMMANDS[command][0])
+        with contextlib.suppress(OSError):
+            full.close()
+    prints_nothing = command.startswith(("init", "dossier"))
+    assert code == (0 if prints_nothing else 4), err
+    if not prints_nothing:
+        assert "standard output cannot be written" in err
+        assert state(place) == before
 
 
 @pytest.mark.parametrize("command", COMMANDS)
