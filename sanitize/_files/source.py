@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -149,7 +150,7 @@ def _entries(folder: Path) -> Iterator[Path]:
     """All files under a folder but hidden ones; what cannot be looked into is an error: its rows would be missing."""
     try:
         entries = [
-            (entry, entry.is_dir()) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))
+            (entry, _is_folder(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))
         ]
     except OSError as error:
         raise SourceError(f"the folder {folder.name!r} cannot be entered ({error.strerror}); no row was read") from None
@@ -163,6 +164,14 @@ def _entries(folder: Path) -> Iterator[Path]:
             )
         else:
             yield from _entries(entry)
+
+
+def _is_folder(entry: Path) -> bool:
+    """Whether it is a folder, or an error where that cannot be seen: newer Python's `is_dir` says that it is none."""
+    try:
+        return stat.S_ISDIR(entry.stat().st_mode)
+    except FileNotFoundError:  # a link that leads nowhere
+        return False
 
 
 def check_regular(file: Path) -> None:

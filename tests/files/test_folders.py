@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pandas as pd
@@ -26,8 +30,8 @@ def release(folder):
 
 @pytest.mark.parametrize("kind", ["list", "look"])
 def test_a_folder_that_cannot_be_entered_stops_the_run(kind, folder, monkeypatch):
-    """As root everything can be entered, so the system's answer is played."""
-    listed, looked = Path.iterdir, Path.is_dir
+    """The system's answer is played; below it is the system's own."""
+    listed, looked = Path.iterdir, Path.stat
 
     def refuse(path):
         raise PermissionError(13, "Permission denied")
@@ -35,12 +39,54 @@ def test_a_folder_that_cannot_be_entered_stops_the_run(kind, folder, monkeypatch
     if kind == "list":
         monkeypatch.setattr(Path, "iterdir", lambda path: refuse(path) if path.name == "b" else listed(path))
     else:
-        monkeypatch.setattr(Path, "is_dir", lambda path: refuse(path) if path.parent.name == "b" else looked(path))
+        monkeypatch.setattr(
+            Path, "stat", lambda path, **how: refuse(path) if path.parent.name == "b" else looked(path, **how)
+        )
     with pytest.raises(SourceError, match=r"the folder 'b' cannot be entered \(Permission denied\); no row was read"):
         release(folder)
     monkeypatch.undo()
     assert os.listdir(folder.parent) == ["in"]
     assert release(folder).n_rows == 200
+
+
+AS_NOBODY = """
+import os, sys
+from sanitize.cli import main
+
+audit = ["audit", "in", "-s", "s", "-x", "x", "--json"]
+assert main(audit) == 0
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+print("as nobody", flush=True)
+sys.exit(main(audit))
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "code"), [(0o000, 3), (0o111, 3), (0o444, 3), (0o555, 0)], ids=["none", "search", "list", "both"]
+)
+@pytest.mark.parametrize("deep", [False, True], ids=["of files", "of folders"])
+def test_whoever_may_not_enter_a_folder_reads_nothing(mode, code, deep, folder):
+    """Nobody in particular reads, who may list or search the folder, neither or both."""
+    if deep:
+        (folder / "b" / "deeper").mkdir()
+        (folder / "b" / "part.parquet").rename(folder / "b" / "deeper" / "part.parquet")
+    with tempfile.TemporaryDirectory() as place:  # folders of pytest are for their owner
+        shutil.copytree(folder, Path(place, "in"))
+        for path in (Path(place), *Path(place).rglob("*")):
+            path.chmod(0o755)
+        denied = Path(place, "in", "b")
+        denied.chmod(mode)
+        made = subprocess.run([sys.executable, "-c", AS_NOBODY], cwd=place, capture_output=True, text=True, check=False)
+        denied.chmod(0o755)
+    if os.geteuid() != 0 and code:
+        assert "AssertionError" in made.stderr  # the first look is refused, too
+        return
+    _, there, out = made.stdout.partition("as nobody\n")
+    assert there
+    assert (made.returncode, bool(out)) == (code, code == 0), made.stderr
+    assert code == 0 or "the folder 'b' cannot be entered (Permission denied); no row was read" in made.stderr
 
 
 def test_a_linked_folder_is_neither_left_out_nor_read_twice(folder, tmp_path):
