@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,10 +26,35 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 _LONGEST = {"test_spark.py", "test_dask.py", "test_dask_frames.py", "test_notebooks.py"}
 
 
+# Of the cases of a slow test about one in so many always runs, and at least one.
+_SAMPLED = 8
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="run slow tests too, of which else a sample of cases runs")
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """Run the longest files first, whatever order was drawn for the others."""
+def pytest_collection_modifyitems(config, items):
+    """Leave out most of what is slow, and run the longest files first, whatever order was drawn for the others."""
+    if not config.getoption("--slow"):
+        slow = sorted((item for item in items if item.get_closest_marker("slow")), key=_function)
+        left_out = {item for _, cases in groupby(slow, key=_function) for item in _not_sampled(list(cases))}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.path.name not in _LONGEST)
+
+
+def _function(item):
+    return item.nodeid.partition("[")[0]
+
+
+def _not_sampled(cases):
+    """Cases that are left out: all of a test without any, and of the others those that the names draw."""
+    if not hasattr(cases[0], "callspec"):
+        return cases
+    drawn = sorted(cases, key=lambda item: crc32(item.nodeid.encode()))
+    return [item for item in drawn[1:] if crc32(item.nodeid.encode()) % _SAMPLED]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -25,6 +25,7 @@ COUNT = 60
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are kept on Linux only")
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_mutant_gets_through(kind):
