@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 import numpy as np
 
+from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 T = TypeVar("T")
-
-# Rounding that a sum of probabilities may have.
-_SUM_TOLERANCE = 1e-9
 
 # What an index of an array, and so a count of rows or symbols, can hold.
 _LARGEST_COUNT = (1 << 63) - 1
@@ -166,7 +164,7 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
         raise InvalidDistribution(f"{name} must have finite entries >= 0")
     with np.errstate(over="ignore"):
         total = float(p.sum())
-    if abs(total - 1) > _SUM_TOLERANCE:
+    if abs(total - 1) > PROBABILITY_SUM:
         raise InvalidDistribution(f"{name} must sum to 1, got {total:.12g}")
     return p / total
 

@@ -1,8 +1,14 @@
 """How large things may become: one number for each meaning, wherever that meaning is used."""
 
-# Entries of a channel that is made as one dense matrix of 64-bit integers: 128 MB.
+# Cells of a law of (S, X), or of pairs of rows: a gigabyte. A law of more cells than rows says nothing anyway.
+JOINT_CELLS = 1 << 27
+# Entries of a matrix, or of one stage, that somebody asks for by name: 256 MB of doubles. Larger ones are a mistake.
+DENSE_CELLS = 1 << 25
+# Entries of a channel that is made, or measured, as one dense matrix of 64-bit numbers: 128 MB.
 CHANNEL_CELLS = 1 << 24
 # Entries of an array that a loop over blocks makes at a time: 32 MB of doubles.
 BLOCK_CELLS = 1 << 22
+# Rows whose intermediate arrays stay in the cache.
+BLOCK_ROWS = 1 << 16
 # exp overflows a little above this.
 LARGEST_EXPONENT = 700.0

@@ -261,16 +261,9 @@ class Alphabet:
             levels.append(level)
             codes.append(np.concatenate([here, there]).astype(np.int32))
         rows = np.stack(codes, axis=1)
-        joined = Alphabet._of(self.columns, tuple(levels), distinct_rows(rows, [len(level) + 1 for level in levels])[0])
-        positions = joined._locate(rows)
+        distinct, positions = distinct_rows(rows, [len(level) + 1 for level in levels])
+        joined = Alphabet._of(self.columns, tuple(levels), distinct)
         return joined, positions[: len(self)], positions[len(self) :]
-
-    def _locate(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Code of each row of level codes, all of which occur."""
-        prefix = np.zeros(len(rows), np.int64)
-        for level, keys, code in zip(self.levels, self._steps, rows.T, strict=True):
-            prefix = np.searchsorted(keys, prefix * (len(level) + 1) + code)
-        return prefix.astype(np.int32)
 
     def form(self) -> AlphabetForm:
         """What JSON can hold of it; levels travel as Arrow IPC, so no type loses precision."""
@@ -326,6 +319,25 @@ class AlphabetForm(Declared, frozen=True, eq=False):
 def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
     """Some columns of whatever table, as Arrow's."""
     return {name: as_arrow(column_of(table, name), name) for name in names}
+
+
+def group_alphabet(public: Alphabet, labels: NDArray[np.intp], n_groups: int) -> Alphabet:
+    """Readable names of merged symbols: the symbol itself, or up to three members in braces."""
+
+    def names() -> list[str]:
+        members: list[list[int]] = [[] for _ in range(n_groups)]
+        for x, group in enumerate(labels):
+            if len(members[group]) < 3:
+                members[group].append(x)
+        found = []
+        for shown, size in zip(members, np.bincount(labels, minlength=n_groups), strict=True):
+            name = ", ".join(public.label(x) for x in shown)
+            if size > len(shown):
+                name += f", +{size - len(shown)} more"
+            found.append(name if size == 1 else "{" + name + "}")
+        return found
+
+    return Alphabet.of_n_labels("+".join(public.columns), n_groups, names)
 
 
 def _same_length(first: NDArray[Any], other: NDArray[Any], name: str) -> None:

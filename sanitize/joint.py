@@ -10,7 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._checks import required
+from sanitize._limits import JOINT_CELLS
 from sanitize._tables.combined import Combined, combined_of
+from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet, columns_of
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
 
@@ -21,10 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize.channel import Channel
-
-SUM_TOLERANCE = 1e-9
-# A gigabyte of counts; a law with more cells than a table has rows says nothing anyway.
-_MOST_CELLS = 1 << 27
 
 
 @dataclass(eq=False)
@@ -138,7 +136,7 @@ class ContingencyTable:
     def _extend(self, sensitive: Alphabet, public: Alphabet) -> None:
         self.sensitive, rows, _ = self.sensitive.union(sensitive)
         self.public, columns, _ = self.public.union(public)
-        if len(self.sensitive) * len(self.public) > _MOST_CELLS:
+        if len(self.sensitive) * len(self.public) > JOINT_CELLS:
             raise ColumnError(
                 f"{len(self.sensitive)} sensitive times {len(self.public)} public symbols are too many to count; "
                 "name fewer sensitive columns, or bin and pool values first"
@@ -201,7 +199,7 @@ class JointDistribution:
         if not np.isfinite(pmf).all() or (pmf < 0).any():
             raise InvalidDistribution("pmf must be finite and non-negative")
         total = pmf.sum()
-        if abs(total - 1) > SUM_TOLERANCE:
+        if abs(total - 1) > PROBABILITY_SUM:
             raise InvalidDistribution(f"pmf must sum to 1, got {total:.12g}; for counts use ContingencyTable")
         self._set(pmf, total)
 

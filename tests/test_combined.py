@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-import sanitize._tables.combined as combined
-from sanitize._tables import combination_counts
-from sanitize._tables.combination_counts import CombinationCounts
+from sanitize._tables import combined
+from sanitize._tables.combined import CombinationCounts
 from sanitize._tables.keys import all_below
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError
@@ -69,7 +68,7 @@ def _in_parts(kind: str) -> list[dict]:
 def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, is_kept, monkeypatch):
     """Against rows one by one; values that are too many to be kept together are counted part by part."""
     if not is_kept:
-        monkeypatch.setattr(combination_counts, "_MOST_CELLS", 300)
+        monkeypatch.setattr(combined, "_MOST_CELLS", 300)
     parts, together, took = _in_parts(kind), None, []
     counts, slow = ContingencyTable.empty(["s"], ["x"]), ContingencyTable.empty(["s"], ["x"])
     for columns in parts:

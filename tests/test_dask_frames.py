@@ -86,7 +86,7 @@ def test_the_ledger_gets_the_entry_of_one_machine(rows, small, tmp_path, monkeyp
     assert len(sz.Ledger(engine)) == 2
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
     # Where all together are too many to count, each release is counted by itself: on workers, too.
-    monkeypatch.setattr("sanitize.joint._MOST_CELLS", 12)
+    monkeypatch.setattr("sanitize.joint.JOINT_CELLS", 12)
     (tmp_path / "large").mkdir()
     alone, engine = two_ledgers(tmp_path / "large", small)
     for ledger, made in ((alone, sz.privatize_parquet), (engine, privatize_parquet)):

@@ -9,7 +9,8 @@ import numpy as np
 
 from sanitize._checks import whole_number
 from sanitize._release.given import given_channel
-from sanitize.channel import Channel, group_alphabet
+from sanitize.alphabet import group_alphabet
+from sanitize.channel import Channel
 from sanitize.confidence import MOST_ENTRIES, REPEATED, ConfidenceSet, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.lifts import lift

@@ -14,8 +14,7 @@ from sanitize._files.kept import KeptRows
 from sanitize._files.workers import in_turn
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
-from sanitize._tables.combination_counts import CombinationCounts
-from sanitize._tables.combined import CombinedRows, combinations_of, n_rows_of
+from sanitize._tables.combined import CombinationCounts, CombinedRows, combinations_of, n_rows_of
 from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # Up to this many buckets all rows get as many as the largest needs: then no row has to be asked for its number.
 _SMALL_BUCKETS = 1 << 16
-_MOST_PAIRED = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,7 @@ class AliasTable:
         lead, tail = _split_threshold(buckets, scale_bits, word_bits)
         row_start = np.repeat(indptr[:-1], 1 << bits)
         first, second = indices[row_start + buckets.first], indices[row_start + buckets.second]
-        paired = int(indices.max()) < _MOST_PAIRED
+        paired = int(indices.max()) < 1 << 16
         single = bool((sizes == 1).any()) and not one_width
         return cls(
             offset=buckets.offset[:-1],

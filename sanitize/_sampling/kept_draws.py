@@ -55,8 +55,9 @@ class PairWords:
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A 64-bit word for each of some pairs."""
-        blocks = self.units[positions] ^ self._of_lane(lane)[self.value[positions]]
-        return self.key.words_of(blocks)
+        digests = [hmac.digest(self.key.key, b"%d:" % lane + bytes(value), "sha256") for value in self.values]
+        of_lane: NDArray[Any] = np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), -1)
+        return self.key.words_of(self.units[positions] ^ of_lane[self.value[positions], :DIGEST_BYTES])
 
     def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
         """A word for each of the pairs ``start`` to ``start + count``."""
@@ -65,8 +66,3 @@ class PairWords:
     def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
         """A 16-bit word for each of the pairs ``start`` to ``start + count``."""
         return (self.words_at(lane, np.arange(start, start + count)) >> np.uint64(48)).astype(np.uint16)
-
-    def _of_lane(self, lane: int) -> NDArray[np.uint8]:
-        parts = [hmac.digest(self.key.key, b"%d:" % lane + bytes(value), "sha256") for value in self.values]
-        found: NDArray[Any] = np.frombuffer(b"".join(parts), np.uint8).reshape(len(parts), -1)
-        return found[:, :DIGEST_BYTES]

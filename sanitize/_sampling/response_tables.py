@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import RandomWords
     from sanitize._sampling.sampler import Drawing, Sampler
 
-_HALF = np.dtype(np.uint16)
 _WORD = np.dtype(np.uint32)
-_MOST_UNIFORM = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +57,9 @@ class KeepTable:
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; half-word i of the lane decides draw i."""
-        given, scratch = RowWords(source, lane, start, _HALF), Scratch()
-        more_bits = self.scale_bits - 8 * _HALF.itemsize
+        word = np.dtype(np.uint16)
+        given, scratch = RowWords(source, lane, start, word), Scratch()
+        more_bits = self.scale_bits - 8 * word.itemsize
         lead, tail = np.uint16(self.weight >> more_bits), self.weight & ((1 << more_bits) - 1)
         dtype = place_type(self.n_outputs)
         other = dtype.type(self.other)
@@ -144,7 +143,7 @@ class UniformTable:
         return (
             len(indptr) == 2
             and len(indices) == n_outputs
-            and 1 < n_outputs <= _MOST_UNIFORM
+            and 1 < n_outputs <= 1 << 16
             and bool((weights == base + (np.arange(n_outputs) < larger)).all())
         )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from sanitize._limits import BLOCK_ROWS
 from sanitize.errors import InvalidChannel
 
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
     from sanitize._sampling.noise import RandomWords
 
-# Rows whose intermediate arrays stay in the cache.
-BLOCK_ROWS = 1 << 16
-# Short words tie for one draw in 2**(16 - bits); more often would cost more than long words do.
-_MOST_SHORT_BITS = 8
 _NOWHERE = np.empty(0, np.intp)
 
 # Takes the inputs of the next rows and gives their outputs, which the next call may overwrite.
@@ -130,7 +127,8 @@ def where_small(numbers: NDArray[Any], most: np.unsignedinteger[Any], scratch: S
 
 def word_type(bits: int) -> np.dtype[Any]:
     """Words that decide among 2**bits buckets: of 16 bits where they rarely tie, since then all costs half."""
-    return np.dtype(np.uint16 if bits <= _MOST_SHORT_BITS else np.uint32)
+    # Short words tie for one draw in 2**(16 - bits); more often would cost more than long words do.
+    return np.dtype(np.uint16 if bits <= 8 else np.uint32)
 
 
 def place_type(n_places: int) -> np.dtype[Any]:

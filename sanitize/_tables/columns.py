@@ -30,21 +30,20 @@ def _is_narrow_decimal(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(dtype) and dtype.bit_width < 128)
 
 
-def _is_view(dtype: pa.DataType) -> bool:
+def is_view(dtype: pa.DataType) -> bool:
+    """Whether it is text or bytes in Arrow's layout of views."""
     return bool(pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype))
 
 
 # Types whose distinct values Arrow cannot tell.
-_WITHOUT_DICTIONARIES = (pa.types.is_float16, _is_view, _is_narrow_decimal)
-_DAY = 86_400_000  # milliseconds
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_WITHOUT_DICTIONARIES = (pa.types.is_float16, is_view, _is_narrow_decimal)
 
 
 def as_arrow(values: Any, name: str) -> ArrowColumn:
     """Any one-dimensional column as an Arrow array; missing values become nulls."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         # Arrow picks no rows from views.
-        return values.cast(_plain_type(values.type, name)) if _is_view(values.type) else values
+        return values.cast(_plain_type(values.type, name)) if is_view(values.type) else values
     dtype = getattr(values, "dtype", None)
     if str(dtype) == "Object":  # polars would hand over pointers
         raise _mixed(name)
@@ -58,7 +57,10 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # The cause quotes a value of the column, so it is left behind.
         array = None
-    if array is None or (pa.types.is_binary(array.type) and _has_text(values)):
+    if array is None:
+        raise _mixed(name)
+    # A column that Arrow reads as bytes may have text among them.
+    if pa.types.is_binary(array.type) and dtype in (None, object) and any(isinstance(v, str) for v in values):
         raise _mixed(name)
     return array
 
@@ -69,11 +71,6 @@ def _mixed(name: str) -> ColumnError:
         "convert it to one type first, for example with .astype(str)",
         name,
     )
-
-
-def _has_text(values: Any) -> bool:
-    """Whether a column that Arrow reads as bytes has text among them."""
-    return getattr(values, "dtype", None) in (None, object) and any(isinstance(value, str) for value in values)
 
 
 def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
@@ -284,11 +281,12 @@ def comparable(values: pa.Array) -> list[Any]:
     """Python values that are equal and hash alike exactly where the values of one kind are equal."""
     types = pa.types
     if types.is_date32(values.type):
-        return [day if day is None else day * _DAY for day in values.cast(pa.int32()).to_pylist()]
+        # milliseconds
+        return [day if day is None else day * 86_400_000 for day in values.cast(pa.int32()).to_pylist()]
     if types.is_date64(values.type):
         return values.cast(pa.int64()).to_pylist()
     if types.is_timestamp(values.type) or types.is_time(values.type) or types.is_duration(values.type):
-        scale = _NANOSECONDS[values.type.unit]
+        scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[values.type.unit]
         whole = values.cast(pa.int32()) if types.is_time32(values.type) else values
         return [number * scale for number in whole.cast(pa.int64()).to_pylist()]
     return values.to_pylist()

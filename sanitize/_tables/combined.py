@@ -2,6 +2,7 @@
 
 A column with few distinct values makes few combinations with others, so rows are counted, and found in an alphabet, by
 one narrow number each; values are looked at once a combination and not once a row.
+Counts of combinations add up without a look at their values, batch by batch.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _ROWS_EACH = 8
 _FEW_ROWS = 1 << 12
 # Rows whose intermediate arrays stay in the cache; of fewer, threads would mostly wait for the interpreter's lock.
 _BLOCK_ROWS = 1 << 17
-# Bytes are counted two by two where so many of them make up for a table of 256 cells for each number.
-_ROWS_A_NUMBER = 1 << 9
+# Cells that are kept while rows are read.
+_MOST_CELLS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +161,8 @@ def n_rows_of(batch: Mapping[str, Any]) -> int:
 
 def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
     """How often each of ``n`` numbers occurs."""
-    if numbers.dtype.itemsize == 1 and len(numbers) > n * _ROWS_A_NUMBER:
+    # Bytes are counted two by two where so many of them make up for a table of 256 cells for each number.
+    if numbers.dtype.itemsize == 1 and len(numbers) > n * (1 << 9):
         even = len(numbers) // 2 * 2
         pairs = count_pairs(numbers[:even], n)
         return pairs.sum(axis=0) + pairs.sum(axis=1) + count(numbers[even:], n)
@@ -228,3 +230,63 @@ def _numbered(places: list[NDArray[Any]], sizes: tuple[int, ...]) -> NDArray[Any
             block *= dtype.type(size)
             np.add(block, place[start : start + _BLOCK_ROWS], out=block, casting="unsafe")
     return numbers
+
+
+@dataclass(eq=False)
+class CombinationCounts:
+    """Rows of some columns by combination.
+
+    Attributes
+    ----------
+    values : dict of str to DictionaryArray
+        Distinct values of each column by position, and missing last.
+    counts : ndarray of int64, one axis a column
+    """
+
+    values: dict[str, pa.DictionaryArray]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, combined: Combined) -> CombinationCounts:
+        """Rows of a batch."""
+        return cls(combined.values, combined.counts.reshape(combined.sizes))
+
+    def take(self, other: CombinationCounts) -> bool:
+        """Add rows of the same columns; other ones, and more values than can be kept, are refused."""
+        if list(self.values) != list(other.values):
+            return False
+        values, kept, places = {}, [], []
+        for name, theirs in other.values.items():
+            mine = self.values[name]
+            if mine.type != theirs.type:
+                return False
+            if mine.dictionary.equals(theirs.dictionary):
+                values[name], place = mine, np.arange(len(theirs))
+            else:
+                try:
+                    found = pc.index_in(theirs.dictionary, value_set=mine.dictionary)
+                except pa.ArrowNotImplementedError:
+                    return False
+                fresh = theirs.dictionary.filter(found.is_null())
+                values[name] = with_missing(pa.concat_arrays([mine.dictionary, fresh]))
+                place = np.append(found.fill_null(-1).to_numpy(), len(values[name]) - 1)
+                place[place < 0] = np.arange(len(mine) - 1, len(values[name]) - 1)
+            places.append(place)
+            kept.append([*range(len(mine) - 1), len(values[name]) - 1])
+        sizes = tuple(map(len, values.values()))
+        if math.prod(sizes) > _MOST_CELLS:
+            return False
+        counts = np.zeros(sizes, np.int64)
+        counts[np.ix_(*kept)] = self.counts
+        np.add.at(counts, np.ix_(*places), other.counts)  # a dictionary may hold a value twice
+        self.values, self.counts = values, counts
+        return True
+
+    def table(self) -> tuple[dict[str, pa.DictionaryArray], NDArray[np.int64]]:
+        """Columns of the combinations that occur, and how many rows each has."""
+        occurring = np.nonzero(self.counts)
+        columns = {
+            name: column.take(pa.array(place))
+            for (name, column), place in zip(self.values.items(), occurring, strict=True)
+        }
+        return columns, self.counts[occurring]

@@ -1,4 +1,7 @@
-"""Tables of every kind as named columns, and back; nothing else reads or writes DataFrame columns."""
+"""Tables of every kind as named columns, and back; nothing else reads or writes DataFrame columns.
+
+A released column is in the type of the column that it replaces.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sanitize._tables.columns import as_arrow
-from sanitize._tables.native import array_like, arrow_like, pandas_like, polars_like, widest
+from sanitize._tables.columns import as_arrow, in_type, is_view
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-# Names of types of whole numbers in pandas, polars, pyarrow and NumPy.
-_WHOLE = re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +117,24 @@ class Table(Mapping[str, Any]):
         if kind == "pandas":
             return self._to_pandas(columns, kept, wide)
         if kind == "polars":
-            return self._to_polars(columns, kept, wide)
+            import polars as pl
+
+            own = self.kind == "polars"
+            made = [
+                polars_like(name, array, self._native_type(name) if own and name not in wide else None)
+                for name, array in columns.items()
+            ]
+            return pl.DataFrame([*made, *[pl.Series(name, self[name]) for name in kept]])
         if kind == "pyarrow":
             arrays = {
                 name: arrow_like(array, self.native[name] if name in self.names and name not in wide else None)
                 for name, array in columns.items()
             }
             return pa.table({**arrays, **{name: self.native[name] for name in kept}})
-        own = self.native.dtype
-        parts = [array_like(array, widest(array) if name in wide else own) for name, array in columns.items()]
+        native = self.native.dtype
+        parts = [array_like(array, widest(array) if name in wide else native) for name, array in columns.items()]
         parts += [self.native[:, self.names.index(name)] for name in kept]
-        kinds = {own.kind, *(part.dtype.kind for part in parts)}
+        kinds = {native.kind, *(part.dtype.kind for part in parts)}
         # Labels may be longer than the texts of an array; other kinds side by side are objects.
         dtype = np.result_type(*parts) if len(kinds) == 1 or kinds <= set("iuf") else object
         return np.stack([part.astype(dtype) for part in parts], axis=1)
@@ -136,7 +143,13 @@ class Table(Mapping[str, Any]):
     def whole_types(self) -> dict[str, np.dtype[Any]]:
         """NumPy's type of each column of whole numbers."""
         types = {name: self.native.dtype if self.kind == "array" else self._native_type(name) for name in self.names}
-        found = {n: _WHOLE.fullmatch(str(getattr(dtype, "value_type", dtype)).lower()) for n, dtype in types.items()}
+        # Names of types of whole numbers in pandas, polars, pyarrow and NumPy.
+        found = {
+            n: re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?").fullmatch(
+                str(getattr(dtype, "value_type", dtype)).lower()
+            )
+            for n, dtype in types.items()
+        }
         return {name: np.dtype(match[1]) for name, match in found.items() if match}
 
     def _native_type(self, name: str, wide_as: np.dtype[Any] | None = None) -> Any:
@@ -170,15 +183,6 @@ class Table(Mapping[str, Any]):
             frame[label_of.get(name, name)] = self[name] if own else np.asarray(self[name])
         return frame
 
-    def _to_polars(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...], wide: Collection[str]) -> Any:
-        import polars as pl
-
-        made = [
-            polars_like(name, array, self._native_type(name) if self.kind == "polars" and name not in wide else None)
-            for name, array in columns.items()
-        ]
-        return pl.DataFrame([*made, *[pl.Series(name, self[name]) for name in kept]])
-
 
 def _kind(native: Any) -> str:
     """Library of a table; a table of pandas or polars is only there where that library was imported."""
@@ -191,3 +195,125 @@ def _kind(native: Any) -> str:
         f"expected a pandas or polars DataFrame, a pyarrow Table or a two-dimensional array, got "
         f"{type(native).__name__}; collect lazy frames first, and convert others"
     )
+
+
+def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    """Distinct values and indices of a dictionary array; a plain array has no indices."""
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary, array.indices
+    return array, None
+
+
+def widest(array: pa.Array) -> np.dtype[Any]:
+    """Type of 64 bits that holds the whole numbers of a column."""
+    return np.dtype(np.uint64 if pa.types.is_unsigned_integer(_parts(array)[0].type) else np.int64)
+
+
+def pandas_like(array: pa.Array, dtype: Any) -> Any:
+    """Pandas column of a dtype; only the distinct values are converted, rows are taken from them."""
+    import pandas as pd
+
+    dictionary, indices = _parts(array)
+    if isinstance(dtype, pd.ArrowDtype) and is_view(dtype.pyarrow_dtype) and indices is not None:
+        dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views
+    levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
+    if isinstance(dtype, pd.CategoricalDtype):
+        released = set(dictionary.to_pylist())
+        categories = [c for c in dtype.categories.tolist() if c in released]
+        if len(categories) < len(released):
+            categories = dictionary.to_pylist()
+        values: Any = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
+    elif dtype is None:
+        values = levels.astype(object).array if pa.types.is_string(dictionary.type) else levels.array
+    elif pa.types.is_string(dictionary.type) and pd.api.types.is_bool_dtype(dtype):
+        values = levels.astype(object).array  # any text would be True
+    else:
+        try:
+            if isinstance(dtype, pd.ArrowDtype) and pa.types.is_floating(dictionary.type):
+                values = pd.arrays.ArrowExtensionArray(in_type(dictionary, dtype.pyarrow_dtype))
+            else:
+                values = levels.astype(dtype).array
+        except (TypeError, ValueError):
+            # A numpy integer column cannot hold the interval labels or missing values; objects can.
+            values = levels.astype(object).array
+    if indices is None:
+        return values
+    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    fill = bool(indices.null_count)
+    if isinstance(dtype, np.dtype):
+        return pd.api.extensions.take(values.to_numpy(), codes, allow_fill=fill)
+    return values.take(codes, allow_fill=fill)
+
+
+def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
+    """Polars column of a dtype; only the distinct values are converted, rows are gathered from them."""
+    import polars as pl
+
+    dictionary, indices = _parts(array)
+    levels = pl.Series(name, dictionary)
+    if isinstance(dtype, pl.Enum):
+        # An Enum lists its categories in the type; only released ones may show.
+        released = set(levels.to_list())
+        dtype = pl.Enum([c for c in dtype.categories.to_list() if c in released])
+    if dtype is not None:
+        try:
+            levels = levels.cast(dtype)
+        except pl.exceptions.PolarsError:
+            levels = levels.cast(pl.String)  # labels of a numeric column
+    return levels.gather(pl.Series(indices)) if indices is not None else levels
+
+
+def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
+    """Arrow column of the type of the column it replaces."""
+    dictionary, indices = _parts(array)
+    dtype = None if column is None else column.type
+    if column is None or (pa.types.is_string(dictionary.type) and not _holds_text(dtype)):
+        return dictionary.take(indices) if indices is not None else dictionary
+    if pa.types.is_dictionary(dtype):
+        return _arrow_dictionary(array, column)
+    # Rows are taken before the cast: views of text cannot be taken from.
+    values = dictionary.take(indices) if indices is not None else dictionary
+    return in_type(values, dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
+
+
+def _arrow_dictionary(array: pa.Array, column: pa.ChunkedArray) -> pa.Array:
+    """Dictionary array with a column's index type, and its order of values where that has a meaning."""
+    dtype = column.type
+    dictionary, indices = _parts(array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode())
+    dictionary = dictionary.cast(dtype.value_type)
+    if dtype.ordered:
+        known = pa.chunked_array([chunk.dictionary for chunk in column.chunks], dtype.value_type).unique()
+        place = known.filter(pc.is_in(known, value_set=dictionary))
+        dictionary, indices = place, pc.index_in(dictionary, value_set=place).take(indices)
+    fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
+    made = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
+    return made.cast(dtype) if fits else made
+
+
+def _holds_text(dtype: pa.DataType) -> bool:
+    plain = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
+
+
+def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
+    """NumPy column of an array's dtype where its values allow it, wider for longer texts, else objects."""
+    dictionary, indices = _parts(array)
+    values = dictionary.to_numpy(zero_copy_only=False)
+    text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)
+    if text is not None and text(dictionary.type):
+        values = np.asarray(dictionary.to_pylist(), dtype.kind)
+        values = values.astype(np.result_type(values, dtype))
+    elif any(dtype.kind in kinds and values.dtype.kind in kinds for kinds in ("iufb", "m", "M")):
+        values = values.astype(dtype)
+    elif values.dtype.kind in "iufb":
+        values = values.astype(object)
+    else:  # NumPy's own times have no zone, and its time spans become numbers
+        values = np.fromiter(dictionary.to_pylist(), object, len(dictionary))
+    if indices is None:
+        return values
+    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if indices.null_count:
+        filler: Any = "NaT" if values.dtype.kind in "mM" else None
+        filler = np.nan if pa.types.is_floating(dictionary.type) else filler
+        values = np.append(values, np.array([filler], object if filler is None else values.dtype))
+    return values[codes]

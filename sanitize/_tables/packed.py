@@ -11,9 +11,6 @@ import struct
 
 import pyarrow as pa
 
-# Places in the tables of Arrow's metadata, a flatbuffer: of a message its content, of that its compression.
-_CONTENT, _COMPRESSION = 2, 3
-
 
 def packed(values: pa.Array) -> str:
     """An array as text: of any type, and without loss."""
@@ -35,21 +32,18 @@ def unpacked(text: str) -> pa.Array:
     try:
         content = pa.py_buffer(base64.b64decode(text, validate=True))
         _, message = pa.ipc.MessageReader.open_stream(content)  # a schema and the values, no dictionaries
-        is_compressed = _is_compressed(message.metadata.to_pybytes())
+        # Arrow's metadata is a flatbuffer: field 2 of a message is its content, field 3 of that its compression.
+        metadata = message.metadata.to_pybytes()
+        (root,) = struct.unpack_from("<I", metadata)
+        place = _field(metadata, root, 2)
+        (step,) = struct.unpack_from("<I", metadata, place)
+        is_compressed = _field(metadata, place + step, 3) > 0  # whether the buffers say so
         (batch,) = [] if is_compressed else pa.ipc.open_stream(content)
         (column,) = batch.columns
         column.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, TypeError, IndexError, struct.error, MemoryError):
         raise ValueError("values are damaged") from None
     return column
-
-
-def _is_compressed(metadata: bytes) -> bool:
-    """Whether the buffers of a message say that they are."""
-    (root,) = struct.unpack_from("<I", metadata)
-    place = _field(metadata, root, _CONTENT)
-    (step,) = struct.unpack_from("<I", metadata, place)
-    return _field(metadata, place + step, _COMPRESSION) > 0
 
 
 def _field(metadata: bytes, table: int, number: int) -> int:

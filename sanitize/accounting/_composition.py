@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._checks import listed, whole_number
+from sanitize._limits import DENSE_CELLS
 from sanitize.capacity import best_selection, channel_capacity, check_tol
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidChannel, InvalidParameter
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
-_DENSE_CELLS = 1 << 25
 _MAX_NODES = 100_000
 
 
@@ -120,7 +120,7 @@ def compose(*channels: Channel | ArrayLike | Any) -> NDArray[np.float64]:
     for j, kernel in enumerate(kernels):
         if len(kernel) != n_x:
             raise InvalidChannel(f"channel {j + 1} has {len(kernel)} inputs, the first has {n_x}; they must agree")
-    if n_x * math.prod(kernel.shape[1] for kernel in kernels) > _DENSE_CELLS:
+    if n_x * math.prod(kernel.shape[1] for kernel in kernels) > DENSE_CELLS:
         raise InvalidChannel(f"channels: the product of {len(kernels)} channels would be too large for a matrix")
     product = kernels[0]
     for kernel in kernels[1:]:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._checks import listed
+from sanitize._limits import BLOCK_CELLS, CHANNEL_CELLS
+from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel, channel_matrix
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
-from sanitize.joint import SUM_TOLERANCE, JointDistribution
+from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
 # Released tuples that fit in memory, cells of a law kept as a dense tensor, and those worked on at once.
 _MAX_OUTPUTS = 1 << 20
-_DENSE_CELLS = 1 << 24
-_BLOCK_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def _contracted(
 ) -> NDArray[np.float64]:
     """Law of S and the released tuples, shape (n_s, product of the n_y), from the law of S and the data's tuples."""
     inputs = [len(kernel) for _, kernel in kernels]
-    if len(pmf) * math.prod(inputs) <= _DENSE_CELLS:
+    if len(pmf) * math.prod(inputs) <= CHANNEL_CELLS:
         cells = np.zeros((len(pmf), math.prod(inputs)))
         cells[:, np.ravel_multi_index([codes for codes, _ in kernels], inputs)] = pmf
         tensor = cells.reshape(len(pmf), *inputs)
@@ -154,7 +154,7 @@ def _contracted(
         return tensor.reshape(len(pmf), -1)
     n_y = math.prod(kernel.shape[1] for _, kernel in kernels)
     released = np.zeros((len(pmf), n_y))
-    step = max(1, _BLOCK_CELLS // n_y)
+    step = max(1, BLOCK_CELLS // n_y)
     for start in range(0, pmf.shape[1], step):
         rows = slice(start, start + step)
         block = np.ones((len(pmf[0, rows]), 1))
@@ -260,7 +260,7 @@ def tensor_of(law: ArrayLike) -> NDArray[np.float64]:
         raise InvalidDistribution(f"law must have the axes S, X1, ..., with entries, got shape {tensor.shape}")
     if not np.isfinite(tensor).all() or (tensor < 0).any():
         raise InvalidDistribution("law must be finite and >= 0")
-    if abs(tensor.sum() - 1) > SUM_TOLERANCE:
+    if abs(tensor.sum() - 1) > PROBABILITY_SUM:
         raise InvalidDistribution(f"law must sum to 1, got {tensor.sum():.12g}")
     return np.asarray(tensor / tensor.sum())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._limits import BLOCK_ROWS
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
 from sanitize.analyze._scores import unbiased_scores
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SHOWN_MEMBERS = 3
-_BLOCK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,4 +152,4 @@ def kept_codes(table: Table, kept: tuple[str, ...]) -> NDArray[np.int32]:
 
 def blocks(n_rows: int) -> Iterator[slice]:
     """Slices of rows that are worked on together."""
-    return (slice(start, min(start + _BLOCK_ROWS, n_rows)) for start in range(0, n_rows, _BLOCK_ROWS))
+    return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._limits import JOINT_CELLS
 from sanitize._tables.columns import as_arrow, python_values
 from sanitize.binning import as_numbers, as_seconds, holds_dates, is_numeric
 from sanitize.errors import ColumnError
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# A table of labels and values that is larger is not made; such labels are as many as the rows.
-_MOST_CELLS = 1 << 27
 _ANY = ("*", "any", "any value")
 _END = r"-?[^,;\s\[\](){}]+"
 # How an interval is written, and whether its lower and its upper end belong to it.
@@ -47,7 +46,7 @@ def meanings(labels: Sequence[str], values: Any, name: str) -> NDArray[np.bool_]
 
     A label that says nothing stands for none. None where labels and values are too many.
     """
-    if len(labels) * (1 + len(values)) > _MOST_CELLS:
+    if len(labels) * (1 + len(values)) > JOINT_CELLS:
         return None
     texts = [str(value) for value in python_values(values, name)]
     places = {text: place for place, text in enumerate(texts, 1)} | {"missing": 0}

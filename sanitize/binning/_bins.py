@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sanitize._checks import is_whole, required, shown, whole_number
 from sanitize._files.declared import Declared, Finite, require
 from sanitize._tables.columns import as_arrow, masked
-from sanitize._tables.intervals import edges_passed
+from sanitize._tables.keys import edges_passed
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._limits import CHANNEL_CELLS
 from sanitize.alphabet import Alphabet
 from sanitize.joint import JointDistribution
 from sanitize.lifts import lift
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets._budgets import Budget
-
-# Cells of one step: what is worked on at once stays below 128 MB.
-_STEP_CELLS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +62,7 @@ class ConditionalBudget:
     ) -> NDArray[np.float64]:
         n_s, n_b = self.shape
         prior: NDArray[np.float64] = np.bincount(self.cells // n_b, p_pairs, n_s).astype(np.float64)
-        step = max(1, _STEP_CELLS // (n_s * n_b))
+        step = max(1, CHANNEL_CELLS // (n_s * n_b))
         worst = np.empty(lifts.shape[1])
         for start in range(0, lifts.shape[1], step):
             columns = slice(start, start + step)

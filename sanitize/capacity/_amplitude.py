@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import number
+from sanitize._limits import CHANNEL_CELLS
 from sanitize.capacity._blahut_arimoto import DenseKernel, solve
 from sanitize.capacity._capacity import check_tol
 from sanitize.capacity._half_line import TAIL, AmplitudeCapacity, HalfLine, density_at, folded, refined
@@ -43,7 +44,6 @@ _ROUNDS = 8
 _FEW_STEPS, _BLUNT = 15, (1e-6, 1e-7, 1e-8)
 _FAR_ENDS, _WITHIN = 17.0, 1e-8
 _MOST_KNOWN = 4096
-_MOST_CELLS = 1 << 24
 
 
 def amplitude_capacity(amplitude: float, tol: float = 1e-9) -> AmplitudeCapacity:
@@ -185,7 +185,7 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
     # Far from every point the density is below 1e-19 and tells nothing: no nodes there.
     window = np.arange(-math.ceil(TAIL / _STEP), math.ceil(TAIL / _STEP) + 1)
     nodes = np.unique(np.rint(centred / _STEP)[:, None] + window) * _STEP
-    if len(nodes) * len(x) > _MOST_CELLS:
+    if len(nodes) * len(x) > CHANNEL_CELLS:
         raise InvalidParameter(f"{len(x)} points this far apart need too many output cells; take fewer points")
     rows = density_at(nodes - centred[:, None]) * _STEP
     bracket = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), tol)

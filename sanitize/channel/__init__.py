@@ -5,9 +5,8 @@ from __future__ import annotations
 from sanitize.channel._channel import Channel
 from sanitize.channel._channel import ChannelForm as ChannelForm
 from sanitize.channel._channel import check_channel as check_channel
-from sanitize.channel._groups import group_alphabet as group_alphabet
+from sanitize.channel._matrix import ReducedChannel as ReducedChannel
 from sanitize.channel._matrix import channel_matrix as channel_matrix
-from sanitize.channel._reduced import ReducedChannel as ReducedChannel
 from sanitize.channel._stage import SCALE as SCALE
 from sanitize.channel._stage import Stage as Stage
 from sanitize.channel._standing import BEST as BEST

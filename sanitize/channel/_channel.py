@@ -14,6 +14,7 @@ from sanitize._checks import whole_number
 from sanitize._files.declared import Declared, Misfit, Version1, plain, read
 from sanitize._files.outputs import write_text
 from sanitize._files.strict_json import NotStrict, strict_json
+from sanitize._limits import DENSE_CELLS
 from sanitize._sampling.noise import Randomness, random_words
 from sanitize._sampling.sampler import draw_all, receiving
 from sanitize.alphabet import Alphabet, AlphabetForm
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize.channel._standing import Standing
-
-# Larger dense matrices are a mistake: every measure works on the stages.
-_DENSE_CELLS = 1 << 25
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -134,7 +132,7 @@ class Channel:
     @property
     def matrix(self) -> NDArray[np.float64]:
         """P(y|x) as a dense matrix (n_x, n_y), for alphabets of up to a few thousand symbols."""
-        if self.n_inputs * self.n_outputs > _DENSE_CELLS:
+        if self.n_inputs * self.n_outputs > DENSE_CELLS:
             raise InvalidChannel(
                 f"a dense matrix of {self.n_inputs} x {self.n_outputs} is too large; "
                 "work with .stages, joint.release(channel) or .sample"

@@ -63,7 +63,12 @@ def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
     written: list[StageForm] = []
     left: Tuples | None = None
     for stage in stages:
-        after = _derived(stage)
+        after = None
+        # What a stage draws and the tuples after it are derived again from its kernel; rows taken from one cannot be.
+        if isinstance(stage, PartStage) and _ascending(stage.tuples.codes):
+            again, tuples_after = stage.tuples.through(stage.part, stage.kernel)
+            same = again.n_outputs == stage.n_outputs and np.array_equal(again.indices, stage.indices)
+            after = tuples_after if same else None
         if after is None or not isinstance(stage, PartStage):
             written.append(StageForm.of(stage))
             left = None
@@ -112,15 +117,6 @@ def text_of(text_or_path: str | os.PathLike[str]) -> str:
     if not is_path:
         return text_or_path  # type: ignore[return-value]  # what is no text at all is refused as no JSON
     return bytes_of(Path(text_or_path)).decode("utf-8", errors="replace")
-
-
-def _derived(stage: Stage) -> Tuples | None:
-    """Tuples after a stage, if it draws a part and can be derived from its kernel; rows taken from one cannot."""
-    if not isinstance(stage, PartStage) or not _ascending(stage.tuples.codes):
-        return None
-    again, after = stage.tuples.through(stage.part, stage.kernel)
-    same = again.n_outputs == stage.n_outputs and np.array_equal(again.indices, stage.indices)
-    return after if same else None
 
 
 def _ascending(codes: NDArray[Any]) -> bool:

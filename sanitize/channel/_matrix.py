@@ -1,19 +1,29 @@
-"""Row-stochastic matrices from what users pass: an array, a Channel, or a fitted sanitizer."""
+"""Channels as numbers: the matrix of an array, a Channel or a fitted sanitizer; row entropies and ratios without it.
+
+Three facts keep the latter linear in the entries of the stages: leading deterministic stages only relabel X; a last
+stage whose rows do not overlap lets Y determine its input; and in a product of two stages one long row shared
+by many inputs (the scramble of randomized response) can be handled as a whole.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
+from scipy.special import xlogy
 
+from sanitize._limits import CHANNEL_CELLS
+from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.channel._channel import Channel
-from sanitize.errors import InvalidChannel
+from sanitize.channel._tuples import parts_of
+from sanitize.errors import InvalidChannel, InvalidParameter
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-# Rounding that a row sum may have.
-_SUM_TOLERANCE = 1e-9
+    from sanitize.channel._stage import Stage
 
 
 def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> NDArray[np.float64]:
@@ -46,6 +56,155 @@ def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") ->
     with np.errstate(over="ignore"):
         sums = matrix.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > _SUM_TOLERANCE:
+    if abs(sums[worst] - 1) > PROBABILITY_SUM:
         raise InvalidChannel(f"row {worst} of {name} sums to {sums[worst]:.12g}, expected 1")
     return matrix / sums[:, None]
+
+
+@dataclass(frozen=True)
+class ReducedChannel:
+    """Channel from the distinct states of X to what Y tells of them.
+
+    Attributes
+    ----------
+    states : ndarray of int, shape (n_x,)
+        State of each input symbol after the leading deterministic stages.
+    stages : tuple of Stage
+        What remains; empty when Y determines the state.
+    """
+
+    states: NDArray[np.intp]
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def of(cls, channel: Channel) -> ReducedChannel:
+        """Reduce a channel."""
+        stages = list(channel.stages)
+        states: NDArray[np.intp] = np.arange(channel.n_inputs)
+        while stages and stages[0].is_deterministic:
+            states = stages.pop(0).indices[states].astype(np.intp)
+        if len(stages) < len(channel.stages):
+            used, states = np.unique(states, return_inverse=True)
+            if stages and len(used) < stages[0].n_inputs:
+                stages[0] = stages[0].take(used)
+        while stages and not _overlaps(stages[-1]):
+            stages.pop()
+        return cls(states, tuple(stages))
+
+    @staticmethod
+    def before_printing(channel: Channel) -> NDArray[np.intp]:
+        """Number of what each output symbol was printed from, wherever the output determines it, shape (n_y,)."""
+        source: NDArray[np.intp] = np.arange(channel.n_outputs)
+        for stage in reversed(channel.stages):
+            if _overlaps(stage):
+                break
+            of_output = np.zeros(stage.n_outputs, np.intp)
+            of_output[stage.indices] = np.repeat(np.arange(stage.n_inputs), np.diff(stage.indptr))
+            source = of_output[source]
+        return source
+
+    @property
+    def n_states(self) -> int:
+        """Number of distinct states."""
+        return int(self.states.max()) + 1
+
+    def entropies(self) -> NDArray[np.float64]:
+        """H(Y|state) in nats, shape (n_states,), after stripping what Y determines."""
+        if not self.stages:
+            return np.zeros(self.n_states)
+        if len(self.stages) == 1:
+            stage = self.stages[0]
+            p = stage.shares
+            return -np.add.reduceat(xlogy(p, p), stage.indptr[:-1])
+        if self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS:
+            matrix = self._product()
+            return -np.add.reduceat(xlogy(matrix.data, matrix.data), matrix.indptr[:-1])
+        if (apart := parts_of(self.stages)) is not None:
+            # Parts are drawn independently given the state, so their entropies add up.
+            rows_of = [ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in apart]
+            return np.sum([rows[start] for rows, (start, _) in zip(rows_of, apart, strict=True)], axis=0)
+        short, weight, long_row, rows = self._split()
+        return _mixture_entropies(short, weight, long_row, rows)
+
+    def log_ratio(self) -> float:
+        """Largest log P(y|x)/P(y|x') over y, x, x' in nats; inf where some x cannot release y."""
+        if self.n_states == 1:
+            return 0.0
+        if not self.stages:
+            return np.inf
+        if len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS:
+            matrix = self._product()
+            if len(matrix.indices) < self.n_states * len(np.unique(matrix.indices)):
+                return np.inf
+            top, bottom = matrix.max(axis=0).toarray(), matrix.min(axis=0).toarray()
+            with np.errstate(divide="ignore"):
+                return float(np.log(top[top > 0] / bottom[top > 0]).max())
+        if parts_of(self.stages) is not None:
+            raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
+        short, weight, long_row, rows = self._split()
+        if len(np.unique(weight)) > 1 or len(np.unique(long_row)) > 1:
+            raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
+        base = weight[0] * rows[[long_row[0]]].toarray().ravel()
+        by_output = short.tocsc()
+        counts = np.diff(by_output.indptr)
+        peak = np.zeros(short.shape[1])
+        low = np.full(short.shape[1], np.inf)
+        columns = np.repeat(np.arange(short.shape[1]), counts)
+        np.maximum.at(peak, columns, by_output.data)
+        np.minimum.at(low, columns, by_output.data)
+        low = np.where(counts < self.n_states, 0.0, low)
+        top, bottom = base + peak, base + low
+        with np.errstate(divide="ignore"):
+            return float(np.log(top[top > 0] / bottom[top > 0]).max())
+
+    def _product(self) -> sparse.csr_array:
+        product = self.stages[0].probabilities
+        for stage in self.stages[1:]:
+            product = product @ stage.probabilities
+        return product
+
+    def _split(
+        self,
+    ) -> tuple[sparse.csr_array, NDArray[np.float64], NDArray[np.intp], sparse.csr_array]:
+        """Rows as a sparse part plus a weight times one row of the last stage."""
+        head = self.stages[0].probabilities
+        last = self.stages[1].probabilities
+        for stage in self.stages[2:]:
+            last = sparse.csr_array(last @ stage.probabilities)
+        is_long = np.diff(last.indptr) > 64
+        links = head[:, np.flatnonzero(is_long)].tocsr()
+        if (np.diff(links.indptr) > 1).any():
+            raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
+        weight = np.zeros(self.n_states)
+        long_row = np.zeros(self.n_states, np.intp)
+        owner = np.repeat(np.arange(self.n_states), np.diff(links.indptr))
+        weight[owner] = links.data
+        long_row[owner] = np.flatnonzero(is_long)[links.indices]
+        light = head @ sparse.diags_array(np.where(is_long, 0.0, 1.0))
+        light = sparse.csr_array(light)
+        light.eliminate_zeros()
+        if int(np.diff(last.indptr)[light.indices].sum()) > 1 << 26:
+            raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
+        return sparse.csr_array(light @ last), weight, long_row, last
+
+
+def _mixture_entropies(
+    short: sparse.csr_array, weight: NDArray[np.float64], long_row: NDArray[np.intp], rows: sparse.csr_array
+) -> NDArray[np.float64]:
+    """Entropy of ``short[x] + weight[x] * rows[long_row[x]]``: the long part whole, corrected where they meet."""
+    n = short.shape[0]
+    owner = np.repeat(np.arange(n), np.diff(short.indptr))
+    here = np.asarray(rows[long_row[owner], short.indices]).ravel()
+    p = short.data
+    c = weight[owner]
+    met = np.bincount(owner, weights=here, minlength=n)
+    met_log = np.bincount(owner, weights=xlogy(here, here), minlength=n)
+    exact = np.bincount(owner, weights=xlogy(p + c * here, p + c * here), minlength=n)
+    whole_log = np.add.reduceat(xlogy(rows.data, rows.data), rows.indptr[:-1])[long_row]
+    rest = xlogy(weight, weight) * (1 - met) + weight * (whole_log - met_log)
+    return -(exact + rest)
+
+
+def _overlaps(stage: Stage) -> bool:
+    """Whether two inputs of a stage share an output."""
+    return len(stage.indices) > stage.n_outputs or len(np.unique(stage.indices)) < len(stage.indices)

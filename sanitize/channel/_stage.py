@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy import sparse
 
+from sanitize._sampling.alias_method import DenseTable, suits
 from sanitize._sampling.alias_table import AliasTable
-from sanitize._sampling.dense_table import DenseTable, suits
 from sanitize._sampling.response_tables import KeepTable, RedrawTable, UniformTable
+from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidChannel
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 SCALE_BITS: Final = 62
 SCALE = 1 << SCALE_BITS
-ROW_TOLERANCE = 1e-9
 # Up to here, adding terms up one by one takes less than making a sparse matrix, in the same order.
 _FEW_TERMS = 1 << 13
 
@@ -55,7 +55,7 @@ class Stage:
         starts = self.indptr[:-1]
         # Sums of integers wrap around at 2**64, which the sums of doubles exclude.
         exact = (np.add.reduceat(self.weights, starts) == SCALE) & (
-            np.add.reduceat(self.weights / SCALE, starts) < ROW_TOLERANCE + 1
+            np.add.reduceat(self.weights / SCALE, starts) < PROBABILITY_SUM + 1
         )
         if (self.weights <= 0).any() or not exact.all():
             raise InvalidChannel("a channel's rows must be positive integers that sum to 2**62")
@@ -98,7 +98,7 @@ class Stage:
             raise InvalidChannel(f"row {int(empty.argmax())} of the channel sums to 0, expected 1")
         sums = np.add.reduceat(probabilities, indptr[:-1])
         worst = int(np.abs(sums - 1).argmax())
-        if abs(sums[worst] - 1) > ROW_TOLERANCE:
+        if abs(sums[worst] - 1) > PROBABILITY_SUM:
             raise InvalidChannel(f"row {worst} of the channel sums to {sums[worst]:.12g}, expected 1")
         return cls.from_masses(indptr, indices, probabilities, sums, n_outputs)
 

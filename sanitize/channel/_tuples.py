@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._limits import DENSE_CELLS
 from sanitize._tables.keys import Positions, distinct_keys, distinct_rows, position_of
 from sanitize.alphabet import Alphabet
 from sanitize.channel._stage import Stage
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
     from sanitize._sampling.noise import RandomWords
     from sanitize._sampling.sampler import Drawing, Sampler
-
-# Entries of one stage: half a gigabyte of codes and weights.
-_MOST_ENTRIES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +172,7 @@ class Tuples:
         component = self.codes[:, part]
         lengths = np.diff(kernel.indptr)[component]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
-        if indptr[-1] > _MOST_ENTRIES:
+        if indptr[-1] > DENSE_CELLS:
             raise ColumnError(
                 f"{len(self)} combinations of symbols with {indptr[-1]} transitions are too many to release together; "
                 "keep fewer columns, or bin and pool values first"

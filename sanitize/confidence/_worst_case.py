@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._limits import BLOCK_CELLS
 from sanitize.budgets import TOLERANCE, LDPBudget, above, check_kind, logs
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from sanitize.budgets import Budget
-
-# Numbers that one batch of columns may hold at a time: 32 MiB.
-_BATCH = 1 << 22
 
 
 def least_mean(
@@ -77,7 +75,7 @@ def released_bounds(
     start = 0
     while start < n_y:
         sizes = n_entries[order[start:]] * np.arange(1, n_y - start + 1) * n_s
-        columns = order[start : start + max(1, int(np.searchsorted(sizes, _BATCH)))]
+        columns = order[start : start + max(1, int(np.searchsorted(sizes, BLOCK_CELLS)))]
         start += len(columns)
         place = np.arange(int(n_entries[columns].max()))[:, None]
         stored = place < n_entries[columns]

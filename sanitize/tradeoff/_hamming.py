@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import whole_number
+from sanitize._limits import DENSE_CELLS
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import ArrayLike, NDArray
-
-DENSE_CELLS = 1 << 25
 
 
 def hamming_distances(n_records: int, n_symbols: int) -> NDArray[np.int64]:

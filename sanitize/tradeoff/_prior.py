@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import listed, number, probabilities, whole_number
+from sanitize._limits import DENSE_CELLS
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.tradeoff._hamming import DENSE_CELLS
 from sanitize.tradeoff._tradeoff import Tradeoff, laws_of, level_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values, tellable
-from sanitize._tables.intervals import edges_passed
+from sanitize._tables.keys import edges_passed
 from sanitize.errors import ColumnError
 from sanitize.trees._edges import LEAST_ROWS, Kind, Scale, edges_of
 

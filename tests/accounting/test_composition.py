@@ -374,7 +374,7 @@ def test_what_is_no_channel_is_refused(matrix):
 
 
 def test_the_largest_product_is_made_and_no_larger_one(monkeypatch):
-    monkeypatch.setattr("sanitize.accounting._composition._DENSE_CELLS", 18)
+    monkeypatch.setattr("sanitize.accounting._composition.DENSE_CELLS", 18)
     three = np.full((2, 3), 1 / 3)
     assert compose(three, three).shape == (2, 9)
     with pytest.raises(InvalidChannel, match="too large"):

@@ -61,8 +61,8 @@ def test_joint_release_in_blocks(monkeypatch):
     law = rng.dirichlet(np.ones(2 * 6 * 5)).reshape(2, 6, 5)
     kernels = [random_kernel(rng, 6, 3), random_kernel(rng, 5, 4)]
     whole = joint_release(law, kernels)
-    monkeypatch.setattr("sanitize.accounting._joint_release._DENSE_CELLS", 0)
-    monkeypatch.setattr("sanitize.accounting._joint_release._BLOCK_CELLS", 30)
+    monkeypatch.setattr("sanitize.accounting._joint_release.CHANNEL_CELLS", 0)
+    monkeypatch.setattr("sanitize.accounting._joint_release.BLOCK_CELLS", 30)
     assert_allclose(joint_release(law, kernels).pmf, whole.pmf, atol=1e-15)
 
 

@@ -195,7 +195,7 @@ def test_blocks_of_rows_change_nothing(noisy, monkeypatch):
         sz.analyze.logistic(rows, noisy, "owns", "rooms"),
     )
     whole = ask()
-    monkeypatch.setattr("sanitize.analyze._records._BLOCK_ROWS", 77)
+    monkeypatch.setattr("sanitize.analyze._records.BLOCK_ROWS", 77)
     for one, other in zip(whole, ask(), strict=True):
         assert_allclose(one.estimate, other.estimate, rtol=1e-6)
         assert_allclose(one.covariance, other.covariance, rtol=1e-6)

@@ -20,7 +20,7 @@ from sanitize.capacity import _blahut_arimoto as _blahut
 from sanitize.capacity import channel_capacity, dp_information_bound
 from sanitize.capacity._blahut_arimoto import ChainKernel, solve
 from sanitize.channel import Channel
-from sanitize.channel._reduced import ReducedChannel
+from sanitize.channel._matrix import ReducedChannel
 from sanitize.channel._stage import Stage
 from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.measures import ldp_epsilon

@@ -374,9 +374,9 @@ def test_randomized_response_after_merging_is_measured_in_linear_memory():
 
 
 def test_merging_after_randomized_response_is_measured_in_linear_memory(monkeypatch):
-    from sanitize.channel import _reduced as _rows
+    from sanitize.channel import _matrix as _rows
 
-    monkeypatch.setattr(_rows, "_DENSE_CELLS", 0)  # take the route of large alphabets at a size that stays cheap
+    monkeypatch.setattr(_rows, "CHANNEL_CELLS", 0)  # take the route of large alphabets at a size that stays cheap
     n = 2000
     channel = sz.randomized_response(n, 2.0).then(Channel.merge(np.arange(n) // 2))
     joint = _uniform_joint(n)
@@ -390,12 +390,12 @@ def test_merging_after_randomized_response_is_measured_in_linear_memory(monkeypa
 
 
 def test_large_two_stage_entropies_agree_with_the_dense_route(monkeypatch):
-    from sanitize.channel import _reduced as _rows
+    from sanitize.channel import _matrix as _rows
 
     joint = JointDistribution.from_matrix(np.arange(1, 601)[None, :] / (600 * 601 / 2))
     channel = sz.randomized_response(600, 3.0)
     dense = sz.measures.utility(joint, channel), sz.ldp_epsilon(channel)
-    monkeypatch.setattr(_rows, "_DENSE_CELLS", 0)
+    monkeypatch.setattr(_rows, "CHANNEL_CELLS", 0)
     assert_allclose((sz.measures.utility(joint, channel), sz.ldp_epsilon(channel)), dense, rtol=1e-12)
 
 

@@ -297,7 +297,7 @@ def test_batches_of_columns_do_not_change_the_worst_case(monkeypatch):
     rows = np.where(rng.random((20, 20)) < 0.2, rng.random((20, 20)), 0.0) + np.eye(20)
     channel = sz.Channel.from_matrix(rows / rows.sum(axis=1, keepdims=True))
     whole = laws.released(channel)
-    monkeypatch.setattr(_worst_case, "_BATCH", 1)
+    monkeypatch.setattr(_worst_case, "BLOCK_CELLS", 1)
     for a, b in zip(whole, laws.released(channel), strict=True):
         assert_allclose(a, b, atol=1e-14)
 

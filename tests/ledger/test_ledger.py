@@ -366,7 +366,7 @@ def test_where_the_joint_law_is_too_large_levels_of_local_privacy_add_up(tmp_pat
     exact = sz.Ledger(tmp_path / "exact", WIDE)
     for eps in epsilons:
         known = exact.record(df, respond(eps=eps))
-    monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 1)
+    monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 1)
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=0.6, upper=0.5))
     for eps in epsilons:
         report = ledger.record(df, respond(eps=eps))
@@ -385,7 +385,7 @@ def test_releases_without_a_local_level_stay_exact_beside_a_bound(tmp_path, monk
     df = table()
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=1.0))
     alone = ledger.record(df, merge("b", output="label")).summary["max_log_lift"]
-    monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 3)  # the merged symbols pass, the response does not
+    monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 3)  # the merged symbols pass, the response does not
     report = ledger.record(df, respond(eps=0.25))
     assert report.budget.upper == pytest.approx(0.75)
     assert report.summary["max_log_lift"] == pytest.approx(alone)
@@ -413,7 +413,7 @@ def test_what_a_local_level_adds_bounds_the_joint_lift(seed, first, second):
 
 def test_what_no_theorem_bounds_is_refused(tmp_path, monkeypatch):
     df = table()
-    monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 1)
+    monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 1)
     for name, budget, sanitizer in (
         ("averages", sz.Chi2LiftBudget(lower=9.0, upper=9.0), respond()),
         (

@@ -13,12 +13,11 @@ import pytest
 from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
 import sanitize._files.parquet as reading_parquet
-import sanitize._tables.combination_counts as combination_counts
-import sanitize._tables.combined as combined
 from sanitize import SavedRelease
 from sanitize._files import kept
 from sanitize._files.workers import in_turn
 from sanitize._progress import told
+from sanitize._tables import combined
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
 from sanitize.transformers import JointRelease, SubsetMerging, TreeRandomResponse
@@ -84,7 +83,7 @@ def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, t
         (1 << 12, 1 << 20, 12_000, 2),  # the first loads are kept, the others are not
     ):
         monkeypatch.setattr(combined, "_FEW_ROWS", few)
-        monkeypatch.setattr(combination_counts, "_MOST_CELLS", most_cells)
+        monkeypatch.setattr(combined, "_MOST_CELLS", most_cells)
         monkeypatch.setattr(
             kept.KeptRows.__init__, "__defaults__", (most_bytes, *kept.KeptRows.__init__.__defaults__[1:])
         )

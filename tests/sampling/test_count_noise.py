@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
-from sanitize._sampling.discrete_gaussian import Bits, two_sided_geometric
+from sanitize._sampling.count_noise import Bits, CountNoise, Gaussian, Geometric, two_sided_geometric
 from sanitize._sampling.noise import NoiseKey
 
 N = 10_000

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sanitize._sampling.discrete_gaussian import Bits, discrete_gaussian
+from sanitize._sampling.count_noise import Bits, discrete_gaussian
 from sanitize._sampling.noise import NoiseKey
 
 N = 20_000

@@ -11,8 +11,8 @@ from numpy.testing import assert_array_equal
 from samplers_cases import GivenWords, keeping, uniform_weights
 
 import sanitize as sz
+from sanitize._sampling.alias_method import DenseTable
 from sanitize._sampling.alias_table import AliasTable
-from sanitize._sampling.dense_table import DenseTable
 from sanitize._sampling.noise import GeneratorWords, NoiseKey, is_secure, random_words
 from sanitize._sampling.response_tables import KeepTable, RedrawTable, UniformTable
 from sanitize.channel import Channel

@@ -18,9 +18,8 @@ from samplers_cases import GivenWords, keeping, uniform_weights
 from scipy.stats import chisquare
 
 import sanitize as sz
-from sanitize._sampling.alias_method import _alias_by_row, _alias_in_step
+from sanitize._sampling.alias_method import DenseTable, _alias_by_row, _alias_in_step
 from sanitize._sampling.alias_table import AliasTable
-from sanitize._sampling.dense_table import DenseTable
 from sanitize._sampling.noise import NoiseKey
 from sanitize._sampling.response_tables import KeepTable, RedrawTable, UniformTable
 from sanitize._sampling.sampler import draw_all

@@ -69,7 +69,7 @@ def test_report_agrees_with_joint_release_of_separate_channels():
 def test_the_information_kept_is_the_same_without_a_dense_matrix(case, monkeypatch):
     sanitizer = joint_release(PARTS[case], sz.LiftBudget(lower=math.inf, upper=0.8)).fit(table())
     known = sanitizer.report_.summary["utility"]
-    monkeypatch.setattr("sanitize.channel._reduced._DENSE_CELLS", 0)
+    monkeypatch.setattr("sanitize.channel._matrix.CHANNEL_CELLS", 0)
     assert sz.measures.utility(sanitizer._joint, sanitizer.channel_) == pytest.approx(known, abs=1e-11)
     # Rows of other tables reach the channel through some of its inputs only.
     assert sanitizer.measure(table().head(300)).summary["utility"] > 0

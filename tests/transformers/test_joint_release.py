@@ -361,7 +361,7 @@ def test_a_part_over_the_budget_of_its_own_is_refused_whatever_the_joint_one(mon
 
 def test_too_many_combinations_are_refused_with_the_columns(monkeypatch):
     df = table()
-    monkeypatch.setattr("sanitize.channel._tuples._MOST_ENTRIES", 40)
+    monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 40)
     with pytest.raises(ColumnError, match=r"'a', 'b', 'c', 'k', 'day' cannot be released.* 144 combi"):
         joint_release(PARTS["response"]).fit(df)
     monkeypatch.setattr("sanitize._release.recipes.given_law._MOST_CELLS", 40)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import nats, probabilities, whole_number
+from sanitize._limits import DENSE_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms._data_independent.randomized_response import randomized_response
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from sanitize.alphabet import Alphabet
 
-_MOST_ENTRIES = 1 << 25
 _MOST_DATABASES = 1024
 _AMPLE = 1e-6
 _ROUNDING = 1e-14
@@ -67,7 +67,7 @@ def product_channel(
         plan += [(stage, before, after) for stage in channel.stages]
         before *= channel.n_outputs
     entries = sum(left * len(stage.indices) * right for stage, left, right in plan)
-    if entries > _MOST_ENTRIES or before > _MOST_ENTRIES:
+    if entries > DENSE_CELLS or before > DENSE_CELLS:
         raise InvalidParameter(
             f"the product channel would have {entries} entries and {before} outputs, more than 2^25; "
             "take fewer coordinates or fewer symbols in each"
@@ -124,7 +124,7 @@ def hamming_channel(n_records: int, n_symbols: int, eps: float) -> Channel:
     array([0.5625, 0.1875, 0.1875, 0.0625])
     """
     n, m = whole_number("n_records", n_records, 1), whole_number("n_symbols", n_symbols, 1)
-    if m > 1 and n * math.log(m) > math.log(_MOST_ENTRIES):
+    if m > 1 and n * math.log(m) > math.log(DENSE_CELLS):
         raise InvalidParameter(f"n_symbols ** n_records must be at most 2^25 databases, got {m} ** {n}")
     return product_channel([randomized_response(m, eps)] * n)
 

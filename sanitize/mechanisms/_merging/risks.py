@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize.alphabet import group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind, logs
-from sanitize.channel import BEST, HEURISTIC, Channel, group_alphabet
+from sanitize.channel import BEST, HEURISTIC, Channel
 from sanitize.confidence import excess_of, laws_of, lift_bounds, ratio_bounds
 from sanitize.joint import JointDistribution, check_law
 

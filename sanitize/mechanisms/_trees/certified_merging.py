@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize.alphabet import group_alphabet
 from sanitize.budgets import as_budget
-from sanitize.channel import HEURISTIC, Channel, group_alphabet
+from sanitize.channel import HEURISTIC, Channel
 from sanitize.mechanisms._trees.agglomeration import STEPS, agglomerated
 from sanitize.mechanisms._trees.certified import as_lift_budget, check_counts, proven
 from sanitize.mechanisms._trees.foresight import Foresight

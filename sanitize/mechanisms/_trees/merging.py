@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize.alphabet import group_alphabet
 from sanitize.budgets import as_budget
-from sanitize.channel import HEURISTIC, Channel, group_alphabet
+from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 
