@@ -20,7 +20,6 @@ T = TypeVar("T")
 
 # What an index of an array, and so a count of rows or symbols, can hold.
 _LARGEST_COUNT = (1 << 63) - 1
-_LONGEST_SHOWN = 60
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -43,8 +42,9 @@ def double(value: float) -> float | None:
 
 def shown(value: object) -> str:
     """A value in an error, cut short; Python does not print integers of thousands of digits at all."""
-    if is_whole(value) and abs(int(value)) >= 10**_LONGEST_SHOWN:
-        return f"a whole number of more than {_LONGEST_SHOWN} digits"
+    longest = 60
+    if is_whole(value) and abs(int(value)) >= 10**longest:
+        return f"a whole number of more than {longest} digits"
     return repr(value)
 
 

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
 Number = float | str | None
 
-# Below this there is only rounding.
-_NOTHING = 1e-12
-
 
 def figure(value: float) -> str:
     """Three significant digits."""
@@ -94,4 +91,5 @@ def number(value: Number) -> str:
     """Four significant digits, 0 for what is only rounding; ``-`` for what was not computed."""
     if value is None:
         return "-"
-    return "0" if abs(float(value)) < _NOTHING else f"{float(value):.4g}"
+    # Below this there is only rounding.
+    return "0" if abs(float(value)) < 1e-12 else f"{float(value):.4g}"

@@ -10,5 +10,5 @@ CHANNEL_CELLS = 1 << 24
 BLOCK_CELLS = 1 << 22
 # Rows whose intermediate arrays stay in the cache.
 BLOCK_ROWS = 1 << 16
-# exp overflows a little above this.
+# exp overflows a little above this, and of its negative no double has full precision.
 LARGEST_EXPONENT = 700.0

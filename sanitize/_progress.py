@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Quick runs print nothing.
-_SECONDS = 2.0
 _LISTENER: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
 
 
@@ -81,7 +79,8 @@ def _bar(**settings: Any) -> Iterator[Any]:
     if tqdm is None:
         yield None
         return
-    with tqdm(**settings, delay=_SECONDS, file=sys.stderr, leave=False) as bar:
+    # Quick runs print nothing.
+    with tqdm(**settings, delay=2.0, file=sys.stderr, leave=False) as bar:
         yield bar
 
 

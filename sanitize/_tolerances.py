@@ -2,5 +2,11 @@
 
 # Probabilities sum to 1 when they do up to this.
 PROBABILITY_SUM = 1e-9
+# A leakage so little above its budget is within it, in nats; so is a probability beside a bound, or a share.
+BUDGET = 1e-12
+# Numbers of the size of 1, found in two ways, are the same when they differ by no more.
+SAME = 1e-12
 # In place of a divisor that rounding makes 0.
 SMALLEST_POSITIVE = 1e-300
+# Relative precision of a root: SciPy's smallest.
+ROOT = 4 * 2.0**-52

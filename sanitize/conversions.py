@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from sanitize._checks import number, whole_number
+from sanitize._tolerances import ROOT, SMALLEST_POSITIVE
 from sanitize.bounds import Bound
 from sanitize.capacity import dp_information_bound
 
 _LN2 = math.log(2)
-_RTOL = 4 * np.finfo(float).eps
-_TINY = 1e-300
 # What the few operations of a formula may lose, with room to spare.
 _ROUNDING = 4e-15
 
@@ -72,7 +69,7 @@ def binary_entropy_inverse(entropy: float) -> float:
     low = max(2 * math.log(entropy / 1.4), -740.0)  # h_b(p) <= 1.4 √p; p itself stays a double
     if binary_entropy(math.exp(low)) >= entropy:
         return 0.0
-    root = brentq(lambda t: binary_entropy(math.exp(t)) - entropy, low, -_LN2, xtol=1e-16, rtol=_RTOL)
+    root = brentq(lambda t: binary_entropy(math.exp(t)) - entropy, low, -_LN2, xtol=1e-16, rtol=ROOT)
     return math.exp(root)
 
 
@@ -290,4 +287,6 @@ def _bias(gap: float) -> float:
         return 1 - 2 * binary_entropy_inverse(_LN2 - gap)
     # t²/2 <= t atanh t + log(1-t²)/2 <= t² log 2
     low, high = math.sqrt(gap / _LN2) * (1 - 1e-15), min(math.sqrt(2 * gap) * (1 + 1e-15), 1 - 1e-16)
-    return float(brentq(lambda t: t * math.atanh(t) + math.log1p(-t * t) / 2 - gap, low, high, xtol=_TINY, rtol=_RTOL))
+    return float(
+        brentq(lambda t: t * math.atanh(t) + math.log1p(-t * t) / 2 - gap, low, high, xtol=SMALLEST_POSITIVE, rtol=ROOT)
+    )

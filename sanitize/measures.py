@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
-# Below this distance from order 1 the plain formula loses digits to cancellation.
-_NEAR_ONE = 0.5
 
 Kind = Literal["exact", "bound", "estimate"]
 
@@ -123,7 +121,8 @@ def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.
     order = alpha - 1
     with np.errstate(divide="ignore"):
         log_lifts = np.log(lifts)
-    if order > _NEAR_ONE:
+    # Below this distance from order 1 the plain formula loses digits to cancellation.
+    if order > 0.5:
         # In logs, because a large order underflows the weight of a rare s whose lift is large.
         log_weights = np.log(joint.p_s) + order * tilt
         norms = logsumexp(log_weights[:, None] + alpha * log_lifts, axis=0) - logsumexp(log_weights)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._checks import required, whole_number
+from sanitize._tolerances import SAME
 from sanitize.accounting._balance_many import Record, lagrange_bound, search
 from sanitize.accounting._balance_one import distinct_rows, divergence_from, restricted_capacity, widest_input
 from sanitize.capacity import check_tol
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize.channel import Channel
-
-# Entropies of whole tables come from logarithms; b may exceed log|X| by this much of rounding.
-_ROUNDING = 1e-12
-_MAX_SELECTIONS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +135,7 @@ def balance_function(
     starts = whole_number("starts", starts, 1)
     largest = math.log(len(matrix))
     legal = f"lie between 0 and log n_x = {largest:.12g} nats"
-    b = required("b", b, legal, lambda given: 0 <= given <= largest + _ROUNDING)
+    b = required("b", b, legal, lambda given: 0 <= given <= largest + SAME)
     if len(records) == 1:
         return _one_record(matrix, b, tol)
     return _several_records(matrix, records, b, tol, starts)
@@ -185,7 +182,7 @@ def _free_entropy(record: Record, capacity: float) -> float:
     largest = 0.0
     choices = [np.flatnonzero(count > 0) for count in record.counts]
     letters = np.arange(len(choices))
-    for selection in itertools.islice(itertools.product(*choices), _MAX_SELECTIONS):
+    for selection in itertools.islice(itertools.product(*choices), 4096):
         laws, counts = record.laws[letters, selection], record.counts[letters, selection]
         share = counts / counts.sum()
         reached = restricted_capacity(laws, share, math.inf, 1e-11)

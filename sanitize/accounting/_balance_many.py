@@ -26,13 +26,7 @@ if TYPE_CHECKING:
     # A letter, the law of Y of a mixture of its groups, and how far the mixture is from the even one.
     _Cut = tuple[int, NDArray[np.float64], float]
 
-# Groups of one letter that the branch and bound still splits well.
-_MAX_GROUPS = 4
-_MAX_CELLS = 1 << 14
 _ROUNDS = 40
-# Factors by which one step of the cutting planes may move a probability or the multiplier; SLSQP fails on wide steps.
-_REACHES = (8.0, 3.0, 1.5)
-_SEARCH_STEPS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +80,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
     With the posterior of X_i fixed, the bound H(X_i) + E log posterior on the information is concave in X and
     its maximum under the entropy constraint is a Gibbs law in two levels, up to one multiplier s.
     """
+    steps = 500
     even = record.counts / record.counts.sum()
     if slack <= NO_SLACK:
         return np.asarray(even)
@@ -111,7 +106,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
         return relative_entropies(masses[:, used], even[used]) <= slack
 
     before = np.full(len(masses), -1.0)
-    for step in range(_SEARCH_STEPS):
+    for step in range(steps):
         joint = np.einsum("tam,amy->tay", masses, record.laws)
         with np.errstate(divide="ignore", invalid="ignore"):
             # A pair of probability 0 that the step could open again weighs like the smallest double.
@@ -127,7 +122,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
         now = record.information(masses)
         if np.abs(now - before).max() < tol / 10:
             break
-        if step == _SEARCH_STEPS // 20:  # by then the starts have chosen their hills
+        if step == steps // 20:  # by then the starts have chosen their hills
             best = np.argsort(now)[-4:]
             masses, now = masses[best], now[best]
         before = now
@@ -144,7 +139,8 @@ def lagrange_bound(record: Record, slack: float, masses: NDArray[np.float64], to
     over laws r of the groups of letter a. It is convex in (q, s) and minimised by cutting planes whose cuts are
     maximisers r; every V_a is bounded by branch and bound, so each round's value is a bound.
     """
-    if (record.counts > 0).sum(axis=1).max() > _MAX_GROUPS:
+    # Groups of one letter that the branch and bound still splits well.
+    if (record.counts > 0).sum(axis=1).max() > 4:
         return math.inf
     if slack <= NO_SLACK:
         return float(record.information(record.counts / record.counts.sum()))
@@ -210,7 +206,8 @@ def _model(
 
     sums = np.concatenate([np.ones(n_y), np.zeros(len(tops) + 1)])
     start = np.concatenate([np.clip(q, 1e-9, 1.0), [min(max(s / unit, 1e-7), 50.0)], tops])
-    for reach in _REACHES:
+    # Factors by which one step may move a probability or the multiplier; SLSQP fails on wide steps.
+    for reach in (8.0, 3.0, 1.5):
         low = np.append(np.maximum(start[:n_y] / reach, 1e-9), max(start[n_y] / reach, 1e-7))
         high = np.append(np.minimum(start[:n_y] * reach, 1.0), min(start[n_y] * reach, 50.0))
         spans: list[tuple[float | None, float | None]] = list(zip(low.tolist(), high.tolist(), strict=True))
@@ -257,7 +254,7 @@ def _best_mixture(
         bounds = (divergence(cells) - s * tangent).max(axis=1)
         open_ = bounds > best + tol
         settled = max(settled, float(bounds[~open_].max(initial=-np.inf)))
-        if not open_.any() or open_.sum() > _MAX_CELLS:
+        if not open_.any() or open_.sum() > 1 << 14:
             return max(best, settled, float(bounds.max())), where
         tried = centres[open_]
         cells = _bisected(cells[open_])

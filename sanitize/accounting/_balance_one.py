@@ -15,12 +15,13 @@ from scipy.linalg import cho_factor, cho_solve, null_space
 from scipy.optimize import brentq
 from scipy.special import xlog1py, xlogy
 
+from sanitize._tolerances import SMALLEST_POSITIVE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Below this slack the only law that doubles can tell from the others is u itself.
 NO_SLACK = 1e-14
-_SMALLEST_BARRIER = 1e-14
 _NEWTON_STEPS = 60
 
 
@@ -105,7 +106,7 @@ def restricted_capacity(
         bound = max(lower, gibbs_bound(divergences(laws, p @ laws), share, slack))
         upper = bound if math.isinf(upper) else min(upper, bound)
         barrier *= 0.1
-        if upper - lower <= tol or barrier < _SMALLEST_BARRIER or slack <= NO_SLACK or k == 1:
+        if upper - lower <= tol or barrier < 1e-14 or slack <= NO_SLACK or k == 1:
             return RestrictedCapacity(lower, upper, p)
 
 
@@ -168,7 +169,7 @@ def _centred(
         gain = float(change @ curvature @ change)
         if gain <= 1e-6 * barrier:
             break
-        length = min(1.0, 0.99 / max(-float(change.min()), 1e-300))
+        length = min(1.0, 0.99 / max(-float(change.min()), SMALLEST_POSITIVE))
         before = objective(p)
         # Close to the centre Newton's step is safe, and the objective's gain drowns in rounding.
         while (

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
-_MAX_NODES = 100_000
-
 
 @dataclass(frozen=True)
 class GeneralComposition:
@@ -165,7 +163,7 @@ def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float 
     letters, tol = whole_number("letters", letters, 1), check_tol(tol)
     if letters >= min(rows.shape):
         return float(channel_capacity(rows, tol))
-    return best_selection(rows, [np.arange(len(rows))] * letters, tol, _MAX_NODES, 0.0).upper
+    return best_selection(rows, [np.arange(len(rows))] * letters, tol, 100_000, 0.0).upper
 
 
 def general_composition(

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
-_MOST_READERS = 1000
-
 
 @dataclass(frozen=True, eq=False)
 class ComputationalBalance:
@@ -148,11 +146,12 @@ def computational_balance_function(
 
 def _readers(readers: int | Sequence[ArrayLike], n_y: int) -> list[NDArray[np.float64]]:
     """Channels from Y to what each reader sees."""
+    most = 1000
     if is_number(readers):
         k = min(whole_number("readers", readers, 1), n_y)
-        if _n_partitions(n_y, k) > _MOST_READERS:
+        if _n_partitions(n_y, k) > most:
             raise InvalidParameter(
-                f"readers={k}: there are more than {_MOST_READERS} maps of {n_y} outputs to {k} values; list some"
+                f"readers={k}: there are more than {most} maps of {n_y} outputs to {k} values; list some"
             )
         return [np.eye(k)[labels] for labels in _partitions(n_y, k)]
     several: Sequence[ArrayLike] = readers  # type: ignore[assignment]

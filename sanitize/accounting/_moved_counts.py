@@ -21,9 +21,6 @@ from sanitize.errors import InvalidParameter
 # Noise levels are multiples of 1/64, so that exact samplers take them as they are.
 STEPS = 64
 _LARGEST_SIGMA = 1e3
-_LEAST_DELTA = 1e-100
-# Relative room for rounding of sums of positive terms, which are right to about 1e-13.
-_ROOM = 1 + 1e-9
 # Standard deviations beyond which the law of D holds less than 1e-300.
 _REACH = 38.0
 
@@ -67,7 +64,8 @@ def moved_count_delta(eps: float, sigma: float) -> float:
     loss = (1 + d) / sigma**2
     over = loss > eps
     told = weight[over] * -np.expm1(eps - loss[over])
-    return min(1.0, math.fsum(told) / math.fsum(weight) * _ROOM + 1e-300)
+    # Relative room for rounding of sums of positive terms, which are right to about 1e-13.
+    return min(1.0, math.fsum(told) / math.fsum(weight) * (1 + 1e-9) + 1e-300)
 
 
 def moved_count_sigma(eps: float, delta: float) -> float:
@@ -99,7 +97,7 @@ def moved_count_sigma(eps: float, delta: float) -> float:
     (5.984375, True)
     """
     eps = required("eps", eps, "be a finite number > 0", lambda given: 0 < given < math.inf)
-    delta = number("delta", delta, _LEAST_DELTA, 1.0)
+    delta = number("delta", delta, 1e-100, 1.0)
     low, high = 0, 1
     while moved_count_delta(eps, high / STEPS) > delta:
         low, high = high, 2 * high

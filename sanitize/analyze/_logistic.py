@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
-_STEPS = 60
-_HALVINGS = 30
-_CONVERGED = 1e-9
-# Information on log-odds below which their error exceeds all that log-odds can be.
-_LEAST_INFORMATION = 1e-3
-# Log-odds that no table of rows can tell from certainty.
-_LARGEST_LOG_ODDS = 30.0
-
 
 def logistic(
     released: Any,
@@ -136,16 +128,17 @@ class _Model:
         """Root of the mean score, by Newton's steps, halved until the score shrinks."""
         at = np.zeros(len(self.columns.names))
         score, slope, _ = self.sums(at)
-        for _ in range(_STEPS):
-            if np.abs(score).max() <= _CONVERGED:
-                if self.n * np.linalg.eigvalsh((slope + slope.T) / 2)[0] < _LEAST_INFORMATION:
+        for _ in range(60):
+            if np.abs(score).max() <= 1e-9:
+                # Information on log-odds below which their error exceeds all that log-odds can be.
+                if self.n * np.linalg.eigvalsh((slope + slope.T) / 2)[0] < 1e-3:
                     break  # no maximum, or one at infinity that rounding lets look like a root
                 return at
             try:
                 step = np.linalg.solve(slope, score)
             except np.linalg.LinAlgError:
                 break
-            for _ in range(_HALVINGS):
+            for _ in range(30):
                 tried, tried_slope, _ = self.sums(at + step)
                 if np.linalg.norm(tried) < np.linalg.norm(score):
                     break
@@ -153,7 +146,8 @@ class _Model:
             else:
                 break
             at, score, slope = at + step, tried, tried_slope
-            if np.abs(at).max() > _LARGEST_LOG_ODDS:
+            # Log-odds that no table of rows can tell from certainty.
+            if np.abs(at).max() > 30.0:
                 break
         raise InvalidParameter(
             "this regression has no solution in the release: the noise of the channel outweighs the rows, or the "

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SHOWN_MEMBERS = 3
-
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
@@ -67,9 +65,10 @@ class Hidden:
     def _label(self, members: NDArray[np.intp]) -> str:
         if self.cells is None:
             return ""
-        name = ", ".join(self.cells.label(int(cell)) for cell in members[:_SHOWN_MEMBERS])
-        if len(members) > _SHOWN_MEMBERS:
-            name += f", +{len(members) - _SHOWN_MEMBERS} more"
+        shown = 3
+        name = ", ".join(self.cells.label(int(cell)) for cell in members[:shown])
+        if len(members) > shown:
+            name += f", +{len(members) - shown} more"
         return name if len(members) == 1 else "{" + name + "}"
 
     def require_apart(self, what: str) -> None:

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
-# Entries of a channel that is decomposed: some seconds and hundreds of megabytes.
-_MOST_ENTRIES = 1 << 21
-# A direction that the channel shrinks below this, beside its largest, is lost in the rounding of doubles.
-_RANK = 1e-9
-# What rounding leaves of an entry that is 0.
-_ZERO = 1e-6
-
 
 class Scores(NamedTuple):
     """Scores of released symbols, one column a group of cells.
@@ -58,7 +51,8 @@ def unbiased_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) ->
     InvalidChannel
         If it is too large to be decomposed.
     """
-    if channel.n_inputs * channel.n_outputs > _MOST_ENTRIES:
+    # Entries of a channel that is decomposed: some seconds and hundreds of megabytes.
+    if channel.n_inputs * channel.n_outputs > 1 << 21:
         raise InvalidChannel(
             f"a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to be undone; release "
             "fewer columns together, or coarser ones"
@@ -67,7 +61,8 @@ def unbiased_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) ->
     spread = np.sqrt(kernel.mean(axis=0))  # a symbol that no input leads to has no entry either
     spread[spread == 0] = 1.0
     left, singular, right = np.linalg.svd(kernel / spread, full_matrices=True)
-    rank = int((singular > _RANK * singular[0]).sum())
+    # A direction that the channel shrinks below this, beside its largest, is lost in the rounding of doubles.
+    rank = int((singular > 1e-9 * singular[0]).sum())
     groups = _told_apart(left[:, rank:], cells, n_cells)
     n_groups = int(groups.max()) + 1
     indicators = (groups[cells][:, None] == np.arange(n_groups)).astype(float)
@@ -81,13 +76,14 @@ def _told_apart(lost: NDArray[np.float64], cells: NDArray[np.int32], n_cells: in
     The projector on those changes, summed within cells, falls into blocks. Every change sums to 0 in each block, so the
     share of a block is determined; that of a part of it is not.
     """
+    nothing = 1e-6  # what rounding leaves of an entry that is 0
     summed = np.zeros((n_cells, lost.shape[1]))
     np.add.at(summed, cells, lost)
-    if not lost.shape[1] or not (np.abs(summed) > _ZERO).any():
+    if not lost.shape[1] or not (np.abs(summed) > nothing).any():
         return np.arange(n_cells, dtype=np.int32)
     basis, sizes, _ = np.linalg.svd(summed, full_matrices=False)
-    basis = basis[:, sizes > _ZERO * sizes[0]]
-    linked = np.abs(basis @ basis.T) > _ZERO
+    basis = basis[:, sizes > nothing * sizes[0]]
+    linked = np.abs(basis @ basis.T) > nothing
     _, labels = connected_components(csr_array(linked), directed=False)
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int32)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import entr, xlogy
 
 from sanitize._formatting import figure, percent, plain
+from sanitize._tolerances import SAME
 from sanitize.measures import mutual_information
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
-
-# Rounding must not break a tie between guesses.
-_TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +131,9 @@ def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAtta
     """
     released = joint if channel is None else joint.release(channel)
     pmf, p_s = released.pmf, released.p_s
-    best = pmf >= pmf.max(axis=0) * (1 - _TIE)
+    best = pmf >= pmf.max(axis=0) * (1 - SAME)
     right = np.where(best, pmf, 0.0) / best.sum(axis=0)
-    likeliest = p_s >= p_s.max() * (1 - _TIE)
+    likeliest = p_s >= p_s.max() * (1 - SAME)
     lifts = pmf / p_s[:, None] / released.p_x
     return BayesAttack(
         accuracy=float(pmf.max(axis=0).sum()),

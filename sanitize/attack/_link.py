@@ -10,6 +10,7 @@ from scipy import sparse
 
 from sanitize._formatting import percent, plain
 from sanitize._tables.frame import Table
+from sanitize._tolerances import SAME
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
-
-# Rounding must not break a tie between rows that are equally likely.
-_TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -204,7 +202,7 @@ def _linkage(
     top = odds.max(axis=1).toarray().ravel()
     possible = (odds > 0) @ counts
     entries = sparse.coo_array(odds)
-    best = entries.data >= top[entries.row] * (1 - _TIE)
+    best = entries.data >= top[entries.row] * (1 - SAME)
     likeliest = np.bincount(entries.row[best], counts[entries.col[best]], len(top))
     sought = targets >= 0
     found = targets[sought]
@@ -212,7 +210,7 @@ def _linkage(
     observed = None
     if true is not None:
         own = odds[found, rows[true[sought]]]
-        hit = (own > 0) & (own >= top[found] * (1 - _TIE))
+        hit = (own > 0) & (own >= top[found] * (1 - SAME))
         observed = float((hit / np.maximum(likeliest[found], 1)).sum() / len(targets))
     return Linkage(
         unique=float((possible[found] == 1).sum() / len(targets)),

@@ -17,13 +17,13 @@ from sanitize.bounds._converse import (
     min_lift_from_chi2_inverse,
     min_lift_from_l1_inverse,
 )
-from sanitize.bounds._implied import implied_bounds
 from sanitize.bounds._inverse import alpha_lift_inverse_bound, chi2_lift_inverse_bound, l1_lift_inverse_bound
 from sanitize.bounds._lift import (
     Bound,
     alpha_lift_bound,
     arimoto_bound,
     chi2_bound,
+    implied_bounds,
     l1_lift_bound,
     ldp_bound,
     mutual_information_bound,

@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import number
+from sanitize._tolerances import ROOT, SMALLEST_POSITIVE
 from sanitize.bounds._lift import Bound, excess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_TINY = 1e-300
-# The roots are logarithms of lifts: absolute precision is what counts.
-_XTOL = 1e-18
-_RTOL = 4 * np.finfo(float).eps
 
 
 def max_lift_from_l1(bound: float, share: float) -> Bound:
@@ -210,9 +206,10 @@ def _root(above: Callable[[float], float], high: float) -> float:
 
     if above(high) <= 0:
         return high
-    return float(brentq(above, 0.0, high, xtol=_XTOL, rtol=_RTOL, maxiter=1000)) if above(0.0) < 0 else 0.0
+    # The roots are logarithms of lifts: absolute precision is what counts.
+    return float(brentq(above, 0.0, high, xtol=1e-18, rtol=ROOT, maxiter=1000)) if above(0.0) < 0 else 0.0
 
 
 def _share(share: float) -> float:
     value = number("share", share, 0, 1)
-    return value if value > 0 else number("share", value, _TINY, 1)
+    return value if value > 0 else number("share", value, SMALLEST_POSITIVE, 1)

@@ -1,4 +1,4 @@
-"""What a lift budget implies: the supremum of every measure, beside the bound that [ZDS] prints.
+"""What a lift budget implies: the supremum of every measure, by its name and beside the bound that [ZDS] prints.
 
 Let a = e**-lower, b = e**upper. The lifts of one symbol lie in [a, b] and average to 1 under P_S (those of one
 s average to 1 under P_Y), so the largest mean of f(l) is the concave envelope of f on [a, b], taken at 1: a law
@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from sanitize._checks import exp, expm1, number
+from sanitize._limits import LARGEST_EXPONENT
+from sanitize._tolerances import SAME
+from sanitize.budgets import LDPBudget, LiftBudget
 
-_SAME = 1e-12
-# e**700 is a double with room for a factor.
-_EXPONENT = 700.0
+if TYPE_CHECKING:
+    from sanitize.budgets import Budget
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Bound:
     @property
     def verdict(self) -> Literal["tight", "loose", "false"]:
         """What the printed bound is for these numbers; ``false`` when some law breaks it."""
-        if self.tight == self.printed or math.isclose(self.tight, self.printed, rel_tol=_SAME):
+        if self.tight == self.printed or math.isclose(self.tight, self.printed, rel_tol=SAME):
             return "tight"
         holds = self.printed > self.tight if self.side == "upper" else self.printed < self.tight
         return "loose" if holds else "false"
@@ -264,9 +266,9 @@ def _information(lower: float, upper: float, alpha: float) -> float:
     if math.isinf(alpha) or math.isinf(upper):
         return upper
     law, order = TwoPoint.of(lower, upper), alpha - 1
-    if alpha * upper <= _EXPONENT:
+    if alpha * upper <= LARGEST_EXPONENT:
         mean = law.p * excess(upper, alpha) + law.q * excess(-lower, alpha)
-    elif order * upper <= _EXPONENT:
+    elif order * upper <= LARGEST_EXPONENT:
         mean = law.pb * _growth(upper, order) + (law.qa * _growth(-lower, order) if law.qa else 0.0)
     else:
         low = math.log(law.qa) - order * lower if law.qa else -math.inf
@@ -294,3 +296,44 @@ def excess(t: float, alpha: float) -> float:
         return total
     value = math.exp(t)
     return (value * _growth(t, alpha - 1) if value else 0.0) - math.expm1(t)
+
+
+def implied_bounds(budget: Budget | None) -> dict[str, float]:
+    """Largest value of each measure that a budget allows, by measure name, in the measure's unit.
+
+    Parameters
+    ----------
+    budget : Budget or None
+        Bounds are known for `LiftBudget` and `LDPBudget`; other budgets give an empty mapping.
+
+    Returns
+    -------
+    dict of str to float
+        ``min_log_lift`` is a lower limit, all others are upper limits.
+
+    Examples
+    --------
+    >>> from sanitize.budgets import LiftBudget
+    >>> bounds = implied_bounds(LiftBudget(lower=1.5, upper=0.5))
+    >>> round(bounds["chi2_divergence"], 4), round(bounds["mutual_information"], 4)
+    (0.504, 0.2969)
+    """
+    if isinstance(budget, LDPBudget):
+        return {"ldp_sensitive": budget.eps, "max_log_lift": budget.eps, "min_log_lift": -budget.eps}
+    if not isinstance(budget, LiftBudget):
+        return {}
+    lower, upper = budget.lower, budget.upper
+    limits = {"max_log_lift": upper, "min_log_lift": -lower, "ldp_sensitive": lower + upper}
+    if math.isinf(upper):
+        return limits
+    chi2, order_2 = chi2_bound(lower, upper).tight, sibson_bound(lower, upper, 2).tight
+    return limits | {
+        "maximal_leakage": upper,
+        "mutual_information": mutual_information_bound(lower, upper).tight,
+        "total_variation": total_variation_bound(lower, upper).tight,
+        "chi2_divergence": chi2,
+        "chi2_lift": chi2,
+        "l1_lift": l1_lift_bound(lower, upper).tight,
+        "sibson_2": order_2,
+        "arimoto_2": order_2,
+    }

@@ -7,27 +7,26 @@ and judges its result. ``excess > 0`` holds exactly where a symbol leaks too muc
 
 from __future__ import annotations
 
-from sanitize.budgets._budgets import TOLERANCE as TOLERANCE
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._budgets import above as above
 from sanitize.budgets._budgets import logs as logs
 from sanitize.budgets._capacity import CapacityBudget
 from sanitize.budgets._capacity import ChannelBudget as ChannelBudget
-from sanitize.budgets._coerce import as_budget as as_budget
-from sanitize.budgets._coerce import as_capacity_budget as as_capacity_budget
-from sanitize.budgets._coerce import check_kind as check_kind
-from sanitize.budgets._coerce import nats_of as nats_of
+from sanitize.budgets._conditional import ReferredBudget as ReferredBudget
 from sanitize.budgets._conditional import conditional_budget as conditional_budget
 from sanitize.budgets._plain import BUDGETS as BUDGETS
 from sanitize.budgets._plain import SYMBOL_BUDGETS as SYMBOL_BUDGETS
+from sanitize.budgets._plain import as_budget as as_budget
+from sanitize.budgets._plain import as_capacity_budget as as_capacity_budget
 from sanitize.budgets._plain import bounds_of as bounds_of
 from sanitize.budgets._plain import budget_from_dict as budget_from_dict
 from sanitize.budgets._plain import budget_to_dict as budget_to_dict
-from sanitize.budgets._referred import ReferredBudget as ReferredBudget
-from sanitize.budgets._scaled import scaled_budget as scaled_budget
+from sanitize.budgets._plain import budget_words as budget_words
+from sanitize.budgets._plain import check_kind as check_kind
+from sanitize.budgets._plain import nats_of as nats_of
+from sanitize.budgets._plain import scaled_budget as scaled_budget
 from sanitize.budgets._tail import CVaRLiftBudget
 from sanitize.budgets._tail import worst_threshold as worst_threshold
-from sanitize.budgets._words import budget_words as budget_words
 
 __all__ = [
     "AlphaLiftBudget",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload, runtime_che
 import numpy as np
 
 from sanitize._checks import exp, is_whole, non_negative, number
+from sanitize._tolerances import BUDGET
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.joint import JointDistribution
-
-TOLERANCE = 1e-12
-# Beyond this no lift of doubles can reach the bound, and its square would overflow.
-_LARGEST_NATS = 350.0
 
 
 @runtime_checkable
@@ -61,7 +58,7 @@ class _LiftBased(ABC):
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
         over = self._over(lifts, p_s)
-        return np.where(over <= TOLERANCE, np.minimum(over, 0.0), over)
+        return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
 
     @abstractmethod
     def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -98,7 +95,8 @@ def above(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
 
 def _expm1(nats: float) -> float:
     """e**nats - 1; a finite bound stays finite, so that an infinite leakage still exceeds it."""
-    return nats if math.isinf(nats) else math.expm1(min(nats, _LARGEST_NATS))
+    # Beyond this no lift of doubles can reach the bound, and its square would overflow.
+    return nats if math.isinf(nats) else math.expm1(min(nats, 350.0))
 
 
 def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""A budget on what one more released symbol tells together with all that is released already."""
+"""Budgets on what a released symbol tells beside something else: all that is released already, or a group."""
 
 from __future__ import annotations
 
@@ -86,3 +86,41 @@ def conditional_budget(
     occur = np.flatnonzero(rows.any(axis=1))
     law = JointDistribution(rows[occur], Alphabet.of_size("sensitive and released before", len(occur)), public)
     return law, ConditionalBudget(budget, occur, (n_s, n_b))
+
+
+@dataclass(frozen=True, eq=False)
+class ReferredBudget:
+    """An inner budget on P(s|y)/P(s) where P(s) is another law's, for mechanisms that are given a group alone.
+
+    What is told is held against everybody's secrets: P(s|y, group)/P(s), for a law of (S, Y) in one group. Merging all
+    symbols of the group need not be within it: what the group tells is counted too.
+
+    Attributes
+    ----------
+    inner : Budget
+    prior : ndarray of shape (n_s,)
+        P(s) that lifts are held against.
+    present : ndarray of int
+        Sensitive symbols that the law of the group has, in its order; the others are ruled out there.
+    """
+
+    inner: Budget
+    prior: NDArray[np.float64] = field(repr=False)
+    present: NDArray[np.intp] = field(repr=False)
+
+    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+        """Inner excess of each released symbol of the group, shape (n_y,)."""
+        return self.excess_of(lift(released), released.p_s)
+
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same from lifts in the group, shape (n_present, k), and its shares of secrets, shape (n_present,)."""
+        return self.inner.excess_of(self._referred(lifts, p_s), self.prior)
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Inner risk of each column of such lifts."""
+        return self.inner.risk_of(self._referred(lifts, p_s), self.prior)
+
+    def _referred(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        whole = np.zeros((len(self.prior), lifts.shape[1]))
+        whole[self.present] = lifts * (p_s / self.prior[self.present])[:, None]
+        return whole

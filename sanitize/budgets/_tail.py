@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import non_negative
-from sanitize.budgets._budgets import TOLERANCE, above, logs
+from sanitize._tolerances import BUDGET
+from sanitize.budgets._budgets import above, logs
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import lift
 
@@ -66,12 +67,12 @@ class CVaRLiftBudget:
     def excess_of_release(self, lifts: NDArray[np.float64], p_y: NDArray[np.float64]) -> float:
         """The same from all lifts (n_s, n_y) of a release and the masses of its symbols."""
         over = float(above(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper)[0])
-        return min(over, 0.0) if over <= TOLERANCE else over
+        return min(over, 0.0) if over <= BUDGET else over
 
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
         over = above(self.risk_of(lifts, p_s), self.upper)
-        return np.where(over <= TOLERANCE, np.minimum(over, 0.0), over)
+        return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Max-log-lift of each column, shape (k,)."""

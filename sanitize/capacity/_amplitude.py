@@ -34,9 +34,6 @@ LARGEST_AMPLITUDE = 40.0
 # To find where the points lie, coarser figures do.
 _GRID = 0.1
 _COARSE_STEP = 0.1
-_COARSE_TOL = 1e-10
-_TOUCHES = 1e-4
-_CARRIES = 1e-9
 _ROUNDS = 8
 # Large amplitudes: Newton's steps from the known shape, and the share of the steepest direction below which it leaves
 # one alone; in turn, as the flat ones lead astray before the others have settled. Beyond the last one a search on a
@@ -212,14 +209,14 @@ def _located(line: HalfLine) -> Iterator[tuple[NDArray[np.float64], NDArray[np.f
     for _ in range(_ROUNDS):
         both = np.concatenate([-points[:0:-1], points])  # points[0] is 0
         rows = density_at(nodes - both[:, None])
-        law = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), _COARSE_TOL).law
+        law = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), 1e-10).law
         folded = law[len(points) - 1 :] + law[len(points) - 1 :: -1]
         folded[0] /= 2
-        used = folded > _CARRIES
+        used = folded > 1e-9
         masses = folded[used] / folded[used].sum()
         places, heights = line.peaks(line.log_s(points[used], masses))
         nearest = np.abs(points[used, None] - places).argmin(axis=1)
         share = np.bincount(nearest, weights=masses, minlength=len(places))
-        kept = (share > 0) & (heights > heights.max() - _TOUCHES)
+        kept = (share > 0) & (heights > heights.max() - 1e-4)
         yield places[kept], share[kept] / share[kept].sum()
         points = np.union1d(np.append(0.0, points[used]), places)

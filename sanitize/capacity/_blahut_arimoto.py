@@ -26,11 +26,7 @@ _SCOUTING_STEPS = 30
 # Where too many inputs stay near the top for Newton, scouting goes on, and after that the bracket says how far it came.
 _MORE_STEPS, _MORE_TIMES = 300, 8
 _NEWTON_WORK, _NEWTON_CELLS = 1 << 36, 1 << 24
-_NEWTON_STEPS = 100
 _NEWCOMERS = 300
-# Newton stops when its gap has not halved for this many steps: the floor of double precision.
-_PATIENCE = 6
-_RIDGES = (0.0, 1e-14, 1e-12, 1e-9, 1e-6, 1e-3, 1.0)
 
 
 class SupportsMatmul(Protocol):
@@ -209,7 +205,8 @@ def _interior_point(kernel: DenseKernel, p: NDArray[np.float64], tol: float) -> 
     d = kernel.divergences(p)
     best, best_gap, steps, idle = p, float(d.max() - p @ d), 0, 0
     slack = np.maximum(d.max() + 0.1 * best_gap - d, best_gap / n)
-    while best_gap > tol and steps < _NEWTON_STEPS and idle < _PATIENCE:
+    # Newton stops when its gap has not halved for this many steps: the floor of double precision.
+    while best_gap > tol and steps < 100 and idle < 6:
         steps += 1
         system = _NewtonSystem(kernel.curvature(p), slack / p)
         d_p = system.solve(d)
@@ -238,7 +235,7 @@ class _NewtonSystem:
 
         diagonal = curvature.diagonal() + barrier
         # Equal rows make K singular to rounding; a relative ridge bends the step, never the bracket.
-        for ridge in _RIDGES:
+        for ridge in (0.0, 1e-14, 1e-12, 1e-9, 1e-6, 1e-3, 1.0):
             curvature[np.diag_indices(len(barrier))] = diagonal * (1 + ridge)
             with suppress(LinAlgError):  # never the last: twice the diagonal of a semidefinite matrix is definite
                 self.factor = cho_factor(curvature, lower=True, check_finite=False)

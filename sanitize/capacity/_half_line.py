@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._tolerances import SMALLEST_POSITIVE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 # optimal points never lie more than 3.4 apart.
 _STEP = 0.05
 TAIL = 9.5
-# How far a point may move in one step.
-_STRIDE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,8 @@ def refined(
         falling = step[:n] < 0
         if falling.any():
             shrink = min(1.0, 0.9 * float((w[falling] / -step[:n][falling]).min()))
-        shrink = min(shrink, _STRIDE / max(float(np.abs(step[n:-1]).max(initial=0.0)), 1e-300))
+        # How far a point may move in one step.
+        shrink = min(shrink, 0.1 / max(float(np.abs(step[n:-1]).max(initial=0.0)), SMALLEST_POSITIVE))
         w = w + shrink * step[:n]
         w = w / w.sum()
         u = u.copy()

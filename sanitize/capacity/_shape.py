@@ -27,24 +27,19 @@ _MASSES = (
     *(1.0, 0.6719, 0.5808, 0.5301, 0.4959, 0.4704, 0.4505, 0.4341, 0.4204, 0.4086),
     *(0.3983, 0.3893, 0.3812, 0.3741, 0.3678, 0.3623, 0.3578, 0.3542, 0.3518, 0.3505),
 )
-# Further in, each spacing is about this share of the one before.
-_CLOSER = 0.993
-# Closer to the end than this nothing is moved to make room.
-_EDGE = 8.0
-# Counts of points that are tried.
-_COUNTS = 2
 
 
 def starts_from_shape(amplitude: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Points u >= 0, each standing for +-u, and masses near those of the best input; the likeliest count first."""
+    closer = 0.993  # further in, each spacing is about this share of the one before
     spacings, masses = list(_SPACINGS), list(_MASSES)
     while sum(spacings) < amplitude + 2:
-        spacings.append(spacings[-1] * _CLOSER)
-        masses.append(masses[-1] * _CLOSER)
+        spacings.append(spacings[-1] * closer)
+        masses.append(masses[-1] * closer)
     depths = np.cumsum([0.0, *spacings])
     # The innermost point is at 0, or half a spacing from it: the counts that need the least shifting.
     ends = np.concatenate([depths[1:], depths[1:] + np.diff(depths) / 2])
-    for nearest in np.abs(ends - amplitude).argsort()[:_COUNTS]:
+    for nearest in np.abs(ends - amplitude).argsort()[:2]:  # counts of points that are tried
         last = int(nearest) % len(spacings) + 1
         yield _shifted(amplitude, depths[: last + 1], np.array(masses[: last + 1]), float(ends[nearest]))
 
@@ -53,7 +48,8 @@ def _shifted(
     amplitude: float, depths: NDArray[np.float64], masses: NDArray[np.float64], end: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The shape with its middle, where it ends, moved to that of the interval."""
-    reach = np.clip((depths - _EDGE) / (depths[-1] - _EDGE), 0, None) ** 2
+    edge = 8.0  # closer to the end than this nothing is moved to make room
+    reach = np.clip((depths - edge) / (depths[-1] - edge), 0, None) ** 2
     moved = depths + (amplitude - end) * reach
     masses = masses * np.gradient(moved) / np.gradient(depths)
     u = (amplitude - moved)[::-1].copy()

@@ -9,8 +9,6 @@ import numpy as np
 
 Status = Literal["optimal", "within", "cut short", "heuristic"]
 
-_UNKNOWN = "how far from the best is not known"
-
 
 @dataclass(frozen=True)
 class Standing:
@@ -48,7 +46,7 @@ class Standing:
         if self.status == "optimal":
             return f"optimal{among}"
         if self.gap is None:
-            return f"{'a heuristic' if self.status == 'heuristic' else 'cut short'}: {_UNKNOWN}"
+            return f"{'a heuristic' if self.status == 'heuristic' else 'cut short'}: how far from the best is not known"
         # Rounded up, so that the words promise no more than the number.
         nats = float(np.format_float_scientific(self.gap * 1.005, 2))
         within = f"within {nats:.3g} nats of the optimum{among}"

@@ -6,18 +6,18 @@ rows were drawn from. Here is the set of laws that the counts allow, and a chann
 
 from __future__ import annotations
 
-from sanitize.confidence._clopper_pearson import check_confidence as check_confidence
-from sanitize.confidence._clopper_pearson import clopper_pearson as clopper_pearson
+from sanitize.confidence._boxes import check_confidence as check_confidence
+from sanitize.confidence._boxes import clopper_pearson as clopper_pearson
+from sanitize.confidence._boxes import excess_of as excess_of
+from sanitize.confidence._boxes import least_law as least_law
+from sanitize.confidence._boxes import lift_bounds as lift_bounds
+from sanitize.confidence._boxes import ratio_bounds as ratio_bounds
+from sanitize.confidence._boxes import released_bounds as released_bounds
 from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
 from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_case_lift
 from sanitize.confidence._confidence_set import laws_of as laws_of
 from sanitize.confidence._intervals import intervals as intervals
 from sanitize.confidence._repeats import REPEATED as REPEATED
 from sanitize.confidence._repeats import repeats_too_often as repeats_too_often
-from sanitize.confidence._worst_case import excess_of as excess_of
-from sanitize.confidence._worst_case import least_law as least_law
-from sanitize.confidence._worst_case import lift_bounds as lift_bounds
-from sanitize.confidence._worst_case import ratio_bounds as ratio_bounds
-from sanitize.confidence._worst_case import released_bounds as released_bounds
 
 __all__ = ["ConfidenceSet", "WorstCase", "worst_case_lift"]

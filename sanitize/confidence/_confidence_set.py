@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize.budgets import TOLERANCE, logs
-from sanitize.confidence._clopper_pearson import check_confidence, clopper_pearson, total_variation_radius, whole_counts
-from sanitize.confidence._worst_case import excess_of, lift_bounds, ratio_bounds, released_bounds
+from sanitize._tolerances import BUDGET
+from sanitize.budgets import logs
+from sanitize.confidence._boxes import (
+    check_confidence,
+    clopper_pearson,
+    excess_of,
+    lift_bounds,
+    ratio_bounds,
+    released_bounds,
+    total_variation_radius,
+    whole_counts,
+)
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:
@@ -132,9 +141,9 @@ class ConfidenceSet:
         if joint.pmf.shape != self.lower.shape:
             raise InvalidDistribution(f"the set is of laws of shape {self.lower.shape}, got {joint.pmf.shape}")
         given = joint.pmf / joint.p_s[:, None]
-        cells = (given >= self.lower - TOLERANCE) & (given <= self.upper + TOLERANCE)
-        far = np.abs(given - self.center).sum(axis=1) / 2 <= self.distance + TOLERANCE
-        prior = (joint.p_s >= self.prior_lower - TOLERANCE) & (joint.p_s <= self.prior_upper + TOLERANCE)
+        cells = (given >= self.lower - BUDGET) & (given <= self.upper + BUDGET)
+        far = np.abs(given - self.center).sum(axis=1) / 2 <= self.distance + BUDGET
+        prior = (joint.p_s >= self.prior_lower - BUDGET) & (joint.p_s <= self.prior_upper + BUDGET)
         return bool(cells.all() and far.all() and prior.all())
 
     def merged(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:

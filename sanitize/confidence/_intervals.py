@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import entr, xlogy
 
 from sanitize.budgets import logs
-from sanitize.confidence._worst_case import least_mean, least_near, most_mean, ratio_bounds
+from sanitize.confidence._boxes import least_mean, least_near, most_mean, ratio_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

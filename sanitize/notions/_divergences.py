@@ -13,12 +13,6 @@ from numpy.polynomial.legendre import leggauss
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Below this product of order and relative difference the plain Rényi term loses digits to cancellation.
-_NEAR = 0.1
-# Above this order the divergence is the largest log-ratio to the last digit.
-_ORDERS = 1e18
-# Rounding of a sum of probabilities, relative.
-_ROUNDING = 1e-15
 _NODES, _WEIGHTS = leggauss(12)
 
 
@@ -50,7 +44,8 @@ def epsilon_at(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> 
     mass_q = np.cumsum(np.take_along_axis(q, order, axis=1), axis=1)
     excess = mass_p - delta
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(excess > _ROUNDING * delta, np.log(excess) - np.log(mass_q), -np.inf)
+        # Rounding of a sum of probabilities, relative.
+        logs = np.where(excess > 1e-15 * delta, np.log(excess) - np.log(mass_q), -np.inf)
     if delta == 0:  # sums would only round what single outputs decide
         logs = log_ratios(p, q)
     level: NDArray[np.float64] = np.maximum(logs.max(axis=1), 0.0)
@@ -60,7 +55,8 @@ def epsilon_at(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> 
 def renyi(p: NDArray[np.float64], q: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 for equal laws, inf where P leaves the support of Q."""
     ratio = log_ratios(p, q)
-    if alpha > _ORDERS:
+    # Above this order the divergence is the largest log-ratio to the last digit.
+    if alpha > 1e18:
         largest: NDArray[np.float64] = np.maximum(ratio.max(axis=1), 0.0)
         return largest
     both = (p > 0) & (q > 0)
@@ -109,7 +105,8 @@ def _terms(
     growth = ratio if shift == 0 else np.expm1(shift * ratio) / shift
     plain: NDArray[np.float64] = p * growth - (p - q)
     change = (p - q) / q
-    near = np.abs(change) * max(1.0, abs(shift)) < _NEAR
+    # Below this product of order and relative difference the plain Rényi term loses digits to cancellation.
+    near = np.abs(change) * max(1.0, abs(shift)) < 0.1
     d = change[near]
     s, weights = (_NODES + 1) / 2, _WEIGHTS / 2
     integral = sum(w * (1 - t) * np.exp((alpha - 2) * np.log1p(t * d)) for t, w in zip(s, weights, strict=True))

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-# More than any channel can have; larger ones would only exhaust memory.
-_RECORDS = 1 << 16
-_DATABASES = 1 << 40
-
 
 def hamming_neighbours(
     n_records: int | None = None, n_symbols: int | None = None, *, sizes: Sequence[int] | None = None
@@ -61,14 +57,15 @@ def hamming_neighbours(
 
 def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
     """Letters of each record, from ``n_records`` and ``n_symbols`` or from ``sizes``."""
+    most_databases = 1 << 40  # more than any channel can have; larger ones would only exhaust memory
     if sizes is not None and n_records is None and n_symbols is None:
         shape = tuple(whole_number("every one of sizes", size, 1) for size in listed("sizes", sizes))
     elif sizes is None and n_records is not None and n_symbols is not None:
-        shape = (whole_number("n_symbols", n_symbols, 1),) * whole_number("n_records", n_records, 1, _RECORDS)
+        shape = (whole_number("n_symbols", n_symbols, 1),) * whole_number("n_records", n_records, 1, 1 << 16)
     else:
         raise InvalidParameter("describe the databases by n_records and n_symbols together, or by sizes alone")
-    if not shape or math.prod(shape) > _DATABASES:
-        raise InvalidParameter(f"records must make from 1 to {_DATABASES} databases, got {len(shape)} records")
+    if not shape or math.prod(shape) > most_databases:
+        raise InvalidParameter(f"records must make from 1 to {most_databases} databases, got {len(shape)} records")
     return shape
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import non_negative, number, whole_number
-from sanitize.budgets import TOLERANCE, LiftBudget
+from sanitize._tolerances import BUDGET
+from sanitize.budgets import LiftBudget
 from sanitize.errors import InfeasibleTarget, InvalidParameter
 from sanitize.lifts import log_lift
 from sanitize.measures import mutual_information
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.suggestion._curve import Mechanism
 
-# Halvings of the interval around the answer: a millionth of the distance between two points of the grid.
-_HALVINGS = 20
-# How often the largest budget is doubled where a mechanism wants more than the log-lifts of the law.
-_DOUBLINGS = 6
-# Places where the leakage crosses the limit that are searched, the most useful first.
-_CROSSINGS = 4
 # The smallest budget of the grid but 0, as a share of the largest.
 _LEAST = 1e-3
 
@@ -120,8 +115,9 @@ class _Trials:
         doubled as long as more may be kept and the last one does not judge as ``until``.
         """
         judged = [self.fulfils(eps) for eps in grid]
-        for _ in range(_DOUBLINGS):
-            if judged[-1] is until or self.utility(grid[-1]) >= 1 - TOLERANCE or not grid[-1] > 0:
+        # How often the largest budget is doubled where a mechanism wants more than the log-lifts of the law.
+        for _ in range(6):
+            if judged[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
                 break
             grid.append(2 * grid[-1])
             judged.append(self.fulfils(grid[-1]))
@@ -129,7 +125,8 @@ class _Trials:
 
     def halve(self, fails: float, holds: float) -> None:
         """Try budgets between one that fails the wish and one that fulfils it, ever nearer to the edge."""
-        for _ in range(_HALVINGS):
+        # Halvings of the interval around the answer: a millionth of the distance between two points of the grid.
+        for _ in range(20):
             middle = (fails + holds) / 2
             if middle in (fails, holds):
                 return
@@ -230,13 +227,13 @@ def suggest_budget(
 
 def _to_keep(target: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
     """Wish to keep a share of the information; the tightest budget wins, or else the most useful."""
-    least = number("target_utility", target, 0, 1) - TOLERANCE
+    least = number("target_utility", target, 0, 1) - BUDGET
     return (lambda utility, _: utility >= least), (lambda ok, eps, utility, _: -eps if ok else utility)
 
 
 def _to_hide(limit: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
     """Wish to leak at most so much; the most useful budget wins, or else the one that leaks least."""
-    most = non_negative("max_leakage", limit) + TOLERANCE
+    most = non_negative("max_leakage", limit) + BUDGET
     return (lambda _, leakage: leakage <= most), (lambda ok, _, utility, leakage: utility if ok else -leakage)
 
 
@@ -269,7 +266,8 @@ def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion
         )
     crossings = [(a, b) for a, b, ok, over in zip(grid, grid[1:], within, within[1:], strict=False) if ok and not over]
     crossings.sort(key=lambda ends: -trials.utility(ends[1]))
-    for low, high in crossings[:_CROSSINGS]:
+    # Places where the leakage crosses the limit that are searched, the most useful first.
+    for low, high in crossings[:4]:
         trials.halve(high, low)
     return trials.suggestion()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sanitize.budgets import TOLERANCE, Budget, ChannelBudget
+from sanitize._tolerances import BUDGET
+from sanitize.budgets import Budget, ChannelBudget
 from sanitize.errors import InvalidParameter
 from sanitize.report import LeakageReport, ReleaseFacts, TradeoffCurve, TradeoffPoint
 
@@ -96,7 +97,7 @@ class Design:
 def _most_useful(joint: JointDistribution, own: Design, designs: Sequence[Design]) -> LeakageReport:
     """Report of the design that keeps most within a budget; of its own, unless another keeps more."""
     for other in sorted(designs, key=lambda design: -design.utility):
-        if other.utility <= own.utility + TOLERANCE:
+        if other.utility <= own.utility + BUDGET:
             break
         if other.serves(joint, own.budget):
             return other.under(joint, own.budget)

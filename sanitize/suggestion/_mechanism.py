@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize.budgets import TOLERANCE, LDPBudget, LiftBudget, as_budget
+from sanitize._tolerances import BUDGET
+from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution, check_law
 from sanitize.mechanisms import optimal_random_response, subset_merging, subset_random_response, watchdog
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
-
-# Shares that differ by less are equal, and then the simplest mechanism wins.
-_EQUAL = 1e-6
-_GAP = 1e-6  # nats, of a random response
-_HEADS = ("Mechanism", "kept", "max log-lift", "min log-lift", "I(S;Y)", "design")
 
 
 @dataclass(frozen=True)
@@ -190,7 +186,8 @@ def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
 def most_useful(shares: Sequence[float]) -> int:
     """Position of the first share that is the largest, to a millionth: everything that is chosen is chosen by it."""
     kept = np.asarray(shares)
-    return int(np.argmax(kept >= kept.max() - _EQUAL))
+    # Shares that differ by less are equal, and then the simplest mechanism wins.
+    return int(np.argmax(kept >= kept.max() - 1e-6))
 
 
 def most_useful_so_far(shares: Sequence[float]) -> list[int]:
@@ -198,13 +195,19 @@ def most_useful_so_far(shares: Sequence[float]) -> list[int]:
     found: list[int] = []
     for place in range(len(shares)):
         best = found[-1] if found else place
-        found.append(place if shares[place] >= shares[best] - TOLERANCE else best)
+        found.append(place if shares[place] >= shares[best] - BUDGET else best)
     return found
 
 
 def comparison_section(reports: Sequence[LeakageReport], words: str) -> Section:
     """Reports of several mechanisms as a section of one."""
-    return Section("comparison", "Mechanisms compared", words, _HEADS, tuple(map(_row, reports)))
+    return Section(
+        "comparison",
+        "Mechanisms compared",
+        words,
+        ("Mechanism", "kept", "max log-lift", "min log-lift", "I(S;Y)", "design"),
+        tuple(map(_row, reports)),
+    )
 
 
 def _row(report: LeakageReport) -> tuple[str | float | None, ...]:
@@ -216,7 +219,7 @@ def _row(report: LeakageReport) -> tuple[str | float | None, ...]:
 def _settings(kind: Kind, effort: float | None) -> dict[str, Any]:
     """Keywords of a mechanism: the gap of a response, and an effort where it has one."""
     has_effort = kind.is_response or kind.function is subset_merging
-    return ({"gap": _GAP} if kind.is_response else {}) | ({"effort": effort} if has_effort else {})
+    return ({"gap": 1e-6} if kind.is_response else {}) | ({"effort": effort} if has_effort else {})
 
 
 def _law(data: Any, sensitive: str | Sequence[str] | None, public: str | Sequence[str] | None) -> JointDistribution:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
+from sanitize._tolerances import SMALLEST_POSITIVE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -199,7 +201,7 @@ class _Path:
         # The product taken off the diagonal of a column is strength * v v'; v' change is an unknown of its own, for
         # eliminating it first would leave a system of numbers 1 / weight apart.
         ratio = np.divide(weight * h * filled, v, out=np.zeros_like(v), where=v > 0)
-        strength = np.maximum(ratio.max(axis=0), 1e-300) / along
+        strength = np.maximum(ratio.max(axis=0), SMALLEST_POSITIVE) / along
         n, (n_x, n_y) = len(p) + 1, p.shape
         system, right = np.zeros((n + n_y, n + n_y)), np.zeros(n + n_y)
         system[np.arange(n_x), np.arange(n_x)] = inverse.sum(axis=1)
@@ -213,7 +215,7 @@ class _Path:
         right[n - 1] = -(self.costs * inverse * gradient).sum()
         right[n:] = (v * inverse * gradient).sum(axis=0)
         size = np.append(system.diagonal()[:n], (v**2 * inverse).sum(axis=0))
-        scale = 1 / np.sqrt(np.maximum(size, 1e-300))
+        scale = 1 / np.sqrt(np.maximum(size, SMALLEST_POSITIVE))
         scaled, aim = system * scale[:, None] * scale, right * scale
         # Rank is told as well by pivots as by singular values, in a quarter of the time.
         found = lstsq(scaled, aim, cond=1e-16, lapack_driver="gelsy", check_finite=False)[0] * scale

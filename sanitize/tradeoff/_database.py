@@ -14,11 +14,12 @@ import numpy as np
 from scipy.special import entr
 
 from sanitize._checks import whole_number
+from sanitize._tolerances import SAME
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.notions import hamming_neighbours, prior_ratio
 from sanitize.tradeoff._hamming import level_at, mean_distance, symmetric
 from sanitize.tradeoff._prior import PriorDP
-from sanitize.tradeoff._tradeoff import ROUNDING, PrivacyInterval, Tradeoff, laws_of, level_of, single_law
+from sanitize.tradeoff._tradeoff import PrivacyInterval, Tradeoff, laws_of, level_of, single_law
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -67,7 +68,7 @@ class _Database(Tradeoff):
 
     def _known(self, distortion: float) -> float:
         """The distortion, if the closed form is for it."""
-        if distortion > self.largest * (1 + ROUNDING):
+        if distortion > self.largest * (1 + SAME):
             raise InvalidParameter(
                 f"distortion must lie between 0 and {self.largest:.12g} for the closed form, got {distortion:.12g}; "
                 "the programs of sanitize.tradeoff have no such limit"
@@ -82,7 +83,7 @@ class _Database(Tradeoff):
         return self._level(distortion)
 
     def _distortion(self, level: float) -> float:
-        if level < self.threshold * (1 - ROUNDING):
+        if level < self.threshold * (1 - SAME):
             raise InvalidParameter(
                 f"level must be at least {self.threshold:.12g}, the identifiability threshold of the prior, for the "
                 f"closed form, got {level:.12g}"

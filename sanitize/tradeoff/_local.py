@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._tolerances import SAME
 from sanitize.tradeoff._linear_program import Problem, Program, normalised
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 _FIXED_POINTS, _SETTLED = 200, 1e-14
-_SAME = 1e-12
 _LOG_TINY = -690.0
 
 
@@ -158,7 +158,7 @@ def filled_up(problem: Problem, joint: Vector, eps: float, weights: Vector, step
     """
     raised = demanded(joint, eps, steps)
     sums, near = raised.sum(axis=1), steps == 1
-    if np.ptp(sums / weights) <= _SAME:  # a level lower by as much makes up for it
+    if np.ptp(sums / weights) <= SAME:  # a level lower by as much makes up for it
         return normalised(raised)
     growth = math.exp(eps)
     room, used = growth * weights[None, :] - weights[:, None], growth * sums[None, :] - sums[:, None]

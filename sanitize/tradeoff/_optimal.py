@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import number
+from sanitize._limits import LARGEST_EXPONENT
+from sanitize._tolerances import SAME
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.notions import pairs_of, prior_ratio
 from sanitize.tradeoff._barrier import MutualInformation, SibsonNorm, least_information
@@ -52,8 +54,6 @@ from sanitize.tradeoff._outputs import (
     revealed,
 )
 from sanitize.tradeoff._tradeoff import (
-    LARGEST_LEVEL,
-    ROUNDING,
     OptimalChannel,
     Tradeoff,
     laws_of,
@@ -94,7 +94,7 @@ class _Program(Tradeoff):
 
     def at_level(self, level: float) -> OptimalChannel:
         """Channel of the least distortion within a level in nats; levels above 700 are met by 700."""
-        return self._at_level(min(number("level", level, 0, math.inf), LARGEST_LEVEL))
+        return self._at_level(min(number("level", level, 0, math.inf), LARGEST_EXPONENT))
 
     def at_distortion(self, distortion: float) -> OptimalChannel:
         """Channel of the least level with a distortion of at most D."""
@@ -236,7 +236,7 @@ class OptimalIdentifiability(_Program):
     def _at_level(self, level: float) -> OptimalChannel:
         problem, law = self._problem, self._problem.laws[0]
         least = prior_ratio(law, self.neighbours)
-        if level < least * (1 - ROUNDING) - ROUNDING:
+        if level < least * (1 - SAME) - SAME:
             raise InvalidParameter(
                 f"level must be at least {least:.12g}, what the prior alone tells apart, got {level:.12g}"
             )
@@ -343,7 +343,7 @@ class OptimalSibson(_Program):
     def _at_distortion(self, distortion: float) -> OptimalChannel:
         problem = self._problem
         least = problem.unit * float(problem.floor.max())
-        limits = number("distortion", distortion, least * (1 - ROUNDING), math.inf) / problem.unit - problem.floor
+        limits = number("distortion", distortion, least * (1 - SAME), math.inf) / problem.unit - problem.floor
         limits, channel = np.maximum(limits, 0.0), best_constant(problem)
         if (problem.laws @ (problem.d * channel).sum(axis=1) <= limits).all():
             return self._stated((channel, 0.0))
@@ -356,7 +356,7 @@ class OptimalSibson(_Program):
         p = law[kept] / law[kept].sum()
         information = MutualInformation(p) if self.alpha == 1 else SibsonNorm(p, self.alpha)
         gap = min(self.tol, _SOUGHT) * information.nat
-        found = least_information(information, problem.d[kept], float(limits[0]) * (1 - ROUNDING), gap)
+        found = least_information(information, problem.d[kept], float(limits[0]) * (1 - SAME), gap)
         value = information.nats(found.value)
         if value - information.nats(max(found.lower, 0.0)) > self.tol:
             raise InvalidParameter(f"tol must be one that doubles can prove at this distortion, got {self.tol:g}")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import number, probabilities
+from sanitize._limits import LARGEST_EXPONENT
+from sanitize._tolerances import ROOT, SAME, SMALLEST_POSITIVE
 from sanitize.channel import Channel
 from sanitize.errors import InvalidDistribution
 
@@ -20,10 +22,6 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-LARGEST_LEVEL = 700.0  # beyond, e**-ε is no double of full precision; a channel of this level does
-ROUNDING = 1e-12
-_RTOL = 4 * np.finfo(float).eps
-_TINY = 1e-300
 # Relative width of the arguments between which the least one is found.
 _WIDTH = 1e-10
 
@@ -139,9 +137,9 @@ def level_of(value: Callable[[float], float], target: float) -> float:
         return 0.0
     high = 1.0
     while value(high) < target:
-        if high >= LARGEST_LEVEL:
+        if high >= LARGEST_EXPONENT:
             return math.inf
-        high = min(2 * high, LARGEST_LEVEL)
+        high = min(2 * high, LARGEST_EXPONENT)
     low = high / 16
     while low and value(low) >= target:
         high, low = low, low / 16
@@ -152,7 +150,7 @@ def root_between(function: Callable[[float], float], low: float, high: float) ->
     """Root in a bracket, to relative machine precision."""
     from scipy.optimize import brentq
 
-    return float(brentq(function, low, high, xtol=_TINY, rtol=_RTOL, maxiter=1000))
+    return float(brentq(function, low, high, xtol=SMALLEST_POSITIVE, rtol=ROOT, maxiter=1000))
 
 
 def least_argument(
@@ -164,16 +162,16 @@ def least_argument(
     """
 
     def enough(found: OptimalChannel) -> bool:
-        return value(found) <= aim * (1 + ROUNDING)
+        return value(found) <= aim * (1 + SAME)
 
     low, high = 0.0, 0.5
     short, best = design(low), design(high)
     if short is not None and enough(short):
         return short
     while best is None or not enough(best):
-        if high >= LARGEST_LEVEL:
+        if high >= LARGEST_EXPONENT:
             return None
-        low, high, short = high, min(2 * high, LARGEST_LEVEL), best
+        low, high, short = high, min(2 * high, LARGEST_EXPONENT), best
         best = design(high)
     secant = True
     while (width := high - low) > _WIDTH * max(high, 1e-3):

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import number, whole_number
+from sanitize._limits import LARGEST_EXPONENT
 from sanitize.tradeoff._hamming import isotropic, level_at, mean_distance, symmetric
 from sanitize.tradeoff._shells import Ball, ShellPath, distance_of_ball
 from sanitize.tradeoff._tradeoff import Tradeoff, level_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ class UniformRenyiDP(_UniformOfOrder):
             return level
         m, order, exponent = self.n_symbols, self.alpha - 1, self.alpha * level
         # c**α q**(1-α) + q**α c**(1-α) - c - q factors into q (1 - e**(-(α-1)ε))(e**(αε) - 1): nothing cancels.
-        if exponent < _EXPONENT:
+        if exponent < LARGEST_EXPONENT:
             grown = math.expm1(exponent) / (math.exp(level) + m - 1)
             return level * grown if order == 0 else math.log1p(grown * -math.expm1(-order * level)) / order
         exponent -= float(np.logaddexp(level, math.log(m - 1)))

@@ -17,8 +17,8 @@ from scipy.stats import binom, multinomial
 from strategies import stages
 
 import sanitize as sz
-from sanitize.confidence import ConfidenceSet, _worst_case
-from sanitize.confidence._clopper_pearson import clopper_pearson, total_variation_radius
+from sanitize.confidence import ConfidenceSet, _boxes
+from sanitize.confidence._boxes import clopper_pearson, total_variation_radius
 from sanitize.confidence._intervals import intervals
 from sanitize.errors import ColumnError, InvalidBudget, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms import best_subset_merging
@@ -297,7 +297,7 @@ def test_batches_of_columns_do_not_change_the_worst_case(monkeypatch):
     rows = np.where(rng.random((20, 20)) < 0.2, rng.random((20, 20)), 0.0) + np.eye(20)
     channel = sz.Channel.from_matrix(rows / rows.sum(axis=1, keepdims=True))
     whole = laws.released(channel)
-    monkeypatch.setattr(_worst_case, "BLOCK_CELLS", 1)
+    monkeypatch.setattr(_boxes, "BLOCK_CELLS", 1)
     for a, b in zip(whole, laws.released(channel), strict=True):
         assert_allclose(a, b, atol=1e-14)
 

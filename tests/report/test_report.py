@@ -28,7 +28,7 @@ from report_cases import (
 
 import sanitize as sz
 from sanitize.bounds import implied_bounds
-from sanitize.budgets._words import budget_words
+from sanitize.budgets._plain import budget_words
 from sanitize.errors import BudgetExceeded, TargetError
 from sanitize.report import LeakageReport
 from sanitize.report import _text as text_view

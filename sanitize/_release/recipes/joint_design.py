@@ -11,7 +11,7 @@ from sanitize._release.design import channels_of
 from sanitize._release.layout import Layout
 from sanitize._release.recipes.given_law import GivenLaw, summed
 from sanitize._release.recipes.joint_turns import OpenPart, design_in_turns
-from sanitize.budgets import TOLERANCE
+from sanitize._tolerances import BUDGET
 from sanitize.channel import Channel, Tuples, tuple_channel
 from sanitize.errors import InvalidParameter
 from sanitize.joint import ContingencyTable
@@ -176,7 +176,7 @@ def _told(
             )
         report = LeakageReport.measure(table.to_joint(), channels[name])
         lines.append(PartLeakage.of(name, layout.parts[name].public, spec.name, report.summary))
-        if len(table.public) > 1 and lines[-1].normalized_utility <= TOLERANCE:
+        if len(table.public) > 1 and lines[-1].normalized_utility <= BUDGET:
             warnings.append(_keeps_nothing(name, own=own))
     return tuple(lines), tuple(warnings)
 

@@ -11,7 +11,8 @@ from scipy.special import entr
 from sanitize._progress import progress
 from sanitize._release.design import channels_of
 from sanitize._release.recipes.given_law import labels_of
-from sanitize.budgets import TOLERANCE, conditional_budget, scaled_budget
+from sanitize._tolerances import BUDGET
+from sanitize.budgets import conditional_budget, scaled_budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -65,7 +66,7 @@ class _State:
     @property
     def n_useful(self) -> int:
         """Parts that keep something."""
-        return sum(share > TOLERANCE for share in self.shares.values())
+        return sum(share > BUDGET for share in self.shares.values())
 
     def mean(self, parts: Mapping[int, OpenPart]) -> float:
         """Weighted mean of the shares."""
@@ -169,8 +170,8 @@ def _turns(
         spec = _with_effort(part.recipe, effort).changed(budget=conditional).specification()
         channels = channels_of(part.table, part.table.to_joint(), spec, pairs)
         share = _share(channels[0], part.table)
-        if number not in state.channels or share > state.shares[number] + TOLERANCE:
-            moved = moved or share > TOLERANCE
+        if number not in state.channels or share > state.shares[number] + BUDGET:
+            moved = moved or share > BUDGET
             state = state.with_part(number, channels, share)
     return state, moved
 

@@ -25,8 +25,6 @@ Method = Literal["exact", "closed_form"]
 
 # Beyond this many known values the whole interval is used: it needs barely more noise.
 _FEW_VALUES = 32
-# Values this many standard deviations apart are never confused, in doubles.
-_FAR = 40.0
 # C(40) is 3.01 nats.
 _MOST_NATS = 3.0
 # Up to about this amplitude the best input on [-A, A] is one of the two ends.
@@ -235,7 +233,8 @@ def _known_amplitude(units: NDArray[np.float64], eps: float) -> float:
     high = low + 1
     while off(high) < -_ROUNDING:
         high += 1
-        if math.exp(high) * np.diff(units).min() > _FAR:
+        # Values this many standard deviations apart are never confused, in doubles.
+        if math.exp(high) * np.diff(units).min() > 40.0:
             return math.exp(high - 1)
     return math.exp(root(off, low, high, _ROUNDING))
 

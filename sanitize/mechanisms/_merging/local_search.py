@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from sanitize._limits import BLOCK_CELLS
+from sanitize._tolerances import SAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,6 @@ _ALONE = 2
 # In one round of so many, groups are taken apart with few others, into nearly as many atoms as a window holds: more
 # often among few symbols, where there are few groups to choose from.
 _DEEP, _DEEP_AMONG_FEW, _FEW = 4, 2, 40
-_GAIN = 1e-12
 # Rounds whose costs are blurred, among few symbols; the width of the blur in nats at first, and atoms of their windows.
 _BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
 
@@ -83,7 +83,7 @@ class LocalSearch:
             if dealt is None or not self.effort.left:
                 break
             labels, _ = self._round(labels, *dealt, rng, Noise(_BLUR * (1 - turn / _BLURRED_ROUNDS) ** 2, rng))
-            if (now := lost(labels, self.p_x)) < least - _GAIN:
+            if (now := lost(labels, self.p_x)) < least - SAME:
                 best, least = labels, now
                 self.show(f"{int(labels.max()) + 1} groups")
         return best
@@ -126,7 +126,7 @@ class LocalSearch:
             atoms = at[those] + np.arange(k)[:, None]
             sets, value = partition_windows(columns[:, atoms], mass[atoms], self.risks, noise)
             self.effort.spend(len(those) << k)
-            better = value < (np.inf if noise is not None else old[those] - _GAIN)
+            better = value < (np.inf if noise is not None else old[those] - SAME)
             is_better |= bool(better.any())
             new_owner[atoms[:, better]] = len(window) + np.take_along_axis(atoms, sets, 0)[:, better]
         labels = labels.copy()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from sanitize._tolerances import PROBABILITY_SUM
+from sanitize._tolerances import BUDGET, PROBABILITY_SUM
 from sanitize.alphabet import Alphabet
-from sanitize.budgets import TOLERANCE, LDPBudget, as_budget, check_kind
+from sanitize.budgets import LDPBudget, as_budget, check_kind
 from sanitize.channel import Channel, channel_matrix
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.joint import JointDistribution
@@ -94,7 +94,7 @@ def sequential_response(
     p_s = tensor.sum(axis=(1, 2))
     seen = np.einsum("sab,ay->ysb", tensor, kernel)
     seen = seen[seen.any(axis=(1, 2))]  # P(y_1, s, x_2)
-    if float(known.excess(_pairs(seen, np.ones((len(worth), 1)))).max()) > TOLERANCE:
+    if float(known.excess(_pairs(seen, np.ones((len(worth), 1)))).max()) > BUDGET:
         raise InvalidBudget("the first release exceeds the budget by itself; give the two more, or release less first")
     over = _rows(seen, p_s, known)
     if len(over) * worth.size > _MOST_CELLS:
@@ -153,7 +153,7 @@ def _within(matrix: Vector, seen: Vector, budget: LiftBudget | LDPBudget, p_x: V
     share = 0.0
     while share < 1:
         channel = _channel((1 - share) * matrix + share * constant)
-        if float(budget.excess(_pairs(seen, channel.matrix)).max()) <= TOLERANCE:
+        if float(budget.excess(_pairs(seen, channel.matrix)).max()) <= BUDGET:
             return channel
         share = max(4 * share, 1e-13)
     return _channel(np.ones((len(matrix), 1)))

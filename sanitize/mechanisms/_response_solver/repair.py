@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
+from sanitize._tolerances import BUDGET
 from sanitize.alphabet import Alphabet
-from sanitize.budgets import TOLERANCE
 from sanitize.channel import Channel, Stage
 from sanitize.lifts import lift
 
@@ -62,7 +62,7 @@ def response_channel(
         channel = _build(joint, mass)
         released = joint.release(channel)
         excess = budget.excess(released) if laws is None else laws.worst_case(channel).excess(budget)
-        is_over = excess > TOLERANCE
+        is_over = excess > BUDGET
         if not is_over.any():
             return channel
         over = np.flatnonzero(is_over)
