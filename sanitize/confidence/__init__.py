@@ -11,6 +11,7 @@ from sanitize.confidence._boxes import clopper_pearson as clopper_pearson
 from sanitize.confidence._boxes import excess_of as excess_of
 from sanitize.confidence._boxes import least_law as least_law
 from sanitize.confidence._boxes import lift_bounds as lift_bounds
+from sanitize.confidence._boxes import moved as moved
 from sanitize.confidence._boxes import ratio_bounds as ratio_bounds
 from sanitize.confidence._boxes import released_bounds as released_bounds
 from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES

@@ -252,14 +252,21 @@ def _moved(
     distance: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Change of the mean, shape (n_s, m), when all that may move goes from the last values (k, m) to the first."""
+    return np.asarray((moved(grow, shrink, distance) * values).sum(axis=1))
+
+
+def moved(grow: NDArray[np.float64], shrink: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Change of each law, shape (n_s, k, m), when all that may move goes from its last entries to its first.
+
+    Entries may grow and shrink by so much, and laws move by at most ``distance``, shape (n_s,), in total variation.
+    """
     growing = np.cumsum(grow, axis=1)
     shrinking = np.cumsum(shrink[:, ::-1], axis=1)
     # Across a cut, what lies before it can take no more than what lies behind it gives.
-    moved = np.minimum(growing[:, :-1], shrinking[:, -2::-1]).max(axis=1, initial=0.0, keepdims=True)
-    moved = np.minimum(moved, distance[:, None, None])
-    taken = np.diff(np.minimum(growing, moved), axis=1, prepend=0.0)
-    given = np.diff(np.minimum(shrinking, moved), axis=1, prepend=0.0)[:, ::-1]
-    return np.asarray(((taken - given) * values).sum(axis=1))
+    across = np.minimum(growing[:, :-1], shrinking[:, -2::-1]).max(axis=1, initial=0.0, keepdims=True)
+    across = np.minimum(across, distance[:, None, None])
+    taken = np.diff(np.minimum(growing, across), axis=1, prepend=0.0)
+    return np.asarray(taken - np.diff(np.minimum(shrinking, across), axis=1, prepend=0.0)[:, ::-1])
 
 
 def lift_bounds(

@@ -40,14 +40,17 @@ from ._random_response.subset import (
 from ._random_response.tail import tail_random_response as tail_random_response
 from ._response_solver.mixture import RandomResponse as RandomResponse
 from ._response_solver.repair import response_names as response_names
-from ._trees.blocks import blocks_within as blocks_within
+from ._trees.blocks import (
+    blocks_within as blocks_within,
+    tree_merging as tree_merging,
+    tree_random_response as tree_random_response,
+)
 from ._trees.certified import (
+    MOST_MERGED as MOST_MERGED,
     MOST_PAIRED as MOST_PAIRED,
     as_lift_budget as as_lift_budget,
     certified_random_response as certified_random_response,
+    certified_tree_merging as certified_tree_merging,
 )
-from ._trees.certified_merging import MOST_MERGED as MOST_MERGED, certified_tree_merging as certified_tree_merging
 from ._trees.foresight import rows_needed as rows_needed
 from ._trees.foresight import rows_of_cells as rows_of_cells
-from ._trees.merging import tree_merging as tree_merging
-from ._trees.random_response import tree_random_response as tree_random_response

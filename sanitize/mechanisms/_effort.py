@@ -63,8 +63,5 @@ def effort_of(effort: float | None, default: int, time_limit: float | None = Non
     seconds = math.inf if time_limit is None else positive("time_limit", time_limit)
     if effort is None:
         return Effort(default, seconds)
-    return Effort(int(required("effort", effort, "be a number of units of work >= 1", _is_countable)), seconds)
-
-
-def _is_countable(units: float) -> bool:
-    return 1 <= units < 1 << 62
+    units = required("effort", effort, "be a number of units of work >= 1", lambda units: 1 <= units < 1 << 62)
+    return Effort(int(units), seconds)

@@ -15,11 +15,11 @@ from sanitize.confidence import laws_of
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
-from sanitize.mechanisms._merging import search
+from sanitize.mechanisms._merging import subset_merging as search
 from sanitize.mechanisms._merging.local_search import partition_windows
 from sanitize.mechanisms._merging.matching import _nearest, matched_groups
 from sanitize.mechanisms._merging.risks import RiskOfSets
-from sanitize.mechanisms._merging.search import exact_partition
+from sanitize.mechanisms._merging.subset_merging import exact_partition
 
 BUDGETS = [
     sz.LiftBudget.symmetric(0.4),

@@ -12,7 +12,7 @@ import sanitize as sz
 from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
 from sanitize.mechanisms import certified_random_response
 from sanitize.mechanisms._trees import evidence
-from sanitize.mechanisms._trees.noisy_shares import noisy_shares
+from sanitize.mechanisms._trees.evidence import noisy_shares
 from sanitize.trees import Profiles
 
 N_CELLS, ROWS, LEVEL = 10_000, 150, 0.05

@@ -17,7 +17,7 @@ from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPB
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
-from sanitize.mechanisms._merging import search as _search
+from sanitize.mechanisms._merging import subset_merging as _search
 from sanitize.mechanisms._merging.subset_merging import best_subset_merging
 
 BUDGETS = [

@@ -14,8 +14,7 @@ from sanitize.confidence import ConfidenceSet
 from sanitize.joint import ContingencyTable
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
-from sanitize.mechanisms._random_response.robust_certificate import certify_robust, cuts_at
-from sanitize.mechanisms._random_response.robust_cone import RobustCone
+from sanitize.mechanisms._random_response.robust_cone import RobustCone, certify_robust, cuts_at
 from sanitize.mechanisms._response_solver.polytope import Polytope
 
 BUDGETS = [

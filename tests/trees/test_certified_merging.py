@@ -11,7 +11,7 @@ from scipy import stats
 import sanitize as sz
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms import certified_tree_merging
-from sanitize.mechanisms._trees.agglomeration import Agglomeration, agglomerated
+from sanitize.mechanisms._trees.candidates import Agglomeration, agglomerated
 from sanitize.mechanisms._trees.foresight import Foresight, foreseen
 from sanitize.trees import Profiles
 

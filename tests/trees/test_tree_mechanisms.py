@@ -11,12 +11,10 @@ from scipy import sparse, stats
 
 import sanitize as sz
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.mechanisms._trees.candidates import candidates
+from sanitize.mechanisms._trees.blocks import tree_merging, tree_random_response
+from sanitize.mechanisms._trees.candidates import best_mixture, candidates
 from sanitize.mechanisms._trees.certified import certified_random_response
 from sanitize.mechanisms._trees.foresight import Foresight
-from sanitize.mechanisms._trees.merging import tree_merging
-from sanitize.mechanisms._trees.mixing import best_mixture
-from sanitize.mechanisms._trees.random_response import tree_random_response
 from sanitize.trees import Profiles, cell_counts, design_rows, grow
 
 BUDGETS = [

@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 
 Method = Literal["exact", "closed_form"]
 
-# Beyond this many known values the whole interval is used: it needs barely more noise.
-_FEW_VALUES = 32
-# C(40) is 3.01 nats.
-_MOST_NATS = 3.0
-# Up to about this amplitude the best input on [-A, A] is one of the two ends.
-_TWO_POINTS = 1.665
-# Once ε is no longer small, the amplitude exceeds its lower bound by less than this.
-_NEAR = 0.08
 # A capacity is an integral of up to A²/2 = 800 nats: another machine's sum of it may be this share larger. Brackets of
 # large ones (amplitudes above 12) are 1e-8 wide.
 _ROUNDING, _LARGE, _WIDE = 1e-12, 1.91, 1e-8
@@ -148,7 +140,8 @@ def gaussian_channel(
     for name, value, least in (("step", step, "> 0"), ("reach", reach, ">= 0")):
         if not math.isfinite(nats(name, value)) or (value == 0 and name == "step"):
             raise InvalidParameter(f"{name} must be a finite number {least}, got {value}")
-    known = x if len(x) <= _FEW_VALUES else None
+    # Beyond this many known values the whole interval is used: it needs barely more noise.
+    known = x if len(x) <= 32 else None
     half_range = float(x[-1] - x[0]) / 2
     if epsilon >= math.log(len(x)) and method == "exact":
         deviation = 0.0
@@ -197,9 +190,10 @@ def _interval_amplitude(eps: float) -> float:
     Of bounded power, C(A) <= log(1 + A²)/2; and C(A) <= log(1 + A √(2/(πe))), which is near C where A is large
     [McKellips].
     """
-    if eps > _MOST_NATS:
+    most = 3.0  # C(40) is 3.01 nats
+    if eps > most:
         raise InvalidParameter(
-            f"method='exact' takes a capacity of at most {_MOST_NATS:g} nats, got {eps}; use "
+            f"method='exact' takes a capacity of at most {most:g} nats, got {eps}; use "
             "method='closed_form', which is valid too"
         )
     power, uniform = math.sqrt(math.expm1(2 * eps)), math.sqrt(math.pi * math.e / 2)
@@ -214,7 +208,8 @@ def _interval_amplitude(eps: float) -> float:
         last = capacity_near(math.exp(log_amplitude), last)
         return math.log(last.upper / eps)
 
-    near = low + _NEAR  # a guess, so it is tried
+    # Once ε is no longer small, the amplitude exceeds its lower bound by less than this.
+    near = low + 0.08  # a guess, so it is tried
     if near < high and off(math.log(near)) > 0:
         high = near
     rounding = _ROUNDING if eps < _LARGE else _WIDE
@@ -223,7 +218,8 @@ def _interval_amplitude(eps: float) -> float:
 
 def _known_amplitude(units: NDArray[np.float64], eps: float) -> float:
     """Largest A at which the values A u, |u| <= 1, have capacity at most ε < log k."""
-    if eps <= amplitude_capacity(_TWO_POINTS).value:  # the two outer values alone are best on the interval
+    # Up to about this amplitude the best input on [-A, A] is one of the two ends.
+    if eps <= amplitude_capacity(1.665).value:  # the two outer values alone are best on the interval
         return _interval_amplitude(eps) / float(units[-1])
 
     def off(log_amplitude: float) -> float:

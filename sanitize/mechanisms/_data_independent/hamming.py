@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from sanitize.alphabet import Alphabet
 
-_MOST_DATABASES = 1024
-_AMPLE = 1e-6
-_ROUNDING = 1e-14
-
 
 def product_channel(
     channels: Sequence[Channel], inputs: Alphabet | None = None, outputs: Alphabet | None = None
@@ -72,21 +68,19 @@ def product_channel(
             f"the product channel would have {entries} entries and {before} outputs, more than 2^25; "
             "take fewer coordinates or fewer symbols in each"
         )
-    return Channel(tuple(_along(stage, left, right) for stage, left, right in plan), inputs, outputs)
-
-
-def _along(stage: Stage, before: int, after: int) -> Stage:
-    """Let a stage act on the middle coordinate of (before, middle, after): identity x stage x identity."""
-    sizes = np.diff(stage.indptr)
-    # Rows in the order (b, x, a); each has the entries of the stage's row x.
-    row = np.tile(np.repeat(np.arange(stage.n_inputs), after), before)
-    b = np.repeat(np.arange(before), stage.n_inputs * after)
-    a = np.tile(np.arange(after), before * stage.n_inputs)
-    counts = sizes[row]
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    entry = np.repeat(stage.indptr[row] - indptr[:-1], counts) + np.arange(indptr[-1])
-    outputs = (np.repeat(b, counts) * stage.n_outputs + stage.indices[entry]) * after + np.repeat(a, counts)
-    return Stage(indptr, outputs.astype(np.int32), stage.weights[entry], before * stage.n_outputs * after)
+    stages = []
+    for stage, before, after in plan:
+        # A stage acts on the middle coordinate of (before, middle, after): identity x stage x identity.
+        # Rows in the order (b, x, a); each has the entries of the stage's row x.
+        row = np.tile(np.repeat(np.arange(stage.n_inputs), after), before)
+        b = np.repeat(np.arange(before), stage.n_inputs * after)
+        a = np.tile(np.arange(after), before * stage.n_inputs)
+        counts = np.diff(stage.indptr)[row]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        entry = np.repeat(stage.indptr[row] - indptr[:-1], counts) + np.arange(indptr[-1])
+        ends = (np.repeat(b, counts) * stage.n_outputs + stage.indices[entry]) * after + np.repeat(a, counts)
+        stages.append(Stage(indptr, ends.astype(np.int32), stage.weights[entry], before * stage.n_outputs * after))
+    return Channel(tuple(stages), inputs, outputs)
 
 
 def hamming_channel(n_records: int, n_symbols: int, eps: float) -> Channel:
@@ -171,8 +165,11 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     parts = _interactions(p, m, n)
     if m == 1 or (eps == 0 and not parts.any()):  # T has one row: every input draws from the same law
         return hamming_channel(n, m, 0.0)
+    p_y = p
+    if eps > 0:  # 1/r = 1 + m/(e^ε - 1) in p_Y = P + Σ_k ((1/r)^k - 1) part_k: nothing cancels for large ε
+        p_y = p + np.expm1(np.arange(1, len(parts) + 1) * math.log1p(m / math.expm1(eps))) @ parts
     # At the threshold itself one entry is zero up to rounding.
-    if eps == 0 or (p_y := _output_law(p, parts, m, eps)).min() < -_ROUNDING:
+    if eps == 0 or p_y.min() < -1e-14:
         least = DatabaseIdentifiability(p, n).threshold
         raise InvalidParameter(f"eps must be at least {least:.9g} nats for this prior, got {eps}")
     one = np.full((m, m), math.exp(-eps))
@@ -187,7 +184,7 @@ def _rounded_up(matrix: NDArray[np.float64]) -> Stage:
     """Integers rounded up, what they are too much taken from the letter kept: posteriors only get flatter."""
     weights = np.ceil(matrix * SCALE).astype(np.int64)
     rows = np.arange(len(weights))
-    giver = np.where(np.diagonal(matrix) > _AMPLE, rows, weights.argmax(axis=1))
+    giver = np.where(np.diagonal(matrix) > 1e-6, rows, weights.argmax(axis=1))
     weights[rows, giver] -= weights.sum(axis=1) - SCALE
     filled = weights > 0
     indptr = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
@@ -201,8 +198,8 @@ def _database_law(prior: ArrayLike, n_records: int) -> tuple[NDArray[np.float64]
     m = round(len(p) ** (1 / n))
     if m**n != len(p):
         raise InvalidDistribution(f"prior must have m ** {n} entries for some m, got {len(p)}")
-    if len(p) > _MOST_DATABASES:
-        raise InvalidDistribution(f"prior must have at most {_MOST_DATABASES} entries, got {len(p)}")
+    if len(p) > 1024:
+        raise InvalidDistribution(f"prior must have at most 1024 entries, got {len(p)}")
     if (p == 0).any():
         raise InvalidDistribution("prior must be positive on every database: no identifiability level exists else")
     return p, m, n
@@ -223,10 +220,3 @@ def _interactions(p: NDArray[np.float64], n_symbols: int, n_records: int) -> NDA
             split[order + 1] = split[order + 1] + (part - mean)
         parts = split
     return np.array([part.ravel().astype(np.float64) for part in parts[1:]])
-
-
-def _output_law(p: NDArray[np.float64], parts: NDArray[np.float64], n_symbols: int, eps: float) -> NDArray[np.float64]:
-    """p_Y = P + sum_k ((1/r)^k - 1) part_k with 1/r = 1 + m/(e^ε - 1): nothing cancels for large ε."""
-    log_gain = math.log1p(n_symbols / math.expm1(eps))
-    law: NDArray[np.float64] = p + np.expm1(np.arange(1, len(parts) + 1) * log_gain) @ parts
-    return law

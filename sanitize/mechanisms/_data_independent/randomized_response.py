@@ -18,8 +18,6 @@ from sanitize.errors import InvalidBudget
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Up to this many symbols one dense stage is small and draws one word a row; above, two sparse stages.
-_DENSE_SYMBOLS = 256
 # In nats; beyond this the odds of another symbol are one unit of 2^-62, and e^ε need not be known.
 _LOOSEST = 1000
 # Share by which a figure may come out larger in another machine's arithmetic: a calibration stays below by it.
@@ -69,7 +67,8 @@ def randomized_response(n_symbols: int, eps: float) -> Channel:
     eps = float(eps)
     if n_symbols == 1:
         return Channel.identity(1)
-    return _one_stage(n_symbols, eps) if n_symbols <= _DENSE_SYMBOLS else _two_stages(n_symbols, eps)
+    # Up to this many symbols one dense stage is small and draws one word a row; above, two sparse stages.
+    return _one_stage(n_symbols, eps) if n_symbols <= 256 else _two_stages(n_symbols, eps)
 
 
 def randomized_response_capacity(n_symbols: int, eps: float) -> float:

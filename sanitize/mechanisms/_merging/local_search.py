@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 # Nats that differ by rounding only.
 TIE = 1e-13
-# Rounds without any gain before a partition rests.
-_BARREN = 12
-# Groups of one that take part in a round, for each larger group.
-_ALONE = 2
 # In one round of so many, groups are taken apart with few others, into nearly as many atoms as a window holds: more
 # often among few symbols, where there are few groups to choose from.
 _DEEP, _DEEP_AMONG_FEW, _FEW = 4, 2, 40
@@ -98,7 +94,8 @@ class LocalSearch:
         rng = np.random.default_rng(0)
         barren, turn = 0, 0
         deep = _DEEP_AMONG_FEW if len(labels) <= _FEW else _DEEP
-        while self.effort.left and barren < _BARREN and (dealt := _deal(labels, self.size, turn, deep, rng)):
+        # Rounds without any gain before a partition rests.
+        while self.effort.left and barren < 12 and (dealt := _deal(labels, self.size, turn, deep, rng)):
             labels, is_better = self._round(labels, *dealt, rng)
             barren = 0 if is_better else barren + 1
             turn += 1
@@ -111,7 +108,12 @@ class LocalSearch:
         """Labels after every window was solved, and whether any keeps more; with noise whatever comes out is taken."""
         symbols = rng.permutation(np.flatnonzero(window[labels] >= 0))
         symbols = symbols[np.lexsort((labels[symbols], window[labels[symbols]]))]
-        group, atom = _atoms(labels[symbols], quota)
+        # Symbols stand window by window and group by group; a group deals its own out to its atoms, numbered in order.
+        group, first, member = np.unique(labels[symbols], return_index=True, return_inverse=True)
+        n_atoms, by_place = quota[group], np.argsort(first)
+        start = np.empty(len(group), np.intp)
+        start[by_place] = n_atoms[by_place].cumsum() - n_atoms[by_place]
+        atom = start[member] + (np.arange(len(symbols)) - first[member]) % n_atoms[member]
         order = np.argsort(atom, kind="stable")
         edges = np.flatnonzero(np.diff(atom[order], prepend=-1))
         columns = np.add.reduceat(self.risks.columns[:, symbols[order]], edges, axis=1)
@@ -149,25 +151,14 @@ def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generat
     several = np.flatnonzero(members > 1)
     if not len(several):
         return None
-    alone = rng.permutation(np.flatnonzero(members == 1))[: _ALONE * len(several)]
+    # Groups of one that take part in a round, for each larger group.
+    alone = rng.permutation(np.flatnonzero(members == 1))[: 2 * len(several)]
     order = rng.permutation(np.concatenate([several, alone]))
     quota = np.minimum(members, size if len(members) == 1 else size // 2 if turn % deep else size - 2)
     window = np.full(len(quota), -1, np.intp)
     atoms = quota[order]
     window[order] = (atoms.cumsum() - atoms) // max(size - int(atoms.max()) + 1, 1)
     return window, quota
-
-
-def _atoms(owner: Codes, quota: Codes) -> tuple[Codes, Codes]:
-    """Groups of symbols, which stand window by window and group by group, and the atom that each symbol is dealt to.
-
-    Atoms are numbered in the order of the symbols; a group deals its symbols out to its atoms.
-    """
-    group, first, member = np.unique(owner, return_index=True, return_inverse=True)
-    n_atoms, by_place = quota[group], np.argsort(first)
-    start = np.empty(len(group), np.intp)
-    start[by_place] = n_atoms[by_place].cumsum() - n_atoms[by_place]
-    return group, start[member] + (np.arange(len(owner)) - first[member]) % n_atoms[member]
 
 
 def partition_windows(

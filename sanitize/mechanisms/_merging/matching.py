@@ -22,12 +22,8 @@ _MATES, _DIMENSIONS = 12, 14
 # In more dimensions than so many a search for the nearest asks nearly all points: of more than so many, each seeker
 # then only asks a part, drawn anew in every round, which keeps the time nearly linear.
 _FLAT, _PART = 6, 2000
-# Uniform lift that is mixed in where sets are compared, so that those which rule out a sensitive symbol are in order.
-_SOFT = 0.05
-_GROWING = 8
 # A round that merges less than one in so many is stuck; the next one draws so many mates for each seeker.
 _STUCK, _DRAWN = 32, 4
-_NOISE = 1e-6  # relative, in coordinates that only say who is compared with whom
 
 
 def matched_groups(risks: SetRisks, p_x: Vector, *, in_pairs: bool) -> Codes:
@@ -57,7 +53,8 @@ class _Groups:
 
     def __init__(self, risks: SetRisks, p_x: Vector) -> None:
         self.total = risks.columns.sum(axis=1)
-        self.risks = OrderedRisks.of(risks, risks, risks.columns + _SOFT * p_x * self.total[:, None])
+        # Some uniform lift is mixed in, so that sets which rule out a sensitive symbol are in order too.
+        self.risks = OrderedRisks.of(risks, risks, risks.columns + 0.05 * p_x * self.total[:, None])
         self.columns, self.mass = self.risks.columns.copy(), p_x.copy()
         self.labels, self.grows = np.arange(len(p_x)), np.zeros(len(p_x), np.bool_)
         self.unsafe = np.flatnonzero(~self.risks.safe(self.columns))
@@ -70,7 +67,10 @@ class _Groups:
         rank = np.argsort(order)
         seekers, pool = order[: len(here) // 2], np.arange(len(here))
         if not in_pairs:
-            self._sow(here[order])
+            # More of the riskiest symbols grow, until an eighth of the unsafe groups do.
+            riskiest = here[order]
+            wanted = len(riskiest) // 8 - int(self.grows[riskiest].sum())
+            self.grows[riskiest[~self.grows[riskiest]][: max(wanted, 1)]] = True
             grows = self.grows[here]
             if grows.sum() < 3 * len(here) // 4:
                 seekers, pool = np.flatnonzero(grows), np.flatnonzero(~grows)
@@ -80,11 +80,6 @@ class _Groups:
         self.merge(here[found], here[mates[found]])
         return len(found) > 0
 
-    def _sow(self, riskiest: Codes) -> None:
-        """Let more of the riskiest symbols grow, until an eighth of the unsafe groups do."""
-        wanted = len(riskiest) // _GROWING - int(self.grows[riskiest].sum())
-        self.grows[riskiest[~self.grows[riskiest]][: max(wanted, 1)]] = True
-
     def _wishes(self, here: Codes, seekers: Codes, pool: Codes) -> Codes:
         """Positions of mates for each seeker, the best first, shape (len(seekers), k); a seeker itself is none."""
         columns, total = self.columns[:, here], self.total[:, None]
@@ -93,7 +88,8 @@ class _Groups:
         told = np.argsort(-np.square(away).sum(axis=1), kind="stable")[:_DIMENSIONS]
         # Symbols that are alike would all want the same few mates, and only those would find one.
         noise = np.random.default_rng(len(here)).random((len(here), len(told)))
-        points = away[np.sort(told)].T * (1 + _NOISE * noise)
+        # These coordinates only say who is compared with whom.
+        points = away[np.sort(told)].T * (1 + 1e-6 * noise)
         k = min(_MATES, len(pool))
         near = pool[_nearest(points[pool], -points[seekers], k)]
         if self.is_stuck:

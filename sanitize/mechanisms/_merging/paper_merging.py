@@ -77,7 +77,16 @@ def paper_subset_merging(
 def paper_groups(risks: SetRisks) -> list[list[int]]:
     """Groups of Algorithm 1; symbols in none of them stay alone."""
     low = risks.safe(risks.columns)
-    groups, columns = _safe_groups(np.flatnonzero(~low), risks)
+    groups: list[list[int]] = []
+    columns: list[NDArray[np.float64]] = []
+    left, risk = np.flatnonzero(~low), risks.risk(risks.columns)
+    while len(left):  # groups of high-risk symbols, all safe but perhaps the last
+        seed = int(by_size(-risk[left]).argmin())
+        first, left = int(left[seed]), np.delete(left, seed)
+        column, taken = absorb(risks, risks.columns[:, first], risks.columns[:, left])
+        groups.append([first, *left[taken].tolist()])
+        columns.append(column)
+        left = np.delete(left, taken)
     if groups and not risks.is_safe(columns[-1]):
         others = np.array(columns[:-1]).reshape(-1, len(risks.columns)).T
         last, taken = absorb(risks, columns[-1], others)
@@ -87,19 +96,3 @@ def paper_groups(risks: SetRisks) -> list[list[int]]:
         _, joined = absorb(risks, last, risks.columns[:, low_risk])
         groups.append([*merged, *low_risk[joined].tolist()])
     return groups
-
-
-def _safe_groups(high_risk: NDArray[np.intp], risks: SetRisks) -> tuple[list[list[int]], list[NDArray[np.float64]]]:
-    """Groups of high-risk symbols and their columns; all safe but perhaps the last."""
-    groups: list[list[int]] = []
-    columns: list[NDArray[np.float64]] = []
-    left = high_risk
-    risk = risks.risk(risks.columns)
-    while len(left):
-        seed = int(by_size(-risk[left]).argmin())
-        first, left = int(left[seed]), np.delete(left, seed)
-        column, taken = absorb(risks, risks.columns[:, first], risks.columns[:, left])
-        groups.append([first, *left[taken].tolist()])
-        columns.append(column)
-        left = np.delete(left, taken)
-    return groups, columns

@@ -27,15 +27,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Codes = NDArray[np.intp]
 
-# Risks that agree in so many digits of the largest differ by rounding only.
-_DIGITS = 11
-# Risk of a set that some law rules a sensitive symbol out by; finite, so that such sets are still in order.
-_RULED_OUT = 1e3
 # Nats that both sides are bounded by, in turn: a ladder that all budgets share, so that a looser budget starts from
 # what a tighter one starts from.
 _LADDER = (25.0, 10.0, 5.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1)
-# A side is far looser than the other where it allows so many times as much.
-_FAR = 4.0
 
 
 class SetRisks(ABC):
@@ -121,13 +115,15 @@ class RobustRiskOfSets(SetRisks):
 
     def risk(self, columns: Vector) -> Vector:
         """Log of the largest over the smallest lift of any law, without a side that has no bound."""
+        # Risk of a set that some law rules a sensitive symbol out by; finite, so that such sets are still in order.
+        ruled_out = 1e3
         low, high = self._bounds(columns)
         if isinstance(self.budget, LDPBudget):
             risk = logs(ratio_bounds(low, high))
-            return np.where(np.isinf(risk), _RULED_OUT + high.max(axis=0), risk)
+            return np.where(np.isinf(risk), ruled_out + high.max(axis=0), risk)
         least, most = self._lifts(low, high)
         top, bottom = logs(most.max(axis=0)), logs(least.min(axis=0))
-        bottom = np.where(np.isinf(bottom), -_RULED_OUT, bottom)
+        bottom = np.where(np.isinf(bottom), -ruled_out, bottom)
         if np.isinf(self.budget.lower):
             return top
         return -bottom if np.isinf(self.budget.upper) else top - bottom
@@ -174,7 +170,8 @@ def evened(budget: Budget) -> list[Budget]:
     if not isinstance(budget, LiftBudget) or budget.lower == budget.upper:
         return []
     least = min(budget.lower, budget.upper)
-    near = min((nats for nats in _LADDER if nats >= _FAR * least), default=math.inf)
+    # A side is far looser than the other where it allows so many times as much.
+    near = min((nats for nats in _LADDER if nats >= 4.0 * least), default=math.inf)
     return [_cut(budget, nats) for nats in (least, near) if nats < max(budget.lower, budget.upper)]
 
 
@@ -225,7 +222,8 @@ def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.in
 def by_size(values: Vector) -> Vector:
     """The values without their last digits, so that what rounding alone tells apart is a tie, which index decides."""
     scale = np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)
-    return np.round(values / scale, _DIGITS) if scale > 0 else values
+    # Risks that agree in so many digits of the largest differ by rounding only.
+    return np.round(values / scale, 11) if scale > 0 else values
 
 
 def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | Codes]) -> Channel:

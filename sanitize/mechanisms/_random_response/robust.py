@@ -10,8 +10,7 @@ from scipy import sparse
 from sanitize._progress import progress
 from sanitize.confidence import laws_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.robust_certificate import certify_robust
-from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone
+from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
 from sanitize.mechanisms._response_solver.columns import ColumnPool, RoundingStops
 from sanitize.mechanisms._response_solver.mixture import RandomResponse
 from sanitize.mechanisms._response_solver.polytope import Polytope
@@ -31,15 +30,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Groups = list[NDArray[np.intp]]
 
-_FLOORS = (1e-1, 1e-3, 1e-6)  # of v where the entropy is linearised
 _ROUNDS = 100
-_SPARSE = 0.3  # of random starts: a few letters carry most of each
-_DIGITS = 9
-_SEARCH_SHARE = 0.7  # of the effort, before the gap is proved
-_PROVED_SHARE = 0.9  # of the gap; the rest is left to rounding
-_STARTS = 40
-_WORTHWHILE = 1e-9
-_STATUSES = ("time_limit", "effort", "stalled")
 
 
 def robust_random_response(
@@ -98,7 +89,8 @@ def robust_random_response(
     channel = response_channel(joint, budget, sparse.hstack([part for _, part in blocks], "csc"), weights, laws)
     kept = loss.kept(joint, channel)
     bound = max(loss.entropy(joint.p_x) - sum(made.bound for made, _ in blocks), kept)
-    status = "optimal" if bound - kept <= gap else min((made.status for made, _ in blocks), key=_STATUSES.index)
+    worst = ("time_limit", "effort", "stalled")
+    status = "optimal" if bound - kept <= gap else min((made.status for made, _ in blocks), key=worst.index)
     share, n_columns = loss.share(kept, joint.p_x), sum(len(made.pool) for made, _ in blocks)
     return RandomResponse(channel, kept, share, bound, bound - kept, n_columns, status)
 
@@ -145,11 +137,12 @@ class _Block:
             used = self.pool.matrix(self.mixture.chosen).toarray().T
             if (np.count_nonzero(used, axis=1) == 1).all():
                 return  # every letter is released as it is
-            random = rng.dirichlet(np.full(n, _SPARSE), n)
+            # Of random starts a few letters carry most.
+            random = rng.dirichlet(np.full(n, 0.3), n)
             starts = ((np.eye(n), 1.0), (used, 1.0), (random, 1.0), (np.eye(n), 0.5))
             if not any(self._take(self._from(v, steer), gap) for v, steer in starts):
                 return
-            if self.effort.is_used(_SEARCH_SHARE):
+            if self.effort.is_used(0.7):  # the rest is for the proof
                 return
 
     def prove(self, gap: float) -> None:
@@ -158,14 +151,15 @@ class _Block:
         mass, polytope = float(p_x.sum()), Polytope.simplex(len(p_x), len(p_x))
         while self.mixture.value - self.bound > gap:
             base = float(self.mixture.mu @ p_x)
-            target = (self.mixture.value - base - _PROVED_SHARE * gap) / mass
+            # A tenth of the gap is left to rounding.
+            target = (self.mixture.value - base - 0.9 * gap) / mass
             proof = certify_robust(self.cone, polytope, self.mixture.mu, target, self.effort)
             polytope, self.bound = proof.polytope, max(self.bound, base + mass * proof.bound)
-            near = np.concatenate([proof.points, proof.beside])[:_STARTS]
+            near = np.concatenate([proof.points, proof.beside])[:40]
             if not len(near) or self.effort.is_used():
                 return
             near = np.concatenate([near[self.cone.excess(near) <= SAFE], self._from(near, 1.0)])
-            if not self._take(near, _WORTHWHILE):
+            if not self._take(near, 1e-9):
                 return
 
     def _take(self, v: Vector, worth: float) -> bool:
@@ -180,10 +174,10 @@ class _Block:
     def _from(self, v: Vector, steer: float) -> Vector:
         """Columns from linear programs that start at these; ``steer`` says how far to trust the prices."""
         found = [np.zeros((0, v.shape[1]))]
-        for floor in _FLOORS:
+        for floor in (1e-1, 1e-3, 1e-6):  # of v, where the entropy is linearised
             v = self.cone.minimise(self.pool.loss.slope(v, floor) - steer * self.mixture.mu, self.effort)
             # Many starts lead to the same column.
-            v = v[np.sort(np.unique(v.round(_DIGITS), axis=0, return_index=True)[1])]
+            v = v[np.sort(np.unique(v.round(9), axis=0, return_index=True)[1])]
             found.append(v)
             if not len(v):
                 break

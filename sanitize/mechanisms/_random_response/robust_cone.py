@@ -8,11 +8,18 @@ P(x|s) limited to a total of ρ(s), duality gives, for any 0 <= b <= a, e >= m -
 
 with equality at the best thresholds of that s. Thresholds shared by all s keep the program small: 3 |X| + 2
 variables. A lift bound is then linear for each P_S; the few laws P_S that matter are found as they are needed.
+
+A lower bound on min H(v) - μ·v over these columns is certified. The worst p(y|s) is convex in the column, the least one
+concave, and so are they summed with the weights of a lift bound under any P_S: the columns within the budget form a
+convex cone. At a column outside it the laws that are worst there give a linear inequality that every column of the cone
+meets, in the entries of the column alone. Branch and bound on boxes is as for one law (`certificate`), over such
+half-spaces: wherever a box is bounded at a column outside, one more of them is found.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -20,8 +27,11 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._limits import LARGEST_EXPONENT
+from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import LDPBudget
-from sanitize.confidence import excess_of, least_law, lift_bounds, ratio_bounds, released_bounds
+from sanitize.confidence import excess_of, least_law, lift_bounds, moved, ratio_bounds, released_bounds
+from sanitize.mechanisms._response_solver.certificate import Tree
+from sanitize.mechanisms._response_solver.columns import entr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,23 +41,20 @@ if TYPE_CHECKING:
     from sanitize.budgets import LiftBudget
     from sanitize.confidence import ConfidenceSet
     from sanitize.mechanisms._effort import Effort
+    from sanitize.mechanisms._response_solver.polytope import Polytope
 
     Vector = NDArray[np.float64]
     Codes = NDArray[np.intp]
 
-_CUTS = 8  # rounds of looking for laws P_S
 SAFE = 1e-7  # nats over the budget that the channel's repair may still mend
-_TOLERANCE = 1e-9  # of the linear programs
-BROKEN = 1e-9  # a row scaled to 1 is broken by more
+BROKEN = 1e-9  # a row scaled to 1 is broken by more; the tolerance of the linear programs
 # Blocks have nothing to presolve: looking for it takes a third of the time.
 _OPTIONS = {
     "presolve": False,
-    "primal_feasibility_tolerance": _TOLERANCE,
-    "dual_feasibility_tolerance": _TOLERANCE,
+    "primal_feasibility_tolerance": BROKEN,
+    "dual_feasibility_tolerance": BROKEN,
 }
-_BLOCK = 1 << 20  # entries of one linear program
-_ALL_PAIRS = 200  # of secrets, that bounds on ratios begin with
-_PASSES = 25  # over the entries of a sparse program, in units of effort
+_NEW_ROWS = 12  # a batch of boxes
 
 
 class RobustCone:
@@ -74,9 +81,16 @@ class RobustCone:
         prior = self.laws.counts.sum(axis=1) / self.laws.n
         unseen = np.ones((len(prior), 1))
         self.rows = self._rows(unseen, unseen, -math.inf, (prior, prior))
-        if isinstance(budget, LDPBudget) and len(self.rows) > _ALL_PAIRS:
+        # Bounds on ratios begin with at most so many pairs of secrets.
+        if isinstance(budget, LDPBudget) and len(self.rows) > 200:
             self.rows = self.rows[[(r - s) % len(prior) == 1 for s, r in permutations(range(len(prior)), 2)]]
-        self._forms = self._linear_forms()
+        # High(s), then low(s), as linear forms of (v, e, f, a, b), shape (2 n_s, 3 n + 2).
+        center, up, down = (part[:, :-1] / self.p_x for part in self.parts)
+        rest_up, rest_down = self.parts[1][:, -1:], self.parts[2][:, -1:]
+        radius = laws.distance[:, None]
+        self._forms = np.block(
+            [[center, up, down, radius, rest_down - radius], [center, -down, -up, -radius, radius - rest_up]]
+        )
 
     def worst_case(self, v: Vector) -> tuple[Vector, Vector]:
         """Smallest and largest p(y|s) of columns v, shape (K, n), up to the factor P(y)."""
@@ -95,7 +109,7 @@ class RobustCone:
         """Columns v, shape (K', n), that minimise each of some linear costs (K, n); those that were not found miss."""
         found = []
         left = costs
-        for _ in range(_CUTS):
+        for _ in range(8):  # rounds of looking for laws P_S
             v = self._solve(left, effort)
             if not len(v):
                 break
@@ -112,9 +126,9 @@ class RobustCone:
 
         n = len(self.p_x)
         matrix = np.concatenate([self.rows @ self._forms, self._thresholds()])
-        per_batch = max(1, _BLOCK // matrix.size)
+        per_batch = max(1, (1 << 20) // matrix.size)  # entries of one linear program
         block = sparse.csr_array(matrix)
-        effort.spend(len(costs) * block.nnz * _PASSES)
+        effort.spend(len(costs) * block.nnz * 25)  # passes over the entries of a sparse program
         one = sparse.csr_array(np.append(np.ones(n), np.zeros(2 * n + 2))[None])
         found = []
         for batch in np.array_split(costs, -(-len(costs) // per_batch)):
@@ -131,18 +145,9 @@ class RobustCone:
             if solved.x is None:  # no column of these letters is safe whatever its thresholds
                 return np.zeros((0, n))
             v = np.maximum(solved.x.reshape(k, -1)[:, :n], 0.0)
-            v[v < _TOLERANCE] = 0.0
+            v[v < BROKEN] = 0.0
             found.append(v / v.sum(axis=1, keepdims=True))
         return np.concatenate(found)
-
-    def _linear_forms(self) -> Vector:
-        """High(s), then low(s), as linear forms of (v, e, f, a, b), shape (2 n_s, 3 n + 2)."""
-        center, up, down = (part[:, :-1] / self.p_x for part in self.parts)
-        rest_up, rest_down = self.parts[1][:, -1:], self.parts[2][:, -1:]
-        radius = self.laws.distance[:, None]
-        return np.block(
-            [[center, up, down, radius, rest_down - radius], [center, -down, -up, -radius, radius - rest_up]]
-        )
 
     def _thresholds(self) -> Vector:
         """E >= v - p a, f >= p b - v, b <= a, as rows <= 0 of (v, e, f, a, b)."""
@@ -196,3 +201,80 @@ class RobustCone:
         broken = self._rows(*self.worst_case(v), BROKEN)
         self.rows = np.unique(np.concatenate([self.rows, broken]).round(13), axis=0)
         return len(self.rows) > before
+
+
+@dataclass(eq=False)
+class RobustCertificate:
+    """What is proved about columns within the budget.
+
+    Attributes
+    ----------
+    bound : float
+        Mixtures of such columns into P_X are worth at least μ·P_X + bound.
+    points : ndarray of shape (K, n)
+        Columns within the budget that are below the target: the search stops where it meets some.
+    beside : ndarray of shape (K, n)
+        Columns below the target that are over the budget: where to look for others.
+    polytope : Polytope
+        Half-spaces found, for the next search.
+    """
+
+    bound: float
+    points: Vector
+    beside: Vector
+    polytope: Polytope
+
+
+def certify_robust(
+    cone: RobustCone, polytope: Polytope, mu: Vector, target: float, effort: Effort
+) -> RobustCertificate:
+    """Prove ``H(v) - μ·v >= target`` for columns within the budget, or find some below it, or stop with the effort.
+
+    At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
+    """
+    tree = Tree(polytope, mu, target)
+    none = beside = np.empty((0, polytope.n))
+    for boxes, open_ in tree.steps(effort):
+        v = np.clip(boxes.v[open_], 0.0, 1.0)
+        v /= v.sum(axis=1, keepdims=True)
+        below = entr(v).sum(axis=1) - (v * mu).sum(axis=1) < target
+        inside = cone.excess(v) <= SAFE
+        if (below & inside).any():
+            return RobustCertificate(tree.bound, v[below & inside], v[below & ~inside], tree.polytope)
+        beside = v[below & ~inside] if (below & ~inside).any() else beside
+        order = np.argsort(boxes.bound[open_][~inside], kind="stable")[: 4 * _NEW_ROWS]
+        tree.polytope = _cut(tree.polytope, cuts_at(cone, v[~inside][order]))
+    return RobustCertificate(tree.repaired(cone.p_x / cone.p_x.sum()), none, beside, tree.polytope)
+
+
+def _cut(polytope: Polytope, rows: Vector) -> Polytope:
+    """The polytope within more half-spaces, up to a number that keeps the programs small."""
+    slack = 1e-12  # of a row scaled to 1, so that rounding cannot cut a column off
+    rows = np.unique(rows.round(13), axis=0)[: min(200 + 1 - polytope.n_rows, _NEW_ROWS)]
+    return polytope.cut(rows, np.minimum(rows.min(axis=1, initial=0.0), 0.0) - slack, np.full(len(rows), slack))
+
+
+def cuts_at(cone: RobustCone, v: Vector) -> Vector:
+    """For each column v, shape (K, n), that is over the budget, the row that it breaks most; shape (K', n)."""
+    center, up, down = cone.parts
+    values = np.concatenate([v / cone.p_x, np.zeros((len(v), 1))], axis=1).T
+    most = center[:, :, None] + _shift(values, up, down, cone.laws.distance)
+    least = center[:, :, None] + _shift(-values, up, down, cone.laws.distance)
+    high, low = (most * values).sum(axis=1), (least * values).sum(axis=1)
+    best, rows = np.full(len(v), BROKEN), np.zeros_like(v)
+    for on_most, on_least in cone.weights(low, high):
+        row = (np.einsum("sk,snk->kn", on_most, most) + np.einsum("sk,snk->kn", on_least, least))[:, :-1] / cone.p_x
+        row /= np.maximum(np.abs(row).max(axis=1, keepdims=True), SMALLEST_POSITIVE)
+        broken = (row * v).sum(axis=1)
+        worse = broken > best
+        best[worse], rows[worse] = broken[worse], row[worse]
+    return rows[best > BROKEN]
+
+
+def _shift(values: Vector, up: Vector, down: Vector, distance: Vector) -> Vector:
+    """Change of each law, shape (n_s, n, K), that raises the mean of values (n, K) most."""
+    order = np.argsort(-values, axis=0, kind="stable")
+    moves = moved(up[:, order], down[:, order], distance)
+    change = np.empty_like(moves)
+    np.put_along_axis(change, np.broadcast_to(order, moves.shape), moves, axis=1)
+    return change

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-# Columns are designed this much inside the budget, more than a program's tolerance, where there is room.
-_MARGIN = 1e-9
 _MOST_CELLS = 1 << 22
 
 
@@ -111,20 +109,21 @@ def _rows(seen: Vector, p_s: Vector, budget: LiftBudget | LDPBudget) -> Vector:
         sides = [(of_s[:, i], of_s[:, j], budget.eps)]
     else:
         sides = [(of_s, of_all, budget.upper), (of_all, of_s, budget.lower)]
-    none = np.empty((0, seen.shape[2]))
-    return np.concatenate([none, *(_side(*side) for side in sides if math.isfinite(side[2]))])
-
-
-def _side(high: Vector, low: Vector, level: float) -> Vector:
-    """Rows high - e**level low in units, a margin inside; none of the margin where the sums over x_2 have no room."""
-    top, bottom = high.sum(axis=2), low.sum(axis=2)
-    live = top > 0
-    level = min(level, LOOSEST)
-    with np.errstate(divide="ignore"):
-        room = level - np.log(top[live] / bottom[live])
-    margin = np.clip(room / 2, 0.0, _MARGIN)[:, None]
-    unit = np.maximum(top, bottom)[live][:, None]
-    return np.asarray((high[live] - math.exp(level) * (1 - margin) * low[live]) / unit)
+    rows = [np.empty((0, seen.shape[2]))]
+    for high, low, level in sides:
+        if math.isinf(level):
+            continue
+        # high - e**level low in units, a margin inside; none of the margin where the sums over x_2 have no room.
+        level = min(level, LOOSEST)
+        top, bottom = high.sum(axis=2), low.sum(axis=2)
+        live = top > 0
+        with np.errstate(divide="ignore"):
+            room = level - np.log(top[live] / bottom[live])
+        # Columns are designed this much inside the budget, more than a program's tolerance, where there is room.
+        margin = np.clip(room / 2, 0.0, 1e-9)[:, None]
+        unit = np.maximum(top, bottom)[live][:, None]
+        rows.append((high[live] - math.exp(level) * (1 - margin) * low[live]) / unit)
+    return np.concatenate(rows)
 
 
 def _solved(over: Vector, worth: Vector) -> Vector:

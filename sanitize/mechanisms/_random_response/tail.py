@@ -28,15 +28,8 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-# Max-lifts, in nats above the budget, whose optimal responses are pooled; and shares of the way from 1 to e**upper.
-_LOOSER = (0.0, 0.15, 0.35, 0.7, 1.2, 2.0)
-_LEVELS = (-0.5, 0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 # Steps of single thresholds, in parts of the way from the lowest to e**upper, and the least gain that counts.
 _FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7
-# Posteriors in all programs, after which no further step is begun: some seconds.
-_MOST_TRIED = 100_000
-_POOL_GAP = 1e-4
-_SHARE_OF_EFFORT = 0.1
 # Laws small enough to list every vertex of the arrangement of {l_s = t_s}.
 _FEW_LETTERS, _FEW_SECRETS = 20, 5
 _INSIDE, _POSITIVE = 1e-9, 1e-12
@@ -111,21 +104,24 @@ class _Search:
         """Posteriors worth mixing, whatever the thresholds, shape (k, n)."""
         p_x = self.joint.p_x
         found = [np.eye(len(p_x)), p_x[None, :], self.points]
-        for more in _LOOSER:
-            account = effort_of(_SHARE_OF_EFFORT * RESPONSE_EFFORT if effort is None else effort, RESPONSE_EFFORT)
+        # Nats above the budget, whose optimal responses are pooled.
+        for more in (0.0, 0.15, 0.35, 0.7, 1.2, 2.0):
+            account = effort_of(0.1 * RESPONSE_EFFORT if effort is None else effort, RESPONSE_EFFORT)
             limit = LiftBudget(lower=math.inf, upper=self.budget.upper + more)
-            response = respond_in(self.joint, limit, None, gap=_POOL_GAP, effort=account, loss=Loss())
+            response = respond_in(self.joint, limit, None, gap=1e-4, effort=account, loss=Loss())
             found.append(_posteriors(p_x, response.released()))
         return np.concatenate(found)
 
     def improve(self, pool: Vector) -> None:
         """Try common thresholds, those of the best release, then one after the other in smaller steps."""
-        for share in _LEVELS:
+        # Shares of the way from 1 to e**upper.
+        for share in (-0.5, 0.0, 0.25, 0.5, 0.75, 0.9, 1.0):
             self._try(pool, np.full(len(self.joint.p_s), 1 + share * (self.bound - 1)))
         while self._try(pool, worst_threshold(self.points @ self.lifts.T, self.weights, self.budget.delta)):
             pass
         step = _FIRST_STEP
-        while step >= _LAST_STEP and self.tried < _MOST_TRIED:
+        # No further step is begun after so many posteriors in all programs: some seconds.
+        while step >= _LAST_STEP and self.tried < 100_000:
             better = False
             for s, side in itertools.product(range(len(self.joint.p_s)), (-1, 1)):
                 moved = self.thresholds.copy()

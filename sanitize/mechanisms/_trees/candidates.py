@@ -1,15 +1,18 @@
-"""Symbols worth a test, chosen on the rows of the design alone: nodes, blocks, and nodes diluted with others."""
+"""Symbols worth a test, chosen on the rows of the design alone: nodes, blocks, and nodes diluted with others.
+
+Blocks of cells that are likely to pass are put together from the cells of a tree: worst first, at the least loss.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
-from sanitize.mechanisms._trees.agglomeration import STEPS, agglomerated
+from sanitize.errors import SanitizeError
 from sanitize.mechanisms._trees.foresight import foreseen
-from sanitize.mechanisms._trees.mixing import best_mixture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,8 +26,7 @@ _RATIOS = np.geomspace(0.01, 100.0, 21)
 _PARTS = np.minimum([1 / _RATIOS, _RATIOS], 1.0)
 # Times what is asked that symbols must show: the mildest ones may fail on fresh rows, the strong ones hardly can.
 _SURE = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
-_NEAREST = 32  # sets that each node is diluted with, of those that are enough
-_TINY = 1e-9
+STEPS = 32  # of each column, by which losses are compared
 
 
 def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresight) -> sparse.csr_array:
@@ -67,7 +69,7 @@ def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresi
         likely[1 + len(singles) + own] = True
         chosen = np.flatnonzero(likely)
         if len(chosen) > 1 and not np.array_equal(chosen, before):
-            tested[chosen[best_mixture(net[chosen], lost[chosen]) > _TINY]] = True
+            tested[chosen[best_mixture(net[chosen], lost[chosen]) > 1e-9]] = True
         before = chosen
     tested[0] = False
     return net[np.flatnonzero(tested)]
@@ -91,26 +93,21 @@ def _diluted(sets: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.i
         shown[encloses & (first < 1)] = 0.0
         for least_here, sure in zip(least, _SURE, strict=True):
             least_here[shown >= sure * foresight.needed] = place
-    # The sets of each node from the nearest one on, which has the smallest node around both.
-    order = np.lexsort((another, _around_both(sets)[one, another], one))
+    # The sets of each node from the nearest one on, which has the smallest set around both.
+    around_both = np.full((len(sets), len(sets)), sets.shape[1])
+    within = sets.astype(np.int64) @ sets.T == sizes[:, None]  # [i, j]: set i is within set j
+    for j in np.argsort(-sizes, kind="stable"):
+        here = np.flatnonzero(within[:, j])
+        around_both[np.ix_(here, here)] = sizes[j]
+    order = np.lexsort((another, around_both[one, another], one))
     found = []
     for least_here, sure in zip(least, _SURE, strict=True):
         enough = (least_here >= 0) & (alone[one] < sure * foresight.needed)
         kept = order[enough[order]]
         begin = np.searchsorted(one[kept], one[kept])
-        kept = kept[np.arange(len(kept)) - begin < _NEAREST]
+        # sets that each node is diluted with, of those that are enough
+        kept = kept[np.arange(len(kept)) - begin < 32]
         found.append(np.stack([one[kept], another[kept], least_here[kept]], axis=1))
-    return found
-
-
-def _around_both(sets: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Size of the smallest set that holds both of two sets, the last of which is all cells."""
-    found = np.full((len(sets), len(sets)), sets.shape[1])
-    sizes = sets.sum(axis=1)
-    within = sets.astype(np.int64) @ sets.T == sizes[:, None]  # [i, j]: set i is within set j
-    for j in np.argsort(-sizes, kind="stable"):
-        here = np.flatnonzero(within[:, j])
-        found[np.ix_(here, here)] = sizes[j]
     return found
 
 
@@ -121,3 +118,94 @@ def _symbols(cells: NDArray[np.bool_], pairs: NDArray[np.intp]) -> sparse.csr_ar
     made = sparse.csr_array(sets[pairs[:, 0]].multiply(first) + sets[pairs[:, 1]].multiply(second))
     made.data = np.minimum(made.data, 1.0)  # a set around a node has the node's cells too
     return made
+
+
+@dataclass(frozen=True, eq=False)
+class Agglomeration:
+    """Blocks, each of two earlier ones from the first n_cells on, which are the cells.
+
+    Attributes
+    ----------
+    blocks : ndarray of bool, shape (n_blocks, n_cells)
+    parts : ndarray of int, shape (n_blocks - n_cells, 2)
+        The two blocks that each later one is made of.
+    """
+
+    blocks: NDArray[np.bool_]
+    parts: NDArray[np.intp]
+
+    def finest(self, passed: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Block of each cell, of the finest partition into blocks that passed; one block if there is none."""
+        n_blocks, n_cells = self.blocks.shape
+        found: list[list[int]] = [[i] if passed[i] else [] for i in range(n_cells)]
+        for own, pair in enumerate(self.parts, n_cells):
+            sides = [found[part] for part in pair]
+            found.append(sides[0] + sides[1] if all(sides) else [own] if passed[own] else [])
+        tops = np.setdiff1d(np.arange(n_blocks), self.parts)
+        if not all(found[top] for top in tops):
+            return np.zeros(n_cells, np.intp)
+        chosen = self.blocks[[block for top in tops for block in found[top]]]
+        return chosen[np.argsort(chosen.argmax(axis=1))].argmax(axis=0)  # blocks are numbered by their first cell
+
+
+def agglomerated(profiles: Profiles, foresight: Foresight) -> Agglomeration:
+    """Put the block that shows least to another one until all show enough, and then again until they show more.
+
+    The other one is that with which it shows enough and loses least; where there is none, of those with which it shows
+    most.
+
+    Parameters
+    ----------
+    profiles : Profiles
+        What is to be kept.
+    foresight : Foresight
+        What the rows of the design let expect.
+    """
+    counts = list(foresight.design.T.astype(np.float64))
+    blocks = list(np.eye(len(counts), dtype=bool))
+    lost = list(profiles.lost(np.eye(len(counts))))
+    sizes = [1.0] * len(counts)
+    shown = list(foreseen(foresight, foresight.design, np.ones(len(counts))))
+    alive, parts = list(range(len(counts))), []
+    # Times what is asked that blocks must show on the rows of the design: the mildest ones may fail on fresh rows.
+    for sure in (1.0, 1.5, 2.2, 3.3, 5.0, 8.0, 12.0):
+        enough = sure * foresight.needed
+        while len(alive) > 1:
+            worst = min(alive, key=lambda block: (shown[block], block))
+            if shown[worst] >= enough:
+                break
+            others = [block for block in alive if block != worst]
+            joined = counts[worst][:, None] + np.array([counts[block] for block in others]).T
+            told = foreseen(foresight, joined, sizes[worst] + np.array([sizes[block] for block in others]))
+            may = np.flatnonzero(told >= enough)
+            if not len(may):
+                may = np.argsort(-told, kind="stable")[:8]
+            together = profiles.lost(np.array([blocks[worst] | blocks[others[i]] for i in may], np.float64))
+            best = int(np.argmin(np.round(together - np.array([lost[others[i]] for i in may]), 6)))
+            other = others[may[best]]
+            parts.append((worst, other))
+            blocks.append(blocks[worst] | blocks[other])
+            counts.append(joined[:, may[best]])
+            sizes.append(sizes[worst] + sizes[other])
+            shown.append(float(told[may[best]]))
+            lost.append(float(together[best]))
+            alive = [*(block for block in others if block != other), len(blocks) - 1]
+    return Agglomeration(np.array(blocks), np.array(parts, np.intp).reshape(-1, 2))
+
+
+def best_mixture(net: sparse.csr_array, lost: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Amounts a >= 0 of each symbol with Σ_y a_y w_y(cell) = 1 for all cells that lose the least information.
+
+    Parameters
+    ----------
+    net : sparse array of shape (k, n_cells)
+        w_y(cell), P(y|cell) up to a factor.
+    lost : ndarray of shape (k,)
+        What a whole unit of each symbol loses.
+    """
+    from scipy.optimize import linprog
+
+    solved = linprog(lost, A_eq=sparse.csc_array(net.T), b_eq=np.ones(net.shape[1]), method="highs-ds")
+    if solved.x is None:
+        raise SanitizeError(f"the linear program of the mixture failed: {solved.message}")
+    return np.maximum(solved.x, 0.0)

@@ -1,4 +1,7 @@
-"""The channel of the symbols that fresh rows prove, and the union bound over all that is tested."""
+"""The channel of the symbols that fresh rows prove, and the union bound over all that is tested.
+
+Symbols are mixed, or they are blocks of which the finest partition is released.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize.alphabet import group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
-from sanitize.channel import HEURISTIC
+from sanitize.channel import HEURISTIC, Channel
 from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._response_solver.repair import response_channel
-from sanitize.mechanisms._trees.candidates import candidates
-from sanitize.mechanisms._trees.evidence import certified
+from sanitize.mechanisms._trees.candidates import STEPS, agglomerated, best_mixture, candidates
+from sanitize.mechanisms._trees.evidence import certified, noisy_shares
 from sanitize.mechanisms._trees.foresight import Foresight
-from sanitize.mechanisms._trees.mixing import best_mixture
-from sanitize.mechanisms._trees.noisy_shares import noisy_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.mechanisms._trees.noisy_shares import Noise
+    from sanitize.mechanisms._trees.evidence import Noise
     from sanitize.trees import Profiles
 
-_FOR_PRIOR = 0.05  # of the probability of error, spent on P(s)
-_INSIDE = 1e-9  # of the budget under the frequencies of all rows, for rounding
-_TINY = 1e-9
 MOST_PAIRED = 256
+MOST_MERGED = 512  # each may be put to any other
 
 
 def certified_random_response(
@@ -107,7 +106,7 @@ def certified_random_response(
     passed = proven(net, joint, design, fresh, lift_budget, confidence, noise)
     net = sparse.csr_array(sparse.vstack([sparse.csr_array(np.ones((1, k))), net[np.flatnonzero(passed)]]))
     amount = best_mixture(net, profiles.lost(net))
-    used = np.flatnonzero(amount > _TINY)
+    used = np.flatnonzero(amount > 1e-9)
     mass = sparse.csr_array(net[used].multiply(joint.p_x[None, :])).T
     total = np.asarray(mass.sum(axis=0)).ravel()
     posteriors = sparse.csc_array(mass.multiply(1 / total[None, :]))
@@ -125,14 +124,16 @@ def proven(
     noise: Noise | None = None,
 ) -> NDArray[np.bool_]:
     """Which symbols (k, n_cells) fresh rows prove to be within the budget, all at once, and the frequencies are too."""
+    for_prior = 0.05  # of the probability of error, spent on P(s)
     error = 1 - check_confidence(confidence)
-    share = error * _FOR_PRIOR / len(design)
+    share = error * for_prior / len(design)
     if noise is not None:
         prior = noisy_shares(fresh.sum(axis=1), float(fresh.sum()), noise, fresh.shape[1], share)
     else:
         prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
-    passed = certified(net, design, fresh, budget, prior, error * (1 - _FOR_PRIOR), noise)
-    return passed & ~(budget.excess_of(_lifts(net, joint), joint.p_s) > -_INSIDE)
+    passed = certified(net, design, fresh, budget, prior, error * (1 - for_prior), noise)
+    # Under the frequencies of all rows a little room is left for rounding.
+    return passed & ~(budget.excess_of(_lifts(net, joint), joint.p_s) > -1e-9)
 
 
 def check_counts(
@@ -158,3 +159,74 @@ def as_lift_budget(budget: Budget) -> LiftBudget:
 def _lifts(net: sparse.csr_array, joint: JointDistribution) -> NDArray[np.float64]:
     mass = np.asarray((net @ joint.pmf.T).T)
     return np.asarray(mass / joint.p_s[:, None] / mass.sum(axis=0))
+
+
+def certified_tree_merging(
+    joint: JointDistribution,
+    design: NDArray[np.int64],
+    fresh: NDArray[np.int64],
+    profiles: Profiles,
+    budget: Budget | float,
+    confidence: float,
+) -> Channel:
+    """Release of each cell a certified block of cells that it lies in, of blocks that make a partition.
+
+    Blocks are put together on the rows of the design, those that would not pass first, each with the one that loses
+    least; of all that pass on fresh rows the finest partition is taken.
+
+    Guarantee
+    ---------
+    With probability at least ``confidence`` over the rows, every released symbol is within the budget under the law
+    they were drawn from, whatever it is; under the frequencies of all rows it always is. One block of all cells, which
+    tells nothing, can always be released.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Frequencies of (S, cell) over all rows.
+    design, fresh : ndarrays of int, shape (n_s, n_cells)
+        Counts of the rows that the tree was grown on and of all others. Which rows are which must not depend on
+        their values.
+    profiles : Profiles
+        What is to be kept.
+    budget : LiftBudget, LDPBudget or float
+        An LDP budget is met by the symmetric lift budget of half its level, which implies it.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    Channel
+        Deterministic.
+
+    Raises
+    ------
+    InvalidBudget, InvalidParameter
+        If the budget is of another kind or the counts do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sanitize as sz
+    >>> from sanitize.trees import cell_counts, design_rows, grow
+    >>> rng = np.random.default_rng(0)
+    >>> secrets = rng.integers(0, 2, 4000)
+    >>> table = {"age": rng.integers(18, 90, 4000) + 3 * secrets, "town": rng.choice(["A", "B"], 4000)}
+    >>> first = design_rows(4000, 0.3)
+    >>> grown = grow(table, secrets, None, max_cells=8, rows=first)
+    >>> tree = grown.tree
+    >>> design, fresh = (cell_counts(grown.cells[r], secrets[r], tree.n_cells, 2) for r in (first, ~first))
+    >>> joint = sz.JointDistribution.from_matrix((design + fresh) / 4000)
+    >>> channel = certified_tree_merging(joint, design, fresh, grown.profiles, 0.8, 0.95)
+    >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.release(channel)).max() <= 0)
+    True
+    """
+    lift_budget = as_lift_budget(as_budget(budget))
+    check_counts(joint, design, fresh, MOST_MERGED)
+    foresight = Foresight.of(design, fresh, lift_budget, confidence)
+    made = agglomerated(profiles.coarser(STEPS), foresight)
+    passed = proven(sparse.csr_array(made.blocks.astype(np.float64)), joint, design, fresh, lift_budget, confidence)
+    labels = made.finest(passed)
+    n_blocks = int(labels.max()) + 1
+    merged = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
+    return merged.with_standing(HEURISTIC)

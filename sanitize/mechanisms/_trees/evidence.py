@@ -21,11 +21,17 @@ Counts of (s, cell) may hold noise that adds up to 0 in each cell: N + Z in plac
 λ (f - e)) of the product. In one cell f has one value at S = s and one at all others, so what noise adds is Z_s times
 d(cell), the difference of the two logarithms; with log E exp(t Z_s) <= ψ(t), independent over cells, the product times
 exp(-Σ_cells ψ(d)) still has a mean of at most 1. Rows of a cell are known without noise, and λ may know ψ.
+
+Bounds of P(s) are made of shares of rows, from counts with noise. For n independent rows of share p and noise of log
+E exp(tZ) <= ψ(t), E exp(λ(k + Z)) is at most (1 + p(e^λ - 1))^n exp(ψ(λ)), so k + Z lies as far above np as t with
+probability at most exp(-I), I = max_λ>0 λt - n log(1 + p(e^λ - 1)) - ψ(λ); below likewise, with λ < 0. So p is ruled
+out at the level exp(-c) where some λ > 0 has p <= (exp((λt - c - ψ(λ))/n) - 1)/(e^λ - 1), or some λ < 0 has p >= that:
+the largest and the least of these are the bounds, and fewer λ only make them wider.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,7 +40,6 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from sanitize.budgets import LiftBudget
-    from sanitize.mechanisms._trees.noisy_shares import Noise
 
     Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -42,10 +47,7 @@ if TYPE_CHECKING:
 LOOSEST = 25.0
 # Of the probability of error, spent on the means of w.
 _FOR_MEANS = 0.05
-_ROUNDING = 1e-9
 _WITHIN = 0.99  # of the tilts for which the noise has a bound, and of the λ that keep every factor above 0
-# Of the depth of f below 0, that e may be.
-_ROOM = 0.2
 _TINY = 1e-12
 
 
@@ -122,7 +124,7 @@ class Evidence:
         self.p_s = shares_of(design)
         self.p_cell = design.sum(axis=0) / max(float(design.sum()), 1.0)
         self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _TINY)
-        self.needed = needed(self.k, error) * (1 + _ROUNDING)
+        self.needed = needed(self.k, error) * (1 + 1e-9)
         self.means = _means(
             self._sum(self.w * self.rows[self.cell]), self.n, -np.log(error * _FOR_MEANS / max(2 * self.k, 1))
         )
@@ -139,6 +141,7 @@ class Evidence:
 
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> NDArray[np.bool_]:
         """Whether P(y, s) is shown to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
+        room = 0.2  # of the depth of f below 0, that e may be
         b = float(np.clip(ratio * self.p_s[s], _TINY, 1 - _TINY))
         # f at S = s and elsewhere: in cells that the symbol does not have, and in those it has.
         off, off_else = sign * self.mean * (b - ratio), sign * self.mean * b
@@ -146,9 +149,9 @@ class Evidence:
         corners = [sign * (self.mean - m) * (b - ratio * p) for m in self.means for p in (least, most)]
         e = np.max(corners, axis=0)
         depth = np.maximum(-np.minimum.reduce([off, off_else, self._least(on), self._least(on_else)]), _TINY)
-        size = self._tilt(b, self.p_s[s], (off, off_else, on, on_else), (1 + _ROOM) * depth)
+        size = self._tilt(b, self.p_s[s], (off, off_else, on, on_else), (1 + room) * depth)
         # λ must not know e, which the fresh rows give: one that is larger than foreseen proves nothing.
-        known = e <= _ROOM * depth
+        known = e <= room * depth
         e = np.where(known, e, 0.0)
         each = size[self.row]
         log_off, log_off_else = np.log1p(size * (off - e)), np.log1p(size * (off_else - e))
@@ -214,3 +217,45 @@ def needed(n_symbols: int, error: float) -> float:
 def divergence(q: NDArray[np.float64], bound: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """Kullback-Leibler divergence of a coin of probability q from one of ``bound``, in nats."""
     return np.asarray(q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound)))
+
+
+class Noise(Protocol):
+    """Noise Z on one count, with a bound ψ of log E exp(tZ), even in t."""
+
+    @property
+    def variance(self) -> float:
+        """About that of Z."""
+        ...
+
+    @property
+    def reach(self) -> float:
+        """ψ(t) is finite for all t below it in size."""
+        ...
+
+    def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """ψ(t)."""
+        ...
+
+
+def noisy_shares(
+    told: NDArray[np.float64], n: float, noise: Noise, draws: float, level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower and upper bounds of shares of n rows from counts with noise; each fails with at most ``level / 2``.
+
+    Parameters
+    ----------
+    told : ndarray of shape (k,)
+        Counts with noise, of which k may be below 0 or above n.
+    n : float
+        Rows, at least 1.
+    noise : Noise
+    draws : float
+        How many independent ones are added up in each count.
+    level : float
+    """
+    # A hair more than is needed, for rounding.
+    needed = -np.log(level / 2) * (1 + 1e-9)
+    tilt = np.geomspace(1e-7, min(40.0, 0.999 * noise.reach), 4096)[:, None]  # the noise has a bound for these
+    taken = draws * noise.log_mgf(tilt)
+    least, most = (np.expm1((sign * tilt * told - needed - taken) / n) / np.expm1(sign * tilt) for sign in (1, -1))
+    return np.clip(least.max(axis=0), 0.0, 1.0), np.clip(most.min(axis=0), 0.0, 1.0)

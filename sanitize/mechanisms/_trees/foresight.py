@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import LiftBudget
 
-# About how many are tested for each cell.
-_SYMBOLS = 4
 _ROUNDS = 5
-_TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +93,7 @@ def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_cells: float, co
         tested = (bound > 0) & (bound < 1) & (p_s < 1)
         least[tested] = np.minimum(least[tested], divergence(p_s[tested], bound[tested]))
     # 1 where there is nothing to test.
-    return np.asarray(np.maximum(_needed(n_cells, confidence) / np.maximum(least, _TINY), 1.0))
+    return np.asarray(np.maximum(_needed(n_cells, confidence) / np.maximum(least, 1e-12), 1.0))
 
 
 def rows_of_cells(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, confidence: float) -> float:
@@ -108,4 +105,5 @@ def rows_of_cells(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, 
 
 
 def _needed(n_cells: float, confidence: float) -> float:
-    return needed(max(int(_SYMBOLS * n_cells), 1), 1 - check_confidence(confidence))
+    # About four symbols are tested for each cell.
+    return needed(max(int(4 * n_cells), 1), 1 - check_confidence(confidence))
