@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 # What the chances of a node given a state of its parent sum to, about: times messages they are exact as doubles.
 WHOLE = 1 << 26
 _ROUNDS = 30
-_CLOSE = 1e-9
 
 
 def faded(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -91,7 +90,7 @@ def _fitted(table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDAr
         table = table * _ratio(rows, table.sum(axis=1))[:, None]
         ratio = _ratio(columns, table.sum(axis=0))
         table = table * ratio
-        if np.abs(ratio - 1)[columns > 0].max(initial=0.0) < _CLOSE:
+        if np.abs(ratio - 1)[columns > 0].max(initial=0.0) < 1e-9:
             break
     return table
 

@@ -1,4 +1,9 @@
-"""What a cell says of each node: its box, and weights that make what is printed for a region look like the region."""
+"""What a cell says of each node: its box, and weights that make what is printed for a region look like the region.
+
+Messages up the tree say what the states of a node mean for all below it, for many cells at once. Chances and messages
+are whole numbers whose sums of products stay below 2**53, so that doubles hold them exactly and linear algebra gives
+the same digits whatever the machine adds up first.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Declared, require
-from sanitize.printing._messages import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 # Groups of states that weights are for, rounds, rows that the model counts for, and the largest share of a region.
 _GROUPS, _ROUNDS, _PRIOR, _LARGEST = 6, 3, 100.0, 1 / 8
 LARGEST_WEIGHT = 1 << 12
+LARGEST = 1 << 24  # of a message: whole numbers up to it are exact in single precision
 
 
 class Evidence(Declared, frozen=True, eq=False):
@@ -157,3 +162,33 @@ def _belief(
         rest = np.divide(found[parents[node]], told, out=np.zeros_like(told), where=told > 0)
         weights = (rest @ chances[node]) * below[node]
     return np.asarray(weights / np.maximum(weights.sum(axis=(0, 2), keepdims=True), np.finfo(float).tiny))
+
+
+def messages(
+    parents: Sequence[int], chances: Sequence[NDArray[np.float64]], evidence: Sequence[NDArray[np.float64]]
+) -> list[NDArray[np.float64]]:
+    """For each node and cell the weight of each state by its own evidence and all that is below it.
+
+    Parameters
+    ----------
+    parents : sequence of int
+        Of each node, an earlier one; -1 for the first.
+    chances : sequence of ndarray, shape (n_kinds, n_parent, n_states)
+    evidence : sequence of ndarray, shape (n_cells, n_states)
+        Whole numbers up to 2**24.
+
+    Returns
+    -------
+    list of ndarray of shape (n_kinds, n_cells, n_states), or (1, n_cells, n_states) where kinds do not differ
+    """
+    found = [rescaled(own[None]) for own in evidence]
+    for node in range(len(parents) - 1, 0, -1):
+        parent = parents[node]
+        found[parent] = rescaled(found[parent] * rescaled(found[node] @ chances[node].transpose(0, 2, 1)))
+    return found
+
+
+def rescaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Whole numbers of which the largest of each cell is 2**24; what is above 0 stays so."""
+    top = weights.max(axis=(0, 2), keepdims=True)
+    return np.ceil(weights * (LARGEST / np.maximum(top, 1.0)))

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from sanitize._files.declared import Count, Declared, require
 from sanitize._files.workers import in_turn
 from sanitize._sampling.noise import random_access_words
-from sanitize.printing._dependence import forbidden, information, joint_counts, pair_counts, spanning_tree
+from sanitize.printing._dependence import forbidden, information, joint_counts, of_kinds, pair_counts, spanning_tree
 from sanitize.printing._drawing import PRINT_LANE, draw_each, high_half
 from sanitize.printing._edges import WHOLE, chances, in_whole_numbers, shares
-from sanitize.printing._evidence import Evidence, weighted
-from sanitize.printing._kinds import of_kinds
-from sanitize.printing._messages import messages
+from sanitize.printing._evidence import Evidence, messages, weighted
 from sanitize.printing._nodes import Values, determined, nodes_of
 from sanitize.printing._values import PrintedColumn
 from sanitize.trees import GROUPS, LEAST_ROWS
@@ -36,10 +34,6 @@ MODELLED_ROWS = 1000
 _MOST_TOLD = 0.7
 # Rows from which there are kinds, and what is printed for a region is made like it: of fewer it would tell too much.
 KINDS_ROWS = 10_000
-# Draws of a row that holds a forbidden pair, then it stays.
-_MOST_DRAWS = 20
-_COARSEST = 4
-_RESOLUTIONS = (1 << 16, 48, 24, 12, 6)  # groups of states in which pairs are counted: all, or fewer
 # Price of an entry of a pair: beside kinds, which say much the same, fine pairs serve adversaries more than analysts.
 _PRICE, _PRICE_BESIDE_KINDS = 4.0, 16.0
 _BATCH = 1 << 16  # rows
@@ -141,7 +135,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
         roots = determined(values)
         n = len(cells)
         price = _PRICE_BESIDE_KINDS if n >= KINDS_ROWS else _PRICE
-        for coarser in range(_COARSEST + 1):
+        for coarser in range(5):
             nodes = nodes_of(values, roots, tree.edges, coarser)
             told = np.zeros((len(nodes), len(nodes)))
             banned: dict[tuple[int, int], NDArray[np.bool_]] = {}
@@ -157,7 +151,8 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
             for parent, child in branches:
                 never = banned.get((parent, child), banned.get((child, parent), np.zeros((1, 1), bool)).T)
                 counts = joint_counts(nodes[parent], nodes[child])
-                choice = [(nodes[parent].groups(most), nodes[child].groups(most)) for most in _RESOLUTIONS]
+                # Pairs are counted in all states, or in fewer groups of them.
+                choice = [(nodes[parent].groups(most), nodes[child].groups(most)) for most in (1 << 16, 48, 24, 12, 6)]
                 learned, n_used = chances(counts, of_node[parent], of_node[child], never, choice, price)
                 tables.append(learned)
                 n_parameters += n_used
@@ -247,7 +242,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
         def drawn(part: slice) -> None:
             rows = order[part]
             states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, 0)
-            for draw in range(1, _MOST_DRAWS):
+            for draw in range(1, 20):  # of rows that hold a forbidden pair; then they stay
                 rows = rows[self._is_forbidden(states[:, rows])]
                 if not len(rows):
                     break

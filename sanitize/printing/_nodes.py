@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Rows on which most pairs of columns show that neither determines the other.
-_SAMPLE = 4000
-# Exceptions that independent columns would show before a dependence without any counts as one.
-_EXPECTED = 20
-# Stretches of an ordered column in which one that it determines is constant.
-_MOST_RUNS = 64
-
 
 @dataclass(frozen=True, eq=False)
 class Node:
@@ -105,7 +98,8 @@ def determined(values: Values) -> dict[str, str]:
     """
     names = list(values.table)
     n = len(values.table[names[0]])
-    sampled = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp)) if n else np.empty(0, np.intp)
+    # Rows on which most pairs of columns show that neither determines the other.
+    sampled = np.unique(np.linspace(0, n - 1, min(n, 4000)).astype(np.intp)) if n else np.empty(0, np.intp)
     few = {name: _numbered(column.take(pa.array(sampled)), name)[1] for name, column in values.table.items()}
     holds = {
         (one, another)
@@ -143,10 +137,11 @@ def _constant(one: NDArray[np.intp], another: NDArray[np.intp]) -> bool:
 
 
 def _determines(values: Values, one: str, another: str) -> bool:
+    expected = 20  # exceptions that independent columns would show before a dependence without any counts as one
     (_, codes), (others, of_other) = values.of(one), values.of(another)
     shares = np.bincount(of_other) / max(len(codes), 1)
     repeated = len(codes) - len(np.unique(codes))
-    if repeated * (1 - (shares**2).sum()) < _EXPECTED or not _constant(codes, of_other):
+    if repeated * (1 - (shares**2).sum()) < expected or not _constant(codes, of_other):
         return False
     rows = np.bincount(of_other, minlength=len(others) + 1)
     if rows[rows >= LEAST_ROWS].sum() < 0.95 * len(codes):
@@ -171,7 +166,8 @@ def _runs(values: Values, one: str, another: str) -> list[Any] | None:
     starts = starts[rows >= LEAST_ROWS]
     keeps = np.append(True, np.diff(of_value[starts]) != 0)[: len(starts)]
     starts = starts[keeps]
-    if not 0 < len(starts) <= _MOST_RUNS or (rows[rows < LEAST_ROWS].sum() >= LEAST_ROWS * len(starts)):
+    # Stretches of an ordered column in which one that it determines is constant.
+    if not 0 < len(starts) <= 64 or (rows[rows < LEAST_ROWS].sum() >= LEAST_ROWS * len(starts)):
         return None
     last = [np.flatnonzero(of_value[:start] == of_value[begun])[-1] for begun, start in pairwise(starts)]
     return [scale.roundest(scale.values[end], scale.values[start]) for end, start in zip(last, starts[1:], strict=True)]

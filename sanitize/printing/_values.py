@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
 OTHER = "(other)"
 MISSING, BETWEEN = -1, -2  # in place of a value
-# Bins of a column: with more an adversary is better at telling who is in the table, and an analyst at nothing.
-MOST_BINS = 32
-_TOTAL = 1 << 30  # of the weights of a state
-_UNTOLD = Fraction(1, 10**6)  # of a unit
 
 
 class PrintedColumn(Declared, frozen=True, eq=False, dict=True):
@@ -213,7 +209,8 @@ def _ordered(
     if len(declared):
         edges = Edges(np.array(declared[:-1]), np.array(declared[-1]))
     else:
-        edges = edges_of(scale, max(MOST_VALUES >> coarser, 4), max(MOST_BINS >> coarser, 4), given)
+        # Bins of a column: with more an adversary is better at telling who is in the table, and an analyst at nothing.
+        edges = edges_of(scale, max(MOST_VALUES >> coarser, 4), max(32 >> coarser, 4), given)
     levels = Levels(name, is_ordered=True, values=restored(edges.starts, dtype))
     begins = as_ordered(levels.values, name)[0]
     level = np.maximum(np.searchsorted(begins, scale.values, side="right") - 1, 0)
@@ -230,7 +227,8 @@ def _ordered(
     order = np.lexsort((places < 0, of_level))
     of_level, places, weights = of_level[order], places[order], weights[order]
     totals = np.append(rows, 1.0)[of_level]
-    whole = np.maximum((weights / np.maximum(totals, 1.0) * _TOTAL).astype(np.int64), 0)
+    # The weights of a state sum to about 2**30.
+    whole = np.maximum((weights / np.maximum(totals, 1.0) * (1 << 30)).astype(np.int64), 0)
     whole[(places == BETWEEN) & (totals == 0)] = 1
     values = restored(scale.values[often], dtype)
     first = np.searchsorted(of_level, np.arange(n + 2))
@@ -263,4 +261,5 @@ def _steps(value: float, unit: Fraction) -> int:
     """The least multiple of a unit that is not below a value; a double is the multiple that it is nearest to."""
     exact = Fraction(value) / unit
     nearest = round(exact)
-    return nearest if abs(exact - nearest) < _UNTOLD else -(-exact.numerator // exact.denominator)
+    # Nearer to a multiple than a millionth of a unit, it is one.
+    return nearest if abs(exact - nearest) < Fraction(1, 10**6) else -(-exact.numerator // exact.denominator)

@@ -4,8 +4,6 @@ Binary trees over public columns as they come, learned so that the cells keep wh
 release the blocks, or mix the cells of each block (`sanitize.mechanisms`).
 """
 
-from sanitize.trees._counts import DESIGN_SHARE as DESIGN_SHARE
-from sanitize.trees._counts import cell_counts, design_rows
 from sanitize.trees._edges import LEAST_ROWS as LEAST_ROWS
 from sanitize.trees._edges import MOST_VALUES as MOST_VALUES
 from sanitize.trees._edges import Edges as Edges
@@ -13,7 +11,8 @@ from sanitize.trees._edges import Scale as Scale
 from sanitize.trees._edges import edges_of as edges_of
 from sanitize.trees._grow import MOST_BLOCKS as MOST_BLOCKS
 from sanitize.trees._grow import grow
-from sanitize.trees._grown import GrownTree
+from sanitize.trees._grown import DESIGN_SHARE as DESIGN_SHARE
+from sanitize.trees._grown import GrownTree, Profiles, cell_counts, design_rows
 from sanitize.trees._hierarchies import Hierarchy as Hierarchy
 from sanitize.trees._hierarchies import read_hierarchy
 from sanitize.trees._levels import GROUPS as GROUPS
@@ -27,7 +26,6 @@ from sanitize.trees._levels import is_ordered as is_ordered
 from sanitize.trees._levels import plain as plain
 from sanitize.trees._levels import restored as restored
 from sanitize.trees._levels import scale_of as scale_of
-from sanitize.trees._profiles import Profiles
 from sanitize.trees._tree import Tree
 
 __all__ = ["GrownTree", "Levels", "Profiles", "Tree", "cell_counts", "design_rows", "grow", "read_hierarchy"]

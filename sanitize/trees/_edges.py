@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 LEAST_ROWS = 10
 # Values that are levels of their own where they hold nearly all rows, and bins of all others.
 MOST_VALUES, MOST_BINS = 128, 64
-_NEARLY_ALL = 0.9
-_DIGITS = range(18, -10, -1)  # powers of ten that the values of a column may be multiples of
-_UNTOLD = 0.01  # of a unit: doubles whose multiples are known no better are no multiples
 _LARGEST = Fraction(10) ** 308
 _DATE_UNITS = ("Y", "M", "D", "h", "m", "s", "ms", "us", "ns")
-_NANOSECONDS = (86_400 * 10**9, 3_600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1)  # of the units from days on
 
 Kind = Literal["number", "instant", "span"]
 
@@ -57,7 +53,8 @@ class Scale:
         if kind == "number":
             tolerance = 1e-7 if single else 1e-12
             return cls(values, counts, kind, _decimal_unit(values, counts, tolerance))
-        unit = next(span for span in _NANOSECONDS if counts[values % span != 0].sum() < LEAST_ROWS)
+        units = (86_400 * 10**9, 3_600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1)  # days and less, in nanoseconds
+        unit = next(span for span in units if counts[values % span != 0].sum() < LEAST_ROWS)
         return cls(values, counts, kind, Fraction(unit))
 
     def after(self, value: Any) -> Any:
@@ -104,7 +101,7 @@ def _decimal_unit(values: NDArray[Any], counts: NDArray[np.int64], tolerance: fl
     """The largest power of ten that the values of all rows but a few are multiples of."""
     usual = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     largest = float(np.abs(usual.astype(np.float64)).max(initial=0.0))
-    for digits in _DIGITS:
+    for digits in range(18, -10, -1):  # powers of ten that the values of a column may be multiples of
         unit = Fraction(10) ** digits
         if unit > max(largest, 1.0):
             continue
@@ -114,7 +111,8 @@ def _decimal_unit(values: NDArray[Any], counts: NDArray[np.int64], tolerance: fl
             off = values % values.dtype.type(unit) != 0
         else:
             multiples = values / float(unit) if digits >= 0 else values * float(1 / unit)
-            if tolerance * largest / float(unit) > _UNTOLD:
+            # Doubles whose multiples are known no better are no multiples.
+            if tolerance * largest / float(unit) > 0.01:
                 break
             known = np.where(np.isfinite(multiples), multiples, 0.0)
             off = np.abs(known - np.rint(known)) > tolerance * np.maximum(np.abs(known), 1.0)
@@ -154,7 +152,7 @@ def edges_of(
     values, counts = scale.values, scale.counts
     n = int(counts.sum())
     heavy = counts >= LEAST_ROWS
-    if not (heavy.sum() <= most_values and counts[heavy].sum() >= _NEARLY_ALL * n):
+    if not (heavy.sum() <= most_values and counts[heavy].sum() >= 0.9 * n):
         heavy &= counts >= n / most_bins
     ends = np.cumsum(counts)
     first, last = _outermost(scale, ends)

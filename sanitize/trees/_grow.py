@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 16
 # More blocks, which tables of some 300,000 rows and more would have, cost more time and memory than they keep.
 MOST_BLOCKS = 1 << 14
-# Of a share of S's entropy, in mean shares of the columns'. At 2 an adversary learns no more than from a plain
-# partition of any table tried, and an analyst no less; 1.5 is too low where S is rare (`benchmarks/adversary.md`).
-_PRICE = 2.0
 
 
 def grow(
@@ -126,7 +123,9 @@ def grow(
     measured = [names.index(target)] if target is not None else list(range(len(names)))
     scale = np.array([shares[names[j]] / entropies[j] if entropies[j] > 0 else 0.0 for j in measured])
     of_secrets = entropy(np.bincount(codes[seen]))
-    price = _PRICE * sum(shares[names[j]] for j in measured) / of_secrets if of_secrets > 0 else 0.0
+    # Of a share of S's entropy, in mean shares of the columns'. At 2 an adversary learns no more than from a plain
+    # partition of any table tried, and an analyst no less; 1.5 is too low where S is rare (`benchmarks/adversary.md`).
+    price = 2.0 * sum(shares[names[j]] for j in measured) / of_secrets if of_secrets > 0 else 0.0
     aim = measured if target is not None else None
     looked_at = levels if rows is None else levels[:, seen]
     splitter = _splitter(columns, looked_at, views, scale, codes[seen], price, aim)

@@ -1,21 +1,20 @@
-"""What growing a tree gives: the tree, and what the rows say about its cells."""
+"""What growing a tree gives: the tree, and what the rows say about its cells and mixtures of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize.errors import InvalidParameter
 from sanitize.joint import sparse_counts
-from sanitize.trees._counts import cell_counts
 from sanitize.trees._levels import grouped
-from sanitize.trees._profiles import Profiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
     from scipy import sparse
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from sanitize.trees._levels import Levels
     from sanitize.trees._tree import Tree
 
-# Pairs of columns that are worth the time, and rows x pairs.
-_MOST_PAIRS = 1000
-_MOST_LOOKS = 30_000_000
+# Of the rows, on which a tree is grown where the others certify it.
+DESIGN_SHARE = 0.2
+_BATCH = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class GrownTree:
     def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
         """The same of the pairs of `chosen_pairs`; of very many rows of every k-th row."""
         pairs = chosen_pairs(len(self._columns))
-        step = max(1, -(-len(self.cells) * len(pairs) // _MOST_LOOKS))
+        step = max(1, -(-len(self.cells) * len(pairs) // 30_000_000))
         cells, groups = self.cells[::step], self._groups(step)
         for i, j in pairs:
             n_i, n_j = int(groups[i].max()) + 1, int(groups[j].max()) + 1
@@ -119,10 +118,146 @@ def chosen_pairs(n: int) -> list[tuple[int, int]]:
     >>> len(chosen_pairs(200))
     1000
     """
+    most = 1000  # pairs of columns that are worth the time, and rows x pairs
     n_pairs = n * (n - 1) // 2
-    if n_pairs <= _MOST_PAIRS:
+    if n_pairs <= most:
         return list(combinations(range(n), 2))
-    drawn = np.sort(np.random.default_rng(0).choice(n_pairs, _MOST_PAIRS, replace=False))
+    drawn = np.sort(np.random.default_rng(0).choice(n_pairs, most, replace=False))
     up_to = np.cumsum(np.arange(n)[::-1])  # pairs whose first column is this one or an earlier one
     first = np.searchsorted(up_to, drawn, side="right")
     return list(zip(first.tolist(), (n - up_to[first] + drawn).tolist(), strict=True))
+
+
+def design_rows(n_records: int, share: float = DESIGN_SHARE) -> NDArray[np.bool_]:
+    """Rows that a tree is grown on, when all others certify it: a fixed uniform choice by position.
+
+    Parameters
+    ----------
+    n_records : int
+        Rows of the table.
+    share : float
+        Of the rows, between 0 and 1.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_records,)
+
+    Examples
+    --------
+    >>> design_rows(1000).sum(), bool((design_rows(1000) == design_rows(1000)).all())
+    (np.int64(200), True)
+    """
+    if not 0 < share < 1:
+        raise InvalidParameter(f"share must lie between 0 and 1, got {share!r}")
+    chosen = np.zeros(n_records, bool)
+    # of the choice of rows, which must not depend on what they hold
+    chosen[np.random.default_rng(13).permutation(n_records)[: round(share * n_records)]] = True
+    return chosen
+
+
+def cell_counts(
+    cells: NDArray[np.integer],
+    secrets: NDArray[np.integer],
+    n_cells: int,
+    n_secrets: int,
+) -> NDArray[np.int64]:
+    """Rows of each secret in each cell, shape (n_secrets, n_cells).
+
+    Parameters
+    ----------
+    cells, secrets : ndarray of int, shape (n,)
+        Cell and sensitive symbol of each row, numbered from 0.
+    n_cells, n_secrets : int
+
+    Returns
+    -------
+    ndarray of int, shape (n_secrets, n_cells)
+
+    Examples
+    --------
+    >>> cell_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), 2, 2)
+    array([[1, 1],
+           [0, 1]])
+    """
+    keys = secrets.astype(np.int64) * n_cells + cells
+    return np.bincount(keys, minlength=n_secrets * n_cells).reshape(n_secrets, n_cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Counts of the levels of some columns in each cell.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_cells, n_levels)
+        The levels of all these columns, one column after the other.
+    starts : ndarray of int
+        Where the levels of each column begin.
+    weights : ndarray
+        Of each column's information, divided by its entropy.
+    """
+
+    counts: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def count(
+        cls,
+        cells: NDArray[np.int32],
+        levels: NDArray[np.uint16],
+        columns: list[Levels],
+        measured: Iterable[int],
+        weights: NDArray[np.float64],
+        n_cells: int,
+    ) -> Profiles:
+        """Counts of rows in these cells, with these levels; levels that no row has are left out."""
+        parts = []
+        for j in measured:
+            size = columns[j].n_levels
+            keys = cells.astype(np.int64) * size + levels[j]
+            table = np.bincount(keys, minlength=n_cells * size).reshape(n_cells, size)
+            parts.append(table[:, table.any(axis=0)].astype(np.float64))
+        starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])])
+        return cls(np.concatenate(parts, axis=1), starts, weights)
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """Rows of each cell, shape (n_cells,)."""
+        return np.asarray(self.counts[:, : self.starts[1] if len(self.starts) > 1 else None].sum(axis=1))
+
+    def coarser(self, most: int) -> Profiles:
+        """Profiles of at most so many steps a column, of neighbouring levels that hold about equally many rows."""
+        begins: list[NDArray[np.int64]] = []
+        starts = [0]
+        for start, end in zip(self.starts, [*self.starts[1:], self.counts.shape[1]], strict=True):
+            held = self.counts[:, start:end].sum(axis=0)
+            step = ((np.cumsum(held) - held / 2) * most / max(held.sum(), 1.0)).astype(np.int64)
+            begins.append(start + np.unique(step, return_index=True)[1])
+            starts.append(starts[-1] + len(begins[-1]))
+        counts = np.add.reduceat(self.counts, np.concatenate(begins), axis=1)
+        return Profiles(counts, np.array(starts[:-1], np.int64), self.weights)
+
+    def lost(self, mixtures: Any) -> NDArray[np.float64]:
+        """Σ_j w_j m H(X_j | y) / H(X_j) of released symbols, m their rows, from P(y|cell) times any factor.
+
+        Parameters
+        ----------
+        mixtures : ndarray or sparse array of shape (k, n_cells)
+
+        Returns
+        -------
+        ndarray of shape (k,)
+            Linear in the factor, so the mixture of released symbols that loses least is a linear program.
+        """
+        lost = np.empty(mixtures.shape[0])
+        for start in range(0, len(lost), _BATCH):
+            part = mixtures[start : start + _BATCH]
+            inside, rows = np.asarray(part @ self.counts), np.asarray(part @ self.rows)
+            spread = np.add.reduceat(_x_log_x(inside), self.starts, axis=1)
+            lost[start : start + _BATCH] = (_x_log_x(rows)[:, None] - spread) @ self.weights
+        return lost
+
+
+def _x_log_x(values: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))

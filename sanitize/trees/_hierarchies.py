@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sanitize.trees._levels import Levels
 
 Hierarchy = Mapping[Any, Sequence[str]]
-_LARGEST_FILE = 1 << 26
 
 
 def read_hierarchy(given: Hierarchy | str | Path, column: str) -> dict[str, tuple[str, ...]]:
@@ -30,7 +29,14 @@ def read_hierarchy(given: Hierarchy | str | Path, column: str) -> dict[str, tupl
     column : str
     """
     if isinstance(given, (str, Path)):
-        lines = _read_lines(Path(given), column)
+        path = Path(given)
+        try:
+            if path.stat().st_size > 1 << 26:
+                raise _bad(column, "its file is larger than 64 MiB")
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                lines = [line for line in csv.reader(file, delimiter=";", strict=True) if line]
+        except (OSError, UnicodeDecodeError, csv.Error):
+            raise _bad(column, "its file cannot be read as UTF-8 text with semicolons") from None
     elif isinstance(given, Mapping):
         lines = [[value, *above] for value, above in given.items() if not isinstance(above, str)]
         if len(lines) < len(given):
@@ -79,16 +85,6 @@ def ancestor_views(levels: Levels, hierarchy: dict[str, tuple[str, ...]]) -> lis
         groups = [*(number[name] for name in names), len(number), len(number) + 1]
         views.append(np.array(groups, np.int64))
     return views
-
-
-def _read_lines(path: Path, column: str) -> list[list[str]]:
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise _bad(column, "its file is larger than 64 MiB")
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return [line for line in csv.reader(file, delimiter=";", strict=True) if line]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise _bad(column, "its file cannot be read as UTF-8 text with semicolons") from None
 
 
 def _bad(column: str, what: str) -> InvalidParameter:

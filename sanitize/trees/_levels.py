@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 # Categories beyond these are pooled: histograms of more cost memory at every node.
 MOST_CATEGORIES = 254
-_NO_POOL = np.empty(0, np.intp)
 # Groups of levels in which the information of a column is counted: of more, what few rows say is noise.
 GROUPS = 16
 
@@ -52,7 +51,7 @@ class Levels(Declared, frozen=True, eq=False):
     is_ordered: bool
     values: pa.Array
     pooled: pa.Array | None = None
-    pool: NDArray[np.intp] = _NO_POOL
+    pool: NDArray[np.intp] = np.empty(0, np.intp)
 
     def __post_init__(self) -> None:
         pooled = self.values[:0] if self.pooled is None else self.pooled

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-# Steps that a column is cut into at a node, by its rows: what a split of few rows gains is not known finer.
-_STEPS = ((4000, 32), (150, 16), (0, 8))
 _AT_ONCE = 1 << 18  # rows times pairs of columns counted in one call
 _MANY_ROWS = 1 << 15  # of one node, from which three columns are counted in one call
 _CELLS = 1 << 16  # of the tables that are counted in one call, so that 16 bits number them
-_DIGITS = 9  # of a gain that decide between candidates; below are rounding errors
 
 _NOTHING = 1e-9  # a gain that rounding alone leaves
 
@@ -127,19 +124,18 @@ class Splitter:
             From counts of the secrets, shape (k, n_s), to whether each of these sets of rows may be a block.
         """
         found: list[Split | None] = [None] * len(nodes)
-        steps = [next(k for m, k in _STEPS if b - a >= m) if b - a >= 2 * least else 0 for a, b in nodes]
+        # Steps that a column is cut into at a node, by its rows: what a split of few rows gains is not known finer.
+        of_rows = ((4000, 32), (150, 16), (0, 8))
+        steps = [next(k for m, k in of_rows if b - a >= m) if b - a >= 2 * least else 0 for a, b in nodes]
         for n_steps, same in groupby(range(len(nodes)), steps.__getitem__):
-            run, at_once = list(same) if n_steps else [], self._at_once(n_steps)
+            run = list(same) if n_steps else []
+            tables = 2 * len(self.later) if self.target is None else len(self.keys)
+            own = n_steps * (n_steps if self.target is None else self.target_size)
+            at_once = max(1, min(_CELLS // max(own, 1), _AT_ONCE // max(own * tables, 1)))  # small nodes together
             for some in (run[at : at + at_once] for at in range(0, len(run), at_once)):
                 ends = np.array([nodes[some[0]][0], *(nodes[i][1] for i in some)])
                 found[some[0] : some[-1] + 1] = self._best(ends, n_steps, least, allowed)
         return found
-
-    def _at_once(self, n_steps: int) -> int:
-        """How many small nodes are looked at together."""
-        tables = 2 * len(self.later) if self.target is None else len(self.keys)
-        own = n_steps * (n_steps if self.target is None else self.target_size)
-        return max(1, min(_CELLS // max(own, 1), _AT_ONCE // max(own * tables, 1)))
 
     def _best(
         self,
@@ -152,7 +148,8 @@ class Splitter:
         d, n, m = len(self.keys), len(ends) - 1, np.diff(ends)
         rows = slice(ends[0], ends[-1])
         node = np.repeat(np.arange(n, dtype=np.uint32), m)
-        begin, parts = node * np.uint32(self.starts[-1]), list(_some(d, len(node)))
+        begin, at_once = node * np.uint32(self.starts[-1]), max(1, _AT_ONCE // len(node))
+        parts = [slice(at, at + at_once) for at in range(0, d, at_once)]
         counts = np.zeros(n * self.starts[-1], np.int64)
         for own in parts:
             counts += np.bincount((self.keys[own, rows] + begin).ravel(), minlength=len(counts))
@@ -311,14 +308,9 @@ def _count_by_threes(codes: NDArray[np.uint16], place: NDArray[np.intp], table: 
                 table[:, place[one, another]], table[:, place[another, one]] = counts, counts.T
 
 
-def _some(d: int, m: int) -> Iterator[slice]:
-    """Columns of so many rows, some at a time."""
-    at_once = max(1, _AT_ONCE // m)
-    return (slice(at, at + at_once) for at in range(0, d, at_once))
-
-
 def _rounded(gains: NDArray[np.float64], begins: NDArray[np.intp], group: NDArray[np.intp]) -> NDArray[np.float64]:
     """Gains of candidates, rounded so that the last digits decide nothing, by the largest one of their group."""
     most = np.maximum.reduceat(np.abs(gains), begins)
-    scale = 10.0 ** (_DIGITS - np.ceil(np.log10(np.maximum(most, _NOTHING))))
+    # Nine digits of a gain decide between candidates; below are rounding errors.
+    scale = 10.0 ** (9 - np.ceil(np.log10(np.maximum(most, _NOTHING))))
     return np.asarray(np.where((most < _NOTHING)[group], 0.0, np.rint(gains * scale[group]) / scale[group]))

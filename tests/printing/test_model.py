@@ -17,11 +17,10 @@ import sanitize as sz
 from sanitize._files.declared import Misfit, plain, read
 from sanitize._sampling.noise import random_access_words
 from sanitize.printing import Printer, RowModel
+from sanitize.printing._dependence import _KIND_LANE, of_kinds
+from sanitize.printing._dependence import _KINDS as N_KINDS
 from sanitize.printing._edges import WHOLE, chances, faded, shares
-from sanitize.printing._evidence import regions
-from sanitize.printing._kinds import _KIND_LANE, of_kinds
-from sanitize.printing._kinds import _KINDS as N_KINDS
-from sanitize.printing._messages import LARGEST, messages
+from sanitize.printing._evidence import LARGEST, messages, regions
 from sanitize.printing._nodes import Node, Values, determined
 from sanitize.printing._values import OTHER
 from sanitize.trees import LEAST_ROWS, grow
@@ -131,7 +130,7 @@ def test_messages_are_exact_whatever_is_added_up_first():
 
 
 def test_kinds_are_those_of_expectation_and_maximisation_row_by_row(monkeypatch):
-    monkeypatch.setattr("sanitize.printing._kinds._PRIOR", 9_000.0)
+    monkeypatch.setattr("sanitize.printing._dependence._PRIOR", 9_000.0)
     rng = np.random.default_rng(5)
     sizes, parents, n = (3, 4, 2), (-1, 0, 0), 900
     kind = rng.integers(0, 2, n)
@@ -231,7 +230,7 @@ def test_what_is_printed_for_a_region_looks_like_the_region(monkeypatch):
     third = (first * second + rng.integers(0, 3, n)) % 6  # of both together, which no tree of pairs can have
     table = {"first": first, "second": second, "third": third, "noise": rng.integers(0, 6, n)}
     off = []
-    monkeypatch.setattr("sanitize.printing._kinds._KINDS", 1)
+    monkeypatch.setattr("sanitize.printing._dependence._KINDS", 1)
     for rounds in (3, 0):
         monkeypatch.setattr("sanitize.printing._evidence._ROUNDS", rounds)
         model, grown = modelled(table, n_blocks=60, n_cells=60)
