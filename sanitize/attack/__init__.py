@@ -6,8 +6,7 @@ from sanitize.attack._bayes import BayesAttack, bayes
 from sanitize.attack._check import Comparison, check
 from sanitize.attack._downstream import downstream
 from sanitize.attack._downstream_result import Downstream
-from sanitize.attack._infer import infer
-from sanitize.attack._infer_result import GroupInference, InferenceAttack
+from sanitize.attack._infer import GroupInference, InferenceAttack, infer
 from sanitize.attack._judge import judge
 from sanitize.attack._leave_one_out import LeaveOneOut, leave_one_out
 from sanitize.attack._link import Linkage, LinkAttack, link

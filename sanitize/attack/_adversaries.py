@@ -1,7 +1,11 @@
-"""Adversaries that learn from rows: any scikit-learn classifier, or a mixture of simple ones."""
+"""Adversaries that learn from rows: any scikit-learn classifier, or a mixture of simple ones.
+
+They learn in folds of rows, and are scored by weighted means whose errors know which rows belong together.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,26 +19,18 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
+from sanitize._checks import whole_number
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from sanitize.attack._features import Features
 
 Rows: TypeAlias = "NDArray[np.int64]"
 Law: TypeAlias = "NDArray[np.float64]"
-
-# Strength of the prior in the frequency table, in rows; the last means that the released symbol is ignored.
-_STRENGTHS = (0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0, np.inf)
-_INNER_FOLDS = 4
-_MIXTURE_STEPS = 50
-# Coefficients up to which Newton steps beat quasi-Newton ones.
-_SMALL_HESSIAN = 512
-_MOST_LEAVES = 64
-_LEAF_PRIOR = 4.0
 
 
 def released_anew(sanitizer: Any, table: Any) -> Any:
@@ -120,7 +116,8 @@ def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
         left_out = (np.maximum(own, 0) + strength * prior[codes]) / (np.maximum(beside, 0) + strength)
         return float(-weights @ np.log(left_out))
 
-    strength = min(_STRENGTHS, key=loss)
+    # Strength of the prior in the frequency table, in rows; the last means that the released symbol is ignored.
+    strength = min((0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0, np.inf), key=loss)
     if np.isinf(strength):
         return np.tile(prior, (len(test), 1))
     return ((counts + strength * prior) / (totals[:, None] + strength))[seen.cells[test]]
@@ -128,13 +125,14 @@ def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
 
 def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
     """Frequencies in the leaves of a tree, each shrunk to the prior by a few rows."""
+    prior = 4.0
     leaf = max(10, len(train) // 200)
-    tree = DecisionTreeClassifier(max_leaf_nodes=_MOST_LEAVES, min_samples_leaf=leaf, random_state=0)
+    tree = DecisionTreeClassifier(max_leaf_nodes=64, min_samples_leaf=leaf, random_state=0)
     tree.fit(seen.matrix[train], secrets.codes[train], sample_weight=secrets.weights[train])
     size = tree.tree_.weighted_n_node_samples[tree.apply(seen.matrix[test])][:, None]
     law = np.zeros((len(test), secrets.n_s))
     law[:, tree.classes_] = tree.predict_proba(seen.matrix[test])
-    return (size * law + _LEAF_PRIOR * secrets.prior(train)) / (size + _LEAF_PRIOR)
+    return (size * law + prior * secrets.prior(train)) / (size + prior)
 
 
 def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
@@ -143,7 +141,8 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
     A mixture loses little to the best of them and, unlike a choice, does not change much with the rows. The prior
     is one of them, so an adversary who finds nothing comes out close to it.
     """
-    small = seen.matrix.shape[1] * secrets.n_s <= _SMALL_HESSIAN
+    # Coefficients up to which Newton steps beat quasi-Newton ones.
+    small = seen.matrix.shape[1] * secrets.n_s <= 512
     adversaries: list[Callable[[Features, Secrets, Rows, Rows], Law]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
         _fitted(LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
@@ -151,14 +150,14 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
     ]
     if 2 * seen.n_cells <= len(train):
         adversaries.append(_table)
-    held_out = np.arange(len(train)) % _INNER_FOLDS == 0
+    held_out = np.arange(len(train)) % 4 == 0
     learn, judge = train[~held_out], train[held_out]
     rows = np.arange(len(judge)), secrets.codes[judge]
     floor = secrets.prior(learn)[secrets.codes[judge]] / (len(learn) + 1)
     chances = np.stack([beliefs(seen, secrets, learn, judge)[rows] + floor for beliefs in adversaries])
     weights = secrets.weights[judge]
     shares = np.full(len(adversaries), 1 / len(adversaries))
-    for _ in range(_MIXTURE_STEPS):  # expectation-maximization: the likelihood is concave in the shares
+    for _ in range(50):  # expectation-maximization: the likelihood is concave in the shares
         blame = shares[:, None] * chances
         blame = (blame / blame.sum(axis=0)) @ weights
         if not blame.sum() > 0:  # all held-out rows have weight 0
@@ -166,3 +165,49 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
         shares = blame / blame.sum()
     laws = [beliefs(seen, secrets, train, test) for beliefs in adversaries]
     return np.tensordot(shares, laws, axes=1)
+
+
+class Score:
+    """Weighted means over rows, with standard errors that know which rows belong together."""
+
+    def __init__(self, weights: NDArray[np.float64], unit: NDArray[np.int64], fold: NDArray[np.int64]) -> None:
+        self.weights, self.unit, self.fold = weights, unit, fold
+        self.total = float(weights.sum())
+        self.n_effective = self.total**2 / float((weights**2).sum()) if self.total else 0.0
+
+    def mean(self, values: NDArray[np.float64]) -> float:
+        """Weighted mean."""
+        return float(self.weights @ values) / self.total
+
+    def of(self, values: NDArray[np.float64]) -> tuple[float, float]:
+        """Mean and standard error: the larger of that over rows (or clusters) and that over folds."""
+        mean = self.mean(values)
+        parts = self.weights * (values - mean)
+        return mean, max(self._error(parts, self.unit), self._error(parts, self.fold))
+
+    def _error(self, parts: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+        """Standard error of a weighted mean whose rows vary together within a label."""
+        counted = np.bincount(labels, self.weights) > 0
+        n = int(counted.sum())
+        sums = np.bincount(labels, parts)
+        return math.sqrt(n / (n - 1) * float(sums @ sums)) / self.total if n > 1 else math.inf
+
+
+def folds_of(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: int) -> NDArray[np.int64]:
+    """Fold of each row: units dealt out in turn, sorted by the S of their first row, in random order within."""
+    cv = whole_number("cv", cv, 2)
+    units, first = np.unique(unit, return_index=True)
+    if len(units) < 2 * cv:
+        raise InvalidParameter(f"{len(units)} rows (or clusters) are too few for cv={cv} folds of at least two")
+    order = np.lexsort((np.random.default_rng(seed).random(len(units)), codes[first]))
+    fold = np.empty(len(units), np.int64)
+    fold[order] = np.arange(len(units)) % cv
+    return fold[unit]
+
+
+def numbered(clusters: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+    """Number of each row's cluster."""
+    labels = np.asarray(clusters)
+    if labels.shape != (n_rows,):
+        raise InvalidParameter(f"clusters must be one label a row, got shape {labels.shape} for {n_rows} rows")
+    return np.unique(labels, return_inverse=True)[1]

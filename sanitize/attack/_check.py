@@ -13,8 +13,7 @@ from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.attack._bayes import bayes
 from sanitize.attack._features import sensitive_codes
-from sanitize.attack._infer import infer
-from sanitize.attack._infer_result import InferenceAttack
+from sanitize.attack._infer import InferenceAttack, infer
 from sanitize.binning import is_numeric
 from sanitize.errors import InvalidParameter
 from sanitize.measures import mutual_information
@@ -219,8 +218,11 @@ def _compare(
 def _law_excess(law: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
     """Largest evidence of any cell against P(y|s), in nats above the limit; None where symbols do not match."""
     columns = law.public.columns
-    if not set(columns) <= set(table.names) or not _comparable(law.public, table):
+    if not set(columns) <= set(table.names):
         return None
+    for name, level in zip(columns, law.public.levels, strict=True):
+        if is_numeric(level.type) != is_numeric(as_arrow(table[name], name).type):
+            return None  # numbers drawn inside bins are no symbols of the report
     codes = law.public.encode(table)
     n_s, n_y = law.pmf.shape
     # The last column counts symbols that the channel never prints.
@@ -230,14 +232,6 @@ def _law_excess(law: JointDistribution, table: Table, sensitive: NDArray[np.int3
     totals = counts.sum(axis=1, keepdims=True)
     evidence = totals * _kl(counts / np.maximum(totals, 1), expected)
     return float(evidence.max() - np.log(2 * counts.size / false_alarm))
-
-
-def _comparable(alphabet: Alphabet, table: Table) -> bool:
-    """Whether the columns hold symbols of the report's kind, and not numbers drawn inside its bins."""
-    return all(
-        is_numeric(level.type) == is_numeric(as_arrow(table[name], name).type)
-        for name, level in zip(alphabet.columns, alphabet.levels, strict=True)
-    )
 
 
 def _places(symbols: Alphabet, known: Alphabet) -> NDArray[np.int32]:

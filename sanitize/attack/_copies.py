@@ -14,7 +14,7 @@ from sanitize.attack._people import PEOPLE, RELEASED
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 # Columns of a description; how many choices of them are tried at most, and rows that are looked at for all of them.
 _DESCRIBED, _MOST_CHOICES, _FEWEST_CHOICES, _MOST_ROWS = 4, 40, 4, 4_000_000
-# Outsiders from which on it is no chance that all are rows of the source.
-_MANY = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +91,9 @@ def single_out(beside: Beside, sides: Sequence[Rows], rng: np.random.Generator) 
     n_choices = min(_MOST_CHOICES, max(_FEWEST_CHOICES, _MOST_ROWS // (beside.n[RELEASED] + sum(map(len, sides)))))
     total, fit = 0, [0.0 for _ in sides]
     owed, most = ([np.zeros(len(side)) for side in sides] for _ in range(2))
-    for choice in _choices(n_columns, min(_DESCRIBED, n_columns), n_choices, rng):
+    size = min(_DESCRIBED, n_columns)
+    drawn = (tuple(rng.choice(n_columns, size, replace=False).tolist()) for _ in range(n_choices))
+    for choice in combinations(range(n_columns), size) if comb(n_columns, size) <= n_choices else drawn:
         keys, (printed, *counts) = _counted([beside.columns[j] for j in choice], sides)
         described = (printed == 1).astype(np.int64)
         total += int(described.sum())
@@ -112,7 +112,8 @@ def refuse_insiders(beside: Beside) -> None:
     """Refuse outsiders who are rows of the source: what is found of people would be found of them as well."""
     (_, keys), (_, source, _) = _counted(beside.columns, [np.arange(n) for n in beside.n[PEOPLE:]])
     seen = source[keys]
-    if len(keys) >= _MANY and (seen > 0).all() and (seen == 1).mean() > 1 / 2:
+    # Outsiders from which on it is no chance that all are rows of the source.
+    if len(keys) >= 20 and (seen > 0).all() and (seen == 1).mean() > 1 / 2:
         raise InvalidParameter(
             "every row of the outsiders is one of the source too, and mostly of one person there; outsiders are people "
             "who were put aside before the release was made: take them out of the source, or give others"
@@ -135,12 +136,3 @@ def _counted(columns: Sequence[Column], sides: Sequence[Rows]) -> tuple[Sequence
 def _owed_alone(weights: Rows, counts: Rows) -> Rows:
     """What is owed to one who has a combination: it is hers alone, or she keeps it from being another's alone."""
     return weights * ((counts == 1) * 1 - (counts == 2))
-
-
-def _choices(n: int, size: int, most: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
-    """Choices of columns: all of them, or some at random."""
-    if comb(n, size) <= most:
-        yield from combinations(range(n), size)
-        return
-    for _ in range(most):
-        yield tuple(rng.choice(n, size, replace=False).tolist())

@@ -13,24 +13,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.frame import Table
-from sanitize.attack._adversaries import released_anew
+from sanitize.attack._adversaries import Score, folds_of, released_anew
 from sanitize.attack._downstream_result import Downstream
-from sanitize.attack._folds import Score, folds_of
 from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.printing import RowModel
 from sanitize.trees import Levels, grow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-# Ordered targets with more values than this are asked about their median.
-_FEW_VALUES = 10
-_MOST_CLASSES = 32
-_ITERATIONS = 60
-_DIGITS = 12
 
 
 def downstream(
@@ -111,18 +104,21 @@ def downstream(
     raw = Table.of(df)
     _check_columns(raw, [target], "the raw table")
     # To stop early it would put rows aside by class, of which a rare one may have a single row.
-    boosting = HistGradientBoostingClassifier(max_iter=_ITERATIONS, early_stopping=False, random_state=0)
+    boosting = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=0)
     model = boosting if estimator is None else estimator
     if hasattr(released, "fit_transform"):
         fold = folds_of(_Answers.of(raw, target)[0].of_rows(raw), np.arange(raw.n_rows), cv, random_state)
-        parts = _refitted(raw, released, fold)
+        apart = ((raw.take(np.flatnonzero(fold != k)), raw.take(np.flatnonzero(fold == k))) for k in np.unique(fold))
+        parts: Iterable[_Part] = (
+            _Part(rest, Table.of(released_anew(released, rest.native)), own, aligned=True) for rest, own in apart
+        )
     elif fresh is None:
         raise InvalidParameter(
             "give fresh=, rows of the source that were not released, or the sanitizer in place of its release, to be "
             "fitted by fold: released rows tell of raw ones that a model is tested on"
         )
     else:
-        parts = iter([_Part(raw, Table.of(released), Table.of(fresh), aligned=rows == "keep")])
+        parts = [_Part(raw, Table.of(released), Table.of(fresh), aligned=rows == "keep")]
     compared = [_compared(part, target, columns, model, cv, random_state) for part in parts]
     areas = np.concatenate([one.areas for one in compared], axis=1)
     of_rows = np.arange(areas.shape[1])
@@ -176,13 +172,6 @@ class _Compared:
         return int(self.areas.shape[1])
 
 
-def _refitted(raw: Table, sanitizer: Any, fold: NDArray[np.int64]) -> Iterator[_Part]:
-    """For each fold its rows, and all others with their release."""
-    for k in np.unique(fold):
-        rest, apart = (raw.take(np.flatnonzero(kept)) for kept in (fold != k, fold == k))
-        yield _Part(rest, Table.of(released_anew(sanitizer, rest.native)), apart, aligned=True)
-
-
 def _compared(
     part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int
 ) -> _Compared:
@@ -202,7 +191,10 @@ def _compared(
             target,
         )
     encoders = [Levels.learn(raw[name], name) for name in names]
-    made_up = _made_up(raw, [*names, target], random_state)
+    # As many rows, printed by a model of the raw ones without a look at any of them: they ignore their rows.
+    table = {name: raw[name] for name in [*names, target]}
+    grown, words = grow(table, np.zeros(raw.n_rows, np.int64), None, max_cells=1), NoiseKey.from_seed(random_state)
+    made_up = RowModel.fit(table, grown.tree, grown.cells, words).decode(grown.cells, words)
     x, y = _encoded(raw, encoders), answers.of_rows(raw)
     x_given = _encoded(given, encoders, printed=True)
     y_given = answers.of_rows(given, printed=True) if is_printed else y
@@ -222,14 +214,6 @@ def _compared(
     return _Compared(question, tuple(names), areas, own)
 
 
-def _made_up(raw: Table, names: Sequence[str], seed: int) -> Mapping[str, Any]:
-    """As many rows, printed by a model of the raw ones without a look at any of them: they ignore their rows."""
-    table = {name: raw[name] for name in names}
-    grown = grow(table, np.zeros(raw.n_rows, np.int64), None, max_cells=1)
-    words = NoiseKey.from_seed(seed)
-    return RowModel.fit(table, grown.tree, grown.cells, words).decode(grown.cells, words)
-
-
 @dataclass(frozen=True, eq=False)
 class _Answers:
     """What a model predicts: the level of a column, or whether it is above a cut."""
@@ -241,19 +225,19 @@ class _Answers:
     @classmethod
     def of(cls, table: Table, target: str) -> tuple[_Answers, str]:
         """Answers learned from the raw table, and the question in words."""
+        most = 32
         levels = Levels.learn(table[target], target)
         codes = levels.encode(table[target])
         counts = np.bincount(codes, minlength=levels.n_levels)
         if (counts > 0).sum() < 2:
             raise InvalidParameter(f"target {target!r} has one value only, so there is nothing to predict")
         known = counts[: levels.missing]
-        if levels.is_ordered and len(known) > _FEW_VALUES:
+        # Ordered targets with more values than this are asked about their median.
+        if levels.is_ordered and len(known) > 10:
             middle = int(np.searchsorted(np.cumsum(known), known.sum() / 2))
             return cls(levels, min(middle, len(known) - 2), 2), f"whether {target!r} is above its median"
-        if len(known) > _MOST_CLASSES:
-            raise InvalidParameter(
-                f"target {target!r} has {len(known)} values, at most {_MOST_CLASSES}; group them first"
-            )
+        if len(known) > most:
+            raise InvalidParameter(f"target {target!r} has {len(known)} values, at most {most}; group them first")
         return cls(levels, None, levels.n_levels), f"{target!r}"
 
     def of_rows(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.int32]:
@@ -309,7 +293,7 @@ def _areas(law: NDArray[np.float64], y: NDArray[np.int32]) -> NDArray[np.float64
     Σ over answers c of the share of c times AUC_c + (V - AUC_c) n / n_c: V is, for a row with c, the share of rows
     without it that the model puts below, and for a row without, the share of rows with c above.
     """
-    law = law.round(_DIGITS)  # so that the last digits break no tie
+    law = law.round(12)  # so that the last digits break no tie
     n, found, total = len(y), np.zeros(len(y)), 0.0
     for c, n_c in enumerate(np.bincount(y, minlength=law.shape[1])):
         if not 0 < n_c < n:

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Numeric columns with more distinct values than this are ranked and cut; others are symbols like any.
-_FEW_VALUES = 32
-_CUTS = 16
-# Levels of a column that get a feature of their own, most frequent first.
-_MOST_LEVELS = 64
 POSITION = "(position)"
 
 
@@ -61,6 +56,7 @@ def features_of(
 
     With ``numbers`` a numeric column is one feature, its value in standard units, and nothing else.
     """
+    cuts = 16
     names = tuple(table.names if columns is None else columns)
     parts: list[NDArray[np.float32]] = []
     cells = np.zeros(table.n_rows, np.int64)
@@ -76,12 +72,18 @@ def features_of(
         values, codes = _ascending(column, name)
         as_number = numeric == "numbers" and name in names and is_numeric(column.type)
         if as_number:
-            parts.append(_standardized(values, codes))
-        if is_numeric(column.type) and len(values) > _FEW_VALUES:
+            # Each row's value less the mean, in standard deviations; 0 where missing or infinite.
+            numbers = np.append(np.asarray(values.cast("float64"), dtype=np.float64), np.nan)[codes]
+            usual = np.isfinite(numbers)
+            if usual.any():
+                numbers = (numbers - numbers[usual].mean()) / (numbers[usual].std() or 1.0)
+            parts.append(np.where(usual, numbers, 0.0)[:, None].astype(np.float32))
+        # Numeric columns with more distinct values than this are ranked and cut; others are symbols like any.
+        if is_numeric(column.type) and len(values) > 32:
             ranks = _ranks(codes, len(values))
             if not as_number:
                 parts.append(ranks[:, None].astype(np.float32))
-            codes = np.where(codes == MISSING, _CUTS, np.minimum((ranks * _CUTS).astype(np.int64), _CUTS - 1))
+            codes = np.where(codes == MISSING, cuts, np.minimum((ranks * cuts).astype(np.int64), cuts - 1))
         if name in names:  # tuples of symbols and positions would all be different
             cells = np.unique(cells * (int(codes.max(initial=0)) + 2) + codes + 1, return_inverse=True)[1]
         if not as_number:
@@ -105,19 +107,11 @@ def _ranks(codes: NDArray[np.int64], n_values: int) -> NDArray[np.float64]:
     return np.append(middle, 0.5)[codes]
 
 
-def _standardized(values: Any, codes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Each row's value less the mean, in standard deviations, shape (n_rows, 1); 0 where missing or infinite."""
-    numbers = np.append(np.asarray(values.cast("float64"), dtype=np.float64), np.nan)[codes]
-    usual = np.isfinite(numbers)
-    if usual.any():
-        numbers = (numbers - numbers[usual].mean()) / (numbers[usual].std() or 1.0)
-    return np.where(usual, numbers, 0.0)[:, None].astype(np.float32)
-
-
 def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
     """One column for each frequent code; the rest have none."""
     counts = np.bincount(codes + 1)
-    levels = np.sort(np.argsort(-counts, kind="stable")[: min(_MOST_LEVELS, int((counts > 0).sum()))])
+    # Levels of a column that get a feature of their own, most frequent first.
+    levels = np.sort(np.argsort(-counts, kind="stable")[: min(64, int((counts > 0).sum()))])
     return (codes[:, None] + 1 == levels).astype(np.float32)
 
 

@@ -155,22 +155,21 @@ def search(beside: Beside, sides: Sequence[Rows], rng: np.random.Generator) -> t
     measured = []
     if len(beside.columns) > 1:
         measured.append(Measured.mean("linkability", [one.linked for one in found]))
-        measured.append(Measured.mean("read off", _read_off(searched, targets, found)))
+        # Whether all columns that are not known are printed in the nearest row as the target has them.
+        rest = [column for j, column in enumerate(beside.columns) if j not in searched.known]
+        read_off = [
+            np.all([column.codes[RELEASED][one.row] == column.codes[side][rows] for column in rest], axis=0)
+            for side, (rows, one) in enumerate(zip(targets, found, strict=True), PEOPLE)
+        ]
+        measured.append(Measured.mean("read off", read_off))
     secret = _secrets(searched, sides[0][n:], targets, found)
     if secret is not None:
         measured.append(secret)
     if len(found) > 1:
-        measured.append(_membership(*(one.nearest for one in found)))
+        # How often, of a person and an outsider, the person is the one who is nearer to a printed row.
+        auc, owed = _auc(-np.concatenate([one.nearest for one in found]), np.arange(2 * n) < n)
+        measured.append(Measured.of("membership", [(auc, owed[:n]), (0.5, owed[n:])], 1 / n))
     return measured, tuple(beside.columns[j].name for j in searched.known)
-
-
-def _read_off(searched: _Search, targets: Sequence[Rows], found: Sequence[_Found]) -> list[NDArray[np.bool_]]:
-    """Whether all columns that are not known are printed in the nearest row as the target has them."""
-    rest = [column for j, column in enumerate(searched.beside.columns) if j not in searched.known]
-    return [
-        np.all([column.codes[RELEASED][one.row] == column.codes[side][rows] for column in rest], axis=0)
-        for side, (rows, one) in enumerate(zip(targets, found, strict=True), PEOPLE)
-    ]
 
 
 def _secrets(searched: _Search, others: Rows, targets: Sequence[Rows], found: Sequence[_Found]) -> Measured | None:
@@ -235,12 +234,6 @@ def _usual(column: Column) -> list[Rows]:
     counts = np.bincount(column.codes[PEOPLE], minlength=column.fits.shape[1])
     likeliest = (column.fits * (1 + counts)).argmax(axis=1)
     return [likeliest[column.labels], *column.codes[1:]]
-
-
-def _membership(people: Rows, outsiders: Rows) -> Measured:
-    """How often, of a person and an outsider, the person is the one who is nearer to a printed row."""
-    auc, owed = _auc(-np.concatenate([people, outsiders]), np.arange(2 * len(people)) < len(people))
-    return Measured.of("membership", [(auc, owed[: len(people)]), (0.5, owed[len(people) :])], 1 / len(people))
 
 
 def _auc(scores: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float, Numbers]:

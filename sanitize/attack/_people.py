@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 # The three tables, in the order in which everything here has them.
 RELEASED, PEOPLE, OUTSIDERS = range(3)
 _NAMES = ("the release", "the source", "the outsiders")
-# Secrets with an order and more values than this are asked whether they are above the median.
-_FEW_VALUES = 10
-# Secrets that are told apart; the rarest are one.
-_MOST_SECRETS = 8
 # How far two categories are apart: ranks lie between 0 and this, so that distances are whole numbers and sum exactly.
 APART = 1 << 18
 
@@ -219,15 +215,17 @@ def _check_roles(
 
 def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
     """Sensitive symbol of each row of the three tables, the rare ones pooled, and how many there are."""
+    most = 8  # secrets that are told apart; the rarest are one
     rows = []
     for column in columns:
         code = np.concatenate(column.codes)
-        if column.ranks is not None and len(np.unique(column.codes[PEOPLE])) > _FEW_VALUES:
+        # Secrets with an order and more values than this are asked whether they are above the median.
+        if column.ranks is not None and len(np.unique(column.codes[PEOPLE])) > 10:
             above = np.concatenate([side > np.median(column.ranks[PEOPLE]) for side in column.ranks])
             code = np.where(code == 0, 0, 1 + above)
         rows.append(code)
     numbers = np.unique(np.column_stack(rows), axis=0, return_inverse=True)[1].ravel()
     sides = np.split(numbers, np.cumsum([len(code) for code in columns[0].codes])[:-1])
     by_count = np.argsort(-np.bincount(sides[PEOPLE], minlength=int(numbers.max()) + 1), kind="stable")
-    place = np.minimum(np.argsort(by_count), _MOST_SECRETS - 1)
-    return [place[side] for side in sides], min(_MOST_SECRETS, len(place))
+    place = np.minimum(np.argsort(by_count), most - 1)
+    return [place[side] for side in sides], min(most, len(place))
