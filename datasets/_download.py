@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
-CHUNK = 1 << 16
-TIMEOUT_SECONDS = 30.0
-
 
 class ChecksumMismatch(SourceError):
     """A file is not the one that was published: its SHA-256 differs.
@@ -117,8 +114,8 @@ def _copy(file: RemoteFile, stream: IO[bytes]) -> str:
     """Copy the bytes at `file.url`, one more than it has at the most, and return their digest."""
     digest = hashlib.sha256()
     left = file.n_bytes + 1  # the extra byte makes the digest of a longer file wrong
-    with urlopen(file.url, timeout=TIMEOUT_SECONDS) as response:
-        while left and (chunk := response.read(min(CHUNK, left))):
+    with urlopen(file.url, timeout=30.0) as response:
+        while left and (chunk := response.read(min(1 << 16, left))):
             digest.update(chunk)
             stream.write(chunk)
             left -= len(chunk)

@@ -80,7 +80,6 @@ GERMAN_WORDS: dict[str, dict[str, str]] = {
     "telephone": {"A191": "none", "A192": "yes"},
     "foreign_worker": {"A201": "yes", "A202": "no"},
 }
-GERMAN_SEX_POSITION = 8
 
 
 def read_adult(paths: Mapping[str, Path], columns: tuple[str, ...]) -> pd.DataFrame:
@@ -106,7 +105,7 @@ def read_german_credit(paths: Mapping[str, Path], columns: tuple[str, ...]) -> p
     import pandas as pd
 
     names = [name for name in columns if name not in {"sex", "marital_status"}]
-    names.insert(GERMAN_SEX_POSITION, "sex")
+    names.insert(8, "sex")
     coded = pd.read_csv(paths["german.data"], sep=" ", names=names, keep_default_na=False)
     coded["marital_status"] = coded["sex"]
     words = {name: coded[name].map(GERMAN_WORDS[name]) for name in GERMAN_WORDS}

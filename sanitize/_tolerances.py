@@ -10,3 +10,5 @@ SAME = 1e-12
 SMALLEST_POSITIVE = 1e-300
 # Relative precision of a root: SciPy's smallest.
 ROOT = 4 * 2.0**-52
+# Of the linear programs that SciPy's solver, HiGHS, solves: its tightest.
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}

@@ -266,8 +266,10 @@ def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
 def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
     """Arrow column of the type of the column it replaces."""
     dictionary, indices = _parts(array)
-    dtype = None if column is None else column.type
-    if column is None or (pa.types.is_string(dictionary.type) and not _holds_text(dtype)):
+    dtype: Any = None if column is None else column.type
+    plain = dtype.value_type if column is not None and pa.types.is_dictionary(dtype) else dtype
+    holds_text = plain in (pa.string(), pa.large_string(), pa.string_view())
+    if column is None or (pa.types.is_string(dictionary.type) and not holds_text):
         return dictionary.take(indices) if indices is not None else dictionary
     if pa.types.is_dictionary(dtype):
         return _arrow_dictionary(array, column)
@@ -288,11 +290,6 @@ def _arrow_dictionary(array: pa.Array, column: pa.ChunkedArray) -> pa.Array:
     fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
     made = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
     return made.cast(dtype) if fits else made
-
-
-def _holds_text(dtype: pa.DataType) -> bool:
-    plain = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
-    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:

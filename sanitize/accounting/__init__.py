@@ -17,9 +17,12 @@ from sanitize.accounting._composition import (
 )
 from sanitize.accounting._computational_balance import ComputationalBalance, computational_balance_function
 from sanitize.accounting._joint_release import conditional_dependence, joint_release, sequential_log_lift
-from sanitize.accounting._levels import PrivacyLoss, basic_composition, group_capacity_bound, group_privacy
 from sanitize.accounting._lift_budgets import (
     MeanTail,
+    PrivacyLoss,
+    basic_composition,
+    group_capacity_bound,
+    group_privacy,
     independent_release_budget,
     private_mean_tail,
     sensitive_ldp_composition,

@@ -149,7 +149,9 @@ def _readers(readers: int | Sequence[ArrayLike], n_y: int) -> list[NDArray[np.fl
     most = 1000
     if is_number(readers):
         k = min(whole_number("readers", readers, 1), n_y)
-        if _n_partitions(n_y, k) > most:
+        # Maps to exactly k values, but for their names: the Stirling number of the second kind.
+        n_maps = sum((-1) ** j * math.comb(k, j) * (k - j) ** n_y for j in range(k + 1)) // math.factorial(k)
+        if n_maps > most:
             raise InvalidParameter(
                 f"readers={k}: there are more than {most} maps of {n_y} outputs to {k} values; list some"
             )
@@ -162,11 +164,6 @@ def _readers(readers: int | Sequence[ArrayLike], n_y: int) -> list[NDArray[np.fl
         if len(reader) != n_y:
             raise InvalidChannel(f"reader {j + 1} takes {len(reader)} outputs, the channel has {n_y}")
     return given
-
-
-def _n_partitions(n: int, k: int) -> int:
-    """Stirling number of the second kind: maps to exactly k values, but for their names."""
-    return sum((-1) ** j * math.comb(k, j) * (k - j) ** n for j in range(k + 1)) // math.factorial(k)
 
 
 def _partitions(n: int, k: int) -> Iterator[list[int]]:

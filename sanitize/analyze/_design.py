@@ -91,7 +91,11 @@ def design_columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequen
     ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in known])
     scale = (ends[:, 1] - ends[:, 0]) / 2
     scale[scale == 0] = 1.0  # of one value, which is found to determine nothing
-    return Columns(names, ends.mean(axis=1), scale, tuple(made), _two_valued(rows, hidden, outcome))
+    level, codes, of_cells = _levels(rows, hidden, outcome)
+    if len(level) != 2:
+        raise InvalidParameter(f"the outcome {outcome!r} must have two values, it has {len(level)}")
+    two = _Block((outcome,), np.array([0.0, 1.0, np.nan])[codes][:, None], of_cells)
+    return Columns(names, ends.mean(axis=1), scale, tuple(made), two)
 
 
 def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64], bool]:
@@ -119,10 +123,3 @@ def _predictor(rows: Table, hidden: Hidden, name: str) -> _Block:
     indicators[codes < 0] = np.nan
     names: list[Any] = level.to_pylist()[1:]
     return _Block(tuple(f"{name}={value}" for value in names), indicators, of_cells)
-
-
-def _two_valued(rows: Table, hidden: Hidden, name: str) -> _Block:
-    level, codes, of_cells = _levels(rows, hidden, name)
-    if len(level) != 2:
-        raise InvalidParameter(f"the outcome {name!r} must have two values, it has {len(level)}")
-    return _Block((name,), np.array([0.0, 1.0, np.nan])[codes][:, None], of_cells)

@@ -92,7 +92,8 @@ def table(
         second[:, k, :, k] = (hidden.scores * counts[:, k, None]).T @ hidden.scores / n
     flat = shares.ravel()
     covariance = (second.reshape(len(flat), len(flat)) - np.outer(flat, flat)) / (n - 1)
-    return Estimates(tuple(_joined(hidden.labels(), beside)), flat, (covariance + covariance.T) / 2, n, confidence)
+    names = tuple(" | ".join(filter(None, (group, other))) for group in hidden.labels() for other in beside)
+    return Estimates(names, flat, (covariance + covariance.T) / 2, n, confidence)
 
 
 def kept_cells(rows: Any, kept: tuple[str, ...]) -> tuple[list[str], NDArray[np.int32]]:
@@ -101,7 +102,3 @@ def kept_cells(rows: Any, kept: tuple[str, ...]) -> tuple[list[str], NDArray[np.
         return [""], np.zeros(rows.n_rows, np.int32)
     alphabet = Alphabet.from_table(rows, kept)
     return [alphabet.label(code) for code in range(len(alphabet))], alphabet.encode(rows)
-
-
-def _joined(groups: list[str], beside: list[str]) -> list[str]:
-    return [" | ".join(part for part in (group, other) if part) for group in groups for other in beside]

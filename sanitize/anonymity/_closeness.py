@@ -12,7 +12,7 @@ from sanitize.errors import InvalidParameter
 from sanitize.lifts import lift
 
 if TYPE_CHECKING:
-    from sanitize.anonymity._classes import ClassCounts, Columns, Others
+    from sanitize.anonymity._classes import Columns, Others
 
 Distance = Literal["auto", "equal", "ordered"]
 
@@ -57,15 +57,15 @@ def t_closeness(
     """
     if distance not in ("auto", "equal", "ordered"):
         raise InvalidParameter(f"distance must be 'auto', 'equal' or 'ordered', got {distance!r}")
-    return max(_earth_mover(column, distance) for column in class_counts(table, quasi_identifiers, sensitive, others))
-
-
-def _earth_mover(column: ClassCounts, distance: Distance) -> float:
-    difference = column.shares - (column.counts.sum(axis=1) / column.counts.sum())[:, None]
-    if distance == "equal" or (distance == "auto" and not column.numeric):
-        return float(np.abs(difference).sum(axis=0).max() / 2)
-    steps = len(difference) - 1
-    return float(np.abs(np.cumsum(difference, axis=0)).sum(axis=0).max() / steps) if steps else 0.0
+    found = []
+    for column in class_counts(table, quasi_identifiers, sensitive, others):
+        difference = column.shares - (column.counts.sum(axis=1) / column.counts.sum())[:, None]
+        if distance == "equal" or (distance == "auto" and not column.numeric):
+            found.append(float(np.abs(difference).sum(axis=0).max() / 2))
+            continue
+        steps = len(difference) - 1
+        found.append(float(np.abs(np.cumsum(difference, axis=0)).sum(axis=0).max() / steps) if steps else 0.0)
+    return max(found)
 
 
 def delta_disclosure(

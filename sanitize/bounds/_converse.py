@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import number
+from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import ROOT, SMALLEST_POSITIVE
 from sanitize.bounds._lift import Bound, excess
 
@@ -108,8 +109,14 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
         mean = share * excess(t, alpha) + (1 - share) * excess(other, alpha)
         return math.log1p(order * mean) / order - alpha / order * math.log(bound)
 
-    if alpha * cap > 700:
-        return Bound(math.exp(_root(lambda t: _log_norm(t, share, cap, alpha) - alpha * math.log(bound), cap)), printed)
+    if alpha * cap > LARGEST_EXPONENT:
+
+        def far_above(t: float) -> float:
+            """log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α) beyond that of the bound, for powers beyond a double."""
+            other = alpha * (math.log(-math.expm1(t - cap)) - rest) if t < cap else -math.inf
+            return float(np.logaddexp(math.log(share) + alpha * t, rest + other)) - alpha * math.log(bound)
+
+        return Bound(math.exp(_root(far_above, cap)), printed)
     return Bound(math.exp(_root(above, cap)), printed)
 
 
@@ -191,13 +198,6 @@ def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bou
         return float(np.logaddexp(log_share + alpha * t, rest - alpha * other)) - target
 
     return Bound(math.exp(-_root(above, math.log(bound) - log_share / alpha)), printed, "lower")
-
-
-def _log_norm(t: float, share: float, cap: float, alpha: float) -> float:
-    """log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α), for powers beyond a double."""
-    rest = math.log1p(-share)
-    other = alpha * (math.log(-math.expm1(t - cap)) - rest) if t < cap else -math.inf
-    return float(np.logaddexp(math.log(share) + alpha * t, rest + other))
 
 
 def _root(above: Callable[[float], float], high: float) -> float:

@@ -19,8 +19,16 @@ from sanitize._checks import number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.capacity._blahut_arimoto import DenseKernel, solve
 from sanitize.capacity._capacity import check_tol
-from sanitize.capacity._half_line import TAIL, AmplitudeCapacity, HalfLine, density_at, folded, refined
-from sanitize.capacity._shape import LARGE, starts_from_shape
+from sanitize.capacity._half_line import (
+    LARGE,
+    TAIL,
+    AmplitudeCapacity,
+    HalfLine,
+    density_at,
+    folded,
+    refined,
+    starts_from_shape,
+)
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -115,27 +123,20 @@ def capacity_near(amplitude: float, known: AmplitudeCapacity | None, tol: float 
     if amplitude == 0:
         return AmplitudeCapacity(0.0, 0.0, np.zeros(1), np.ones(1))
     line = HalfLine.of(amplitude)
-    starts = chain(_stretched(line, known), _guessed(line), _searched(line))
-    return _closest(starts, max(tol, _WITHIN) if amplitude > _FAR_ENDS else tol)
-
-
-def _closest(brackets: Iterator[AmplitudeCapacity], tol: float) -> AmplitudeCapacity:
-    """The narrowest bracket, or the first that is narrow enough."""
-    best = next(brackets)
-    while best.gap > tol and (one := next(brackets, None)) is not None:
+    starts = chain(_guessed(line, known), _searched(line))
+    enough = max(tol, _WITHIN) if amplitude > _FAR_ENDS else tol
+    best = next(starts)
+    while best.gap > enough and (one := next(starts, None)) is not None:
         best = min(best, one, key=lambda bracket: bracket.gap)
     return best
 
 
-def _stretched(line: HalfLine, known: AmplitudeCapacity | None) -> Iterator[AmplitudeCapacity]:
+def _guessed(line: HalfLine, known: AmplitudeCapacity | None) -> Iterator[AmplitudeCapacity]:
+    """Brackets from the input of an amplitude nearby, of small amplitudes, the two ends, and of large ones, a shape."""
     if known is not None:
         u, w = folded(known)
         u = np.append(u[:-1] * (line.amplitude / u[-1]), line.amplitude)
         yield refined(line, u, w, _FEW_STEPS, _BLUNT[-1])
-
-
-def _guessed(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Brackets from what is known of small amplitudes, the two ends, and of large ones, a shape."""
     if line.amplitude <= LARGE:
         yield line.certify(np.array([line.amplitude]), np.ones(1))
     else:

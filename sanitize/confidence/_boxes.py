@@ -216,10 +216,12 @@ def released_bounds(
         values = np.take_along_axis(values, by_size, axis=0)
         letters = np.take_along_axis(np.where(stored, matrix.indices[entry], 0), by_size, axis=0)
         mean = (center[:, letters] * values).sum(axis=1)
-        grow, shrink = (
-            _with_rest(capacity[:, letters] * (values > 0), total)
-            for capacity, total in zip((up, down), totals, strict=True)
-        )
+        parts = []
+        for capacity, total in zip((up, down), totals, strict=True):
+            stored_there = capacity[:, letters] * (values > 0)  # then that of all letters without an entry
+            rest = np.maximum(total - stored_there.sum(axis=1, keepdims=True), 0.0)
+            parts.append(np.concatenate([stored_there, rest], axis=1))
+        grow, shrink = parts
         values = np.concatenate([values, np.zeros((1, len(columns)))])
         high[:, columns] = mean + _moved(values, grow, shrink, distance)
         low[:, columns] = mean + _moved(values[::-1], grow[:, ::-1], shrink[:, ::-1], distance)
@@ -237,12 +239,6 @@ def least_near(
     order = np.argsort(values, kind="stable")
     change = _moved(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
     return float(center @ values + change[0, 0])
-
-
-def _with_rest(capacity: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Capacities (n_s, k, m) of the letters with entries, then that of all letters without."""
-    rest = np.maximum(total - capacity.sum(axis=1, keepdims=True), 0.0)
-    return np.concatenate([capacity, rest], axis=1)
 
 
 def _moved(

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _ALARM = 1e-6  # probability that independent rows of any law are said to repeat too often
 _BETS = 0.95 * 0.5 ** np.arange(10)
-_OFTEN = np.arange(2, 33)  # times that a whole table may be there
 REPEATED = (
     "rows repeat exactly, far more often than independent draws do, and confidence= is about independent rows: drop "
     "the copies, or keep one row a person"
@@ -55,7 +54,8 @@ def repeats_too_often(counts: NDArray[np.int64]) -> bool:
     rows_of = dict(zip(times.tolist(), found.tolist(), strict=True))
     n = max(int(times @ found), 1)
     needed = np.log((_BETS.size**2 + _BETS.size) / _ALARM) + 1 + np.log(n) / 2
-    for k in np.union1d(times[times > 1], _OFTEN).tolist():
+    # A whole table may be there up to 32 times.
+    for k in np.union1d(times[times > 1], np.arange(2, 33)).tolist():
         before, here, after = (rows_of.get(number, 0) for number in (k - 1, k, k + 1))
         u = 2 * np.sqrt(np.outer(_BETS, _BETS) * k / (k + 1))
         shown = here * np.log1p(u) + before * np.log1p(-_BETS)[:, None] + after * np.log1p(-_BETS)

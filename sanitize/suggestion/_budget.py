@@ -19,7 +19,7 @@ from sanitize.suggestion._curve import Design, measured, mechanism_name, point_o
 from sanitize.suggestion._mechanism import most_useful_so_far
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -138,18 +138,16 @@ class _Trials:
     def suggestion(self) -> Suggestion:
         """The best budget tried, its report carrying all of them."""
         assert self.best is not None
-        found = self.best[1]
-        curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(self._points(found)), found.report.measures)
-        return replace(found, report=found.report.with_curve(curve))
-
-    def _points(self, found: Suggestion) -> Iterator[TradeoffPoint]:
-        """A point for each budget; where the design for a tighter one keeps more, that one, as it is within both."""
+        found, points = self.best[1], []
         tried = sorted(self.tried)
         best = most_useful_so_far([self.utility(eps) for eps in tried])
+        # A point for each budget; where the design for a tighter one keeps more, that one, as it is within both.
         for eps, better in zip(tried, (tried[place] for place in best), strict=True):
             point, budget = self.tried[eps][0], self.designs[eps].budget
             is_own = better == eps or point is found.point
-            yield point if is_own else point_of(budget, self.designs[better].under(self.joint, budget))
+            points.append(point if is_own else point_of(budget, self.designs[better].under(self.joint, budget)))
+        curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(points), found.report.measures)
+        return replace(found, report=found.report.with_curve(curve))
 
 
 def suggest_budget(
@@ -220,21 +218,29 @@ def suggest_budget(
     n_points = whole_number("n_points", n_points, 3)
     grid = _grid(joint, n_points)
     if target_utility is not None:
-        return _tightest(_Trials(joint, mechanism, family, measure, *_to_keep(target_utility)), grid, target_utility)
+        least = number("target_utility", target_utility, 0, 1) - BUDGET
+        # The tightest budget that keeps enough wins, or else the most useful.
+        keeps = _Trials(
+            joint,
+            mechanism,
+            family,
+            measure,
+            lambda utility, _: utility >= least,
+            lambda ok, eps, utility, _: -eps if ok else utility,
+        )
+        return _tightest(keeps, grid, target_utility)
     assert max_leakage is not None
-    return _most_useful(_Trials(joint, mechanism, family, measure, *_to_hide(max_leakage)), grid, max_leakage)
-
-
-def _to_keep(target: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
-    """Wish to keep a share of the information; the tightest budget wins, or else the most useful."""
-    least = number("target_utility", target, 0, 1) - BUDGET
-    return (lambda utility, _: utility >= least), (lambda ok, eps, utility, _: -eps if ok else utility)
-
-
-def _to_hide(limit: float) -> tuple[Callable[[float, float], bool], Callable[[bool, float, float, float], float]]:
-    """Wish to leak at most so much; the most useful budget wins, or else the one that leaks least."""
-    most = non_negative("max_leakage", limit) + BUDGET
-    return (lambda _, leakage: leakage <= most), (lambda ok, _, utility, leakage: utility if ok else -leakage)
+    most = non_negative("max_leakage", max_leakage) + BUDGET
+    # The most useful budget that leaks little enough wins, or else the one that leaks least.
+    hides = _Trials(
+        joint,
+        mechanism,
+        family,
+        measure,
+        lambda _, leakage: leakage <= most,
+        lambda ok, _, utility, leakage: utility if ok else -leakage,
+    )
+    return _most_useful(hides, grid, max_leakage)
 
 
 def _tightest(trials: _Trials, grid: list[float], target: float) -> Suggestion:

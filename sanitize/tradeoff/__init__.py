@@ -21,9 +21,9 @@ References: [WYZ], [ZB].
 from __future__ import annotations
 
 from sanitize.tradeoff._database import DatabaseDP, DatabaseIdentifiability, DatabaseMutualInformation
-from sanitize.tradeoff._hamming import hamming_distances
 from sanitize.tradeoff._optimal import OptimalDP, OptimalIdentifiability, OptimalMaxInformation, OptimalSibson
 from sanitize.tradeoff._prior import PriorDP, PriorMaximalLeakage, RecordsDP
+from sanitize.tradeoff._shells import hamming_distances
 from sanitize.tradeoff._tradeoff import OptimalChannel, PrivacyInterval, Tradeoff
 from sanitize.tradeoff._uniform import UniformDP, UniformRenyiDP, UniformSibson, max_information_bound
 

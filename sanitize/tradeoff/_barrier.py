@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _NEWTON_STEPS, _STEPS_IN_ALL = 25, 1000
 _FASTER, _CENTRED = 10.0, 1e-8
 _FIRST_WEIGHT, _LAST_WEIGHT = 100.0, 1e15
-# A distortion this small, in units of the largest, buys less than doubles tell from nothing.
-_NO_ROOM = 1e-15
 
 
 class MutualInformation:
@@ -99,7 +97,8 @@ def least_information(information: Information, d: Vector, limit: float, gap: fl
     """
     costs = information.p[:, None] * d
     used = np.ones(d.shape[1], dtype=bool)
-    if limit <= _NO_ROOM:
+    # A distortion this small, in units of the largest, buys less than doubles tell from nothing.
+    if limit <= 1e-15:
         used = (d == 0).any(axis=0)
         costs, limit = np.where(d[:, used] == 0, 0.0, np.inf), 1.0
     path = _Path(information, costs, limit)

@@ -17,8 +17,8 @@ from sanitize._checks import whole_number
 from sanitize._tolerances import SAME
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.notions import hamming_neighbours, prior_ratio
-from sanitize.tradeoff._hamming import level_at, mean_distance, symmetric
 from sanitize.tradeoff._prior import PriorDP
+from sanitize.tradeoff._shells import level_at, mean_distance, symmetric
 from sanitize.tradeoff._tradeoff import PrivacyInterval, Tradeoff, laws_of, level_of, single_law
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._tolerances import TIGHT
 from sanitize.errors import InvalidParameter
 from sanitize.notions import approximate_dp, global_dp, identifiability, pairs_of
 
@@ -26,14 +27,8 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Index = NDArray[np.int64]
 
-# Below the tolerance of the solver: not mass.
-_NOTHING = 1e-11
-# Coefficients that a solver would take for 0, or worse, half the time.
-_FAINT = 1e-8
 # Rounding of a log-ratio of two doubles and of the sums of their rows, with room to spare.
 _RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
-_ATTEMPTS = 60
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +108,7 @@ class Program:
         cost[variables[variables >= 0]] = costs[variables >= 0]
         upper, limits = self._limits.matrix(self.n_variables)
         equal, totals = self._totals.matrix(self.n_variables)
-        found = linprog(cost, A_ub=upper, b_ub=limits, A_eq=equal, b_eq=totals, method="highs-ds", options=_OPTIONS)
+        found = linprog(cost, A_ub=upper, b_ub=limits, A_eq=equal, b_eq=totals, method="highs-ds", options=TIGHT)
         if found.x is None:
             raise InvalidParameter("the level and the distortion must allow some channel; the program has no solution")
         return np.maximum(found.x, 0.0)
@@ -122,7 +117,8 @@ class Program:
         """The cells as a matrix; 0 where left out, and where the solver's tolerance is all there is."""
         shares = np.zeros(self.allowed.shape)
         shares[self.allowed] = values[self.cells[self.allowed]]
-        return np.where(shares < _NOTHING, 0.0, shares)
+        # Below the tolerance of the solver: not mass.
+        return np.where(shares < 1e-11, 0.0, shares)
 
 
 class _Rows:
@@ -136,7 +132,8 @@ class _Rows:
     def add(self, variables: Index, coefficients: ArrayLike, right: float) -> None:
         values = np.broadcast_to(np.asarray(coefficients, dtype=np.float64), variables.shape)
         rows = np.broadcast_to(np.arange(self._size, self._size + len(variables))[:, None], variables.shape)
-        kept = (variables >= 0) & (np.abs(values) > _FAINT * np.abs(values).max(axis=1, keepdims=True))
+        # Coefficients that a solver would take for 0, or worse, half the time.
+        kept = (variables >= 0) & (np.abs(values) > 1e-8 * np.abs(values).max(axis=1, keepdims=True))
         self._parts.append((rows[kept], variables[kept], values[kept]))
         self._right.append(np.full(len(variables), right))
         self._size += len(variables)
@@ -228,7 +225,7 @@ def within(
     None where no attempt stays within the level.
     """
     target, room = level, 0.0
-    for _ in range(_ATTEMPTS):
+    for _ in range(60):
         channel = build(target)
         found = measure(channel)
         if found <= level:

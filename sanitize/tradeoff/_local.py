@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 _FIXED_POINTS, _SETTLED = 200, 1e-14
-_LOG_TINY = -690.0
 
 
 def best_constant(problem: Problem) -> Vector:
@@ -190,7 +189,7 @@ def proposed(problem: Problem, weights: Vector, eps: float, pairs: NDArray[np.in
     steps, liked = steps_between(pairs, len(weights)), problem.d == 0
     # Steps from each input to the nearest one that likes the output; 0 where there is none.
     away = np.stack([steps[:, liked[:, y]].min(axis=1, initial=np.inf) for y in range(liked.shape[1])], axis=1)
-    logs = np.maximum(-eps * np.where(np.isfinite(away), away, 0.0), _LOG_TINY)
+    logs = np.maximum(-eps * np.where(np.isfinite(away), away, 0.0), -690.0)
     program, (left, right) = Program(np.ones(problem.d.shape, dtype=bool)), pairs.T
     excess = (logs + np.log(weights)[:, None])[left] - (logs + np.log(weights)[:, None])[right] - eps
     program.require(

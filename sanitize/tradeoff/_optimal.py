@@ -70,10 +70,6 @@ if TYPE_CHECKING:
 
 # What a repair may cost, relative and in units of the largest distortion, before a channel is refused.
 _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
-# How far above ε the level of a channel may be stated where it cannot be repaired.
-_ABOVE = 1e-9
-# Gap that is sought, in nats; how much of it doubles can prove differs between machines, so less is asked.
-_SOUGHT = 1e-9
 
 
 class _Program(Tradeoff):
@@ -234,6 +230,7 @@ class OptimalIdentifiability(_Program):
             )
 
     def _at_level(self, level: float) -> OptimalChannel:
+        above = 1e-9  # how far above ε the level of a channel may be stated where it cannot be repaired
         problem, law = self._problem, self._problem.laws[0]
         least = prior_ratio(law, self.neighbours)
         if level < least * (1 - SAME) - SAME:
@@ -252,9 +249,9 @@ class OptimalIdentifiability(_Program):
         # Where the prior alone takes up the whole level nothing can be repaired; the level stated is the one measured.
         plain = normalised(demanded(joint, level, steps))
         spent = problem.spent(plain)
-        if held is None or problem.spent(held[0]) > spent * (1 + _ABOVE) + _REPAIR_UNITS:
+        if held is None or problem.spent(held[0]) > spent * (1 + above) + _REPAIR_UNITS:
             found = measure(plain)
-            if found <= level + _ABOVE:
+            if found <= level + above:
                 return self._stated((plain, found))
             if held is None or problem.spent(held[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
                 raise InvalidParameter(f"level must be further above {least:.12g} for doubles, got {level:.12g}")
@@ -355,7 +352,8 @@ class OptimalSibson(_Program):
         kept = law > 0
         p = law[kept] / law[kept].sum()
         information = MutualInformation(p) if self.alpha == 1 else SibsonNorm(p, self.alpha)
-        gap = min(self.tol, _SOUGHT) * information.nat
+        # Gap that is sought, in nats; how much of it doubles can prove differs between machines, so less is asked.
+        gap = min(self.tol, 1e-9) * information.nat
         found = least_information(information, problem.d[kept], float(limits[0]) * (1 - SAME), gap)
         value = information.nats(found.value)
         if value - information.nats(max(found.lower, 0.0)) > self.tol:

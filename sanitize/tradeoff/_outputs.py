@@ -20,17 +20,10 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-_PIECES = 200
 _FLAT = 1e-12
-_REPAIRS = 20
-# Cells dearer than this many times the whole budget carry no mass that a solver could see.
-_DEAR = 1e9
 # Larger channels are only held against the events that most often bind.
 _ROUNDS, _CELLS_SEARCHED = 60, 400
-# From this level on a solver's tolerance is more than an event could gain.
-_LAST_LEVEL = 12.0
 _TOLERANCE = 1e-9
-_LAST_DIGITS = 4.5e-16
 _CELLS = 1 << 20
 
 
@@ -42,7 +35,7 @@ def least_leakage(problem: Problem, limit: float) -> Vector:
     """
     costs = problem.costs()[0]
     low, high = _corner(costs, math.inf), best_constant(problem)
-    for _ in range(_PIECES):
+    for _ in range(200):
         spans = [(float((costs * end).sum()), float(end.max(axis=0).sum())) for end in (low, high)]
         (near, much), (far, little) = spans
         if much - little <= _FLAT:
@@ -80,7 +73,8 @@ def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
     costs = problem.costs()
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(costs == 0, 0.0, costs / limits[:, None, None])
-    allowed: NDArray[np.bool_] = np.asarray((shares <= _DEAR).all(axis=0))
+    # Cells dearer than this many times the whole budget carry no mass that a solver could see.
+    allowed: NDArray[np.bool_] = np.asarray((shares <= 1e9).all(axis=0))
     program = Program(allowed)
     top, x, y = program.new(costs.shape[2]), *np.nonzero(allowed)
     program.require(np.stack([program.cells[x, y], top[y]], axis=1), [1.0, -1.0])
@@ -136,7 +130,7 @@ def held_to_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
     """Rows that tell more than ε of their input blended with p_Y, each as little as needed."""
     p, growth = problem.laws[0], math.exp(eps)
     held = channel
-    for _ in range(_REPAIRS):
+    for _ in range(20):
         marginal = p @ held
         over = held - growth * marginal
         if (over <= 0).all():
@@ -152,7 +146,7 @@ def held_to_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
 def revealed(problem: Problem, channel: Vector, delta: float) -> Vector:
     """The noiseless choice with probability δ, of several the one the channel likes best, else the channel."""
     nearest = np.where(problem.d == 0, channel, -1.0).argmax(axis=1)
-    share = delta if delta == 1 else max(0.0, delta - _LAST_DIGITS)  # a cell near 1 is known no better
+    share = delta if delta == 1 else max(0.0, delta - 4.5e-16)  # a cell near 1 is known no better
     mixed = (1 - share) * channel
     mixed[np.arange(len(channel)), nearest] += share
     return mixed
@@ -160,7 +154,8 @@ def revealed(problem: Problem, channel: Vector, delta: float) -> Vector:
 
 def improved(problem: Problem, eps: float, delta: float, pairs: NDArray[np.intp], known: Vector) -> Vector | None:
     """A channel that costs less than the known one, up to the tolerance of a solver; None if there is none."""
-    if eps > _LAST_LEVEL or not 0 < delta < 1:
+    # From this level on a solver's tolerance is more than an event could gain.
+    if eps > 12.0 or not 0 < delta < 1:
         return None
     relaxed = _Relaxed(problem, eps, delta)
     relaxed.forbid(pairs, np.eye(known.shape[1], dtype=bool)[known.argmax(axis=1)][pairs[:, 0]])

@@ -15,8 +15,7 @@ import numpy as np
 
 from sanitize._checks import number, whole_number
 from sanitize._limits import LARGEST_EXPONENT
-from sanitize.tradeoff._hamming import isotropic, level_at, mean_distance, symmetric
-from sanitize.tradeoff._shells import Ball, ShellPath, distance_of_ball
+from sanitize.tradeoff._shells import Ball, ShellPath, distance_of_ball, isotropic, level_at, mean_distance, symmetric
 from sanitize.tradeoff._tradeoff import Tradeoff, level_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 import sanitize as sz
 from sanitize.alphabet import Alphabet
-from sanitize.analyze._scores import unbiased_scores
+from sanitize.analyze._records import unbiased_scores
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter, SourceError
 
 TOWNS = Alphabet(("town", "owns"), [(town, owns) for town in "AB" for owns in ("no", "yes")])
