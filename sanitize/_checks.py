@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar
 import numpy as np
 
 from sanitize._tolerances import PROBABILITY_SUM
-from sanitize.errors import InvalidDistribution, InvalidParameter
+from sanitize.errors import InvalidDistribution, InvalidParameter, SanitizeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,6 +38,14 @@ def double(value: float) -> float | None:
         return float(value)
     except OverflowError:
         return None
+
+
+def doubles(values: object, error: SanitizeError) -> NDArray[np.float64]:
+    """The values as an array of doubles; an error, which quotes none, where they are no numbers in equal rows."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise error from None
 
 
 def shown(value: object) -> str:
@@ -154,10 +162,7 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
     InvalidDistribution
         If it is not one.
     """
-    try:
-        p = np.array(prior, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidDistribution(f"{name} must be a vector of probabilities") from None
+    p = doubles(prior, InvalidDistribution(f"{name} must be a vector of probabilities"))
     if p.ndim != 1 or not p.size:
         raise InvalidDistribution(f"{name} must be a vector of probabilities, got shape {p.shape}")
     if not np.isfinite(p).all() or (p < 0).any():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import required
+from sanitize._checks import doubles, required
 from sanitize._limits import JOINT_CELLS
 from sanitize._tables.combined import Combined, combined_of
 from sanitize._tolerances import PROBABILITY_SUM
@@ -218,10 +218,9 @@ class JointDistribution:
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
         """Law from a matrix of probabilities (n_s, n_x); symbols are named by their positions."""
-        try:
-            matrix = np.asarray(pmf, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):  # whose message quotes an entry
-            raise InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), with rows of one length") from None
+        matrix = doubles(
+            pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), with rows of one length")
+        )
         if matrix.ndim != 2:
             raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), got {matrix.ndim} dimension(s)")
         return cls(matrix, Alphabet.of_size("s", matrix.shape[0]), Alphabet.of_size("x", matrix.shape[1]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import listed
+from sanitize._checks import doubles, listed
 from sanitize._limits import BLOCK_CELLS, CHANNEL_CELLS
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet
@@ -252,10 +252,7 @@ def conditional_dependence(law: ArrayLike) -> float:
 
 def tensor_of(law: ArrayLike) -> NDArray[np.float64]:
     """A law of S and columns, checked, as probabilities that add up to 1."""
-    try:
-        tensor = np.array(law, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidDistribution("law must be an array of probabilities (n_s, n_x1, ..., n_xd)") from None
+    tensor = doubles(law, InvalidDistribution("law must be an array of probabilities (n_s, n_x1, ..., n_xd)"))
     if tensor.ndim < 2 or not tensor.size:
         raise InvalidDistribution(f"law must have the axes S, X1, ..., with entries, got shape {tensor.shape}")
     if not np.isfinite(tensor).all() or (tensor < 0).any():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import number
+from sanitize._checks import doubles, number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.capacity._blahut_arimoto import DenseKernel, solve
 from sanitize.capacity._capacity import check_tol
@@ -172,10 +172,7 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
     >>> round(known_values_capacity([-2.0, 2.0]).value, 6)
     0.63272
     """
-    try:
-        x = np.unique(np.asarray(points, dtype=np.float64))
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter("points must be numbers") from None
+    x = np.unique(doubles(points, InvalidParameter("points must be numbers")))
     if not 0 < len(x) <= _MOST_KNOWN or not np.isfinite(x).all():
         raise InvalidParameter(f"points must be 1 to {_MOST_KNOWN} finite numbers")
     tol = check_tol(tol)

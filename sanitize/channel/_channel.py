@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import whole_number
+from sanitize._checks import doubles, whole_number
 from sanitize._files.declared import Declared, Misfit, Version1, plain, read
 from sanitize._files.outputs import write_text
 from sanitize._files.strict_json import NotStrict, strict_json
@@ -90,10 +90,7 @@ class Channel:
         InvalidChannel
             If the matrix is not two-dimensional, has negative or non-finite entries, or a row does not sum to 1.
         """
-        try:
-            dense = np.asarray(matrix, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise InvalidChannel("a channel matrix holds numbers (n_x, n_y), in rows of one length") from None
+        dense = doubles(matrix, InvalidChannel("a channel matrix holds numbers (n_x, n_y), in rows of one length"))
         if dense.ndim != 2 or not dense.size:
             raise InvalidChannel(f"a channel matrix has shape (n_x, n_y) with entries, got {dense.shape}")
         n_x, n_y = dense.shape

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
+from sanitize._checks import doubles
 from sanitize._limits import CHANNEL_CELLS
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.channel._channel import Channel
@@ -45,10 +46,7 @@ def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") ->
     channel = getattr(channel, "channel_", channel)
     if isinstance(channel, Channel):
         return channel.matrix
-    try:
-        matrix = np.array(channel, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidChannel(f"{name} must be a Channel or a matrix of numbers (n_x, n_y)") from None
+    matrix = doubles(channel, InvalidChannel(f"{name} must be a Channel or a matrix of numbers (n_x, n_y)"))
     if matrix.ndim != 2 or not matrix.size:
         raise InvalidChannel(f"{name} must be a matrix (n_x, n_y) with entries, got shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():

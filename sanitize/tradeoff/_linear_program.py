@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import doubles
 from sanitize._tolerances import TIGHT
 from sanitize.errors import InvalidParameter
 from sanitize.notions import approximate_dp, global_dp, identifiability, pairs_of
@@ -147,10 +148,7 @@ class _Rows:
 
 def problem_of(laws: Vector, distances: ArrayLike) -> Problem:
     """Laws (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
-    try:
-        d = np.asarray(distances, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter("distances must be a matrix of numbers") from None
+    d = doubles(distances, InvalidParameter("distances must be a matrix of numbers"))
     if d.ndim != 2 or not d.size or d.shape[0] != laws.shape[1]:
         raise InvalidParameter(
             f"distances must have shape (n_x, n_y) with n_x={laws.shape[1]} as the prior, got {d.shape}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import number, probabilities
+from sanitize._checks import doubles, number, probabilities
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import ROOT, SAME, SMALLEST_POSITIVE
 from sanitize.channel import Channel
@@ -113,10 +113,7 @@ class OptimalChannel:
 
 def laws_of(priors: ArrayLike) -> Vector:
     """One law (m,) or several (k, m), as rows."""
-    try:
-        table = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidDistribution("prior must be one law (m,) or several (k, m) of numbers") from None
+    table = doubles(priors, InvalidDistribution("prior must be one law (m,) or several (k, m) of numbers"))
     if table.ndim not in (1, 2) or not table.size:
         raise InvalidDistribution(f"prior must be one law (m,) or several (k, m), got shape {table.shape}")
     return np.array([probabilities(row, "every prior" if len(table) > 1 else "prior") for row in np.atleast_2d(table)])

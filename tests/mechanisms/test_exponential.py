@@ -169,6 +169,7 @@ def test_extreme_rates_keep_the_support():
         ({"rate": -0.1}, "rate must be"),
         ({"rate": math.nan}, "rate must be"),
         ({"rate": 1.0, "distance": "plane"}, "distance must be"),
+        ({"rate": 1.0, "distance": [[10**400]]}, "distance must be"),
         ({"rate": 1.0, "distance": [[1, 2]]}, r"shape \(3, k\)"),
         ({"rate": 1.0, "distance": np.zeros((3, 0))}, r"shape \(3, k\)"),
         ({"rate": 1.0, "distance": -np.eye(3)}, ">= 0"),

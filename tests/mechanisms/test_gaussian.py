@@ -376,6 +376,7 @@ def test_samples_follow_the_matrix():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
+        ({"values": [10**400, 0]}, "values must be numbers"),
         ({"values": [1.0]}, "values must be two or more"),
         ({"values": [1.0, 1.0]}, "ascending"),
         ({"values": [2.0, 1.0]}, "ascending"),

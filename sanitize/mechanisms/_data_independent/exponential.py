@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import zeta
 
-from sanitize._checks import nats, whole_number
+from sanitize._checks import doubles, nats, whole_number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
@@ -183,10 +183,7 @@ def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> NDArray[np.intp]:
             return np.where(2 * ahead <= n_symbols, np.maximum(2 * ahead - 1, 0), 2 * (n_symbols - ahead))
         given = np.abs(x - y)
     else:
-        try:
-            given = np.asarray(distance, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)") from None
+        given = doubles(distance, InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)"))
         if given.ndim != 2 or len(given) != n_symbols or given.shape[1] < 1:
             raise InvalidParameter(f"distance must have shape ({n_symbols}, k) with k >= 1, got {given.shape}")
         if not np.isfinite(given).all() or (given < 0).any():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from sanitize._checks import nats
+from sanitize._checks import doubles, nats
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.alphabet import Alphabet
 from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
@@ -253,10 +253,7 @@ def _values(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        x = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameter("values must be numbers") from None
+    x = doubles(values, InvalidParameter("values must be numbers"))
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
         raise InvalidParameter(f"values must be a vector of finite numbers, got shape {x.shape}")
     return x

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from sanitize._tolerances import BUDGET, PROBABILITY_SUM
+from sanitize._checks import doubles
+from sanitize._tolerances import BUDGET
+from sanitize.accounting import tensor_of
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, as_budget, check_kind
 from sanitize.channel import Channel, channel_matrix
@@ -83,7 +85,12 @@ def sequential_response(
     array([[0.5476, 0.4524],
            [0.4524, 0.5476]])
     """
-    tensor = _tensor(law)
+    tensor = doubles(law, InvalidDistribution("law must be an array of probabilities (n_s, n_x1, n_x2)"))
+    if tensor.ndim != 3:
+        raise InvalidDistribution(f"law must have the axes S, X1, X2, got shape {tensor.shape}")
+    tensor = tensor_of(tensor)
+    if not tensor.sum(axis=(1, 2)).all():
+        raise InvalidDistribution("law: some sensitive symbol has probability 0; drop it")
     known = check_kind(as_budget(budget))
     kernel = channel_matrix(first, "first")
     if len(kernel) != tensor.shape[1]:
@@ -171,25 +178,8 @@ def _pairs(seen: Vector, matrix: Vector) -> JointDistribution:
     return JointDistribution.from_matrix(released / released.sum())
 
 
-def _tensor(law: ArrayLike) -> Vector:
-    try:
-        tensor = np.array(law, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidDistribution("law must be an array of probabilities (n_s, n_x1, n_x2)") from None
-    if tensor.ndim != 3 or not tensor.size:
-        raise InvalidDistribution(f"law must have the axes S, X1, X2, got shape {tensor.shape}")
-    if not np.isfinite(tensor).all() or (tensor < 0).any() or abs(tensor.sum() - 1) > PROBABILITY_SUM:
-        raise InvalidDistribution("law must hold probabilities >= 0 that sum to 1")
-    if not tensor.sum(axis=(1, 2)).all():
-        raise InvalidDistribution("law: some sensitive symbol has probability 0; drop it")
-    return np.asarray(tensor / tensor.sum())
-
-
 def _gains(gains: ArrayLike, n_x: int) -> Vector:
-    try:
-        worth = np.array(gains, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter("gains must be a matrix of numbers (n_x2, n_y2)") from None
+    worth = doubles(gains, InvalidParameter("gains must be a matrix of numbers (n_x2, n_y2)"))
     if worth.ndim != 2 or len(worth) != n_x or not worth.size or not np.isfinite(worth).all():
         raise InvalidParameter(f"gains must be finite numbers of shape ({n_x}, n_y2), got shape {worth.shape}")
     return worth
