@@ -218,10 +218,18 @@ class Alphabet:
     def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
         """Columns of the symbols with these codes, as dictionary arrays that hold only values in use."""
         found = occurring(codes, len(self))
-        return {
-            name: _compact(level, self.codes[:, j], found, codes)
-            for j, (name, level) in enumerate(zip(self.columns, self.levels, strict=True))
-        }
+        columns = {}
+        for name, level, column in zip(self.columns, self.levels, self.codes.T, strict=True):
+            used = np.zeros(len(level) + 1, bool)
+            used[column[found]] = True
+            missing = bool(used[-1])
+            kept = np.flatnonzero(used[:-1])
+            renumber = np.zeros(len(level) + 1, np.int32)
+            renumber[kept] = np.arange(len(kept), dtype=np.int32)
+            places = pa.array(renumber[column], mask=column == len(level) if missing else None)
+            indices = answer_of_each(places, codes)
+            columns[name] = pa.DictionaryArray.from_arrays(indices, level.take(pa.array(kept)), safe=False)
+        return columns
 
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
@@ -321,21 +329,24 @@ def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, Arro
     return {name: as_arrow(column_of(table, name), name) for name in names}
 
 
+def group_label(alphabet: Alphabet, members: Sequence[int] | NDArray[np.intp], size: int) -> str:
+    """Readable name of so many merged symbols: the symbol itself, or the first three members in braces."""
+    name = ", ".join(alphabet.label(x) for x in members[:3])
+    if size > 3:
+        name += f", +{size - 3} more"
+    return name if size == 1 else "{" + name + "}"
+
+
 def group_alphabet(public: Alphabet, labels: NDArray[np.intp], n_groups: int) -> Alphabet:
-    """Readable names of merged symbols: the symbol itself, or up to three members in braces."""
+    """Alphabet of merged symbols, named when they are first needed."""
 
     def names() -> list[str]:
         members: list[list[int]] = [[] for _ in range(n_groups)]
         for x, group in enumerate(labels):
             if len(members[group]) < 3:
                 members[group].append(x)
-        found = []
-        for shown, size in zip(members, np.bincount(labels, minlength=n_groups), strict=True):
-            name = ", ".join(public.label(x) for x in shown)
-            if size > len(shown):
-                name += f", +{size - len(shown)} more"
-            found.append(name if size == 1 else "{" + name + "}")
-        return found
+        sizes = np.bincount(labels, minlength=n_groups)
+        return [group_label(public, shown, size) for shown, size in zip(members, sizes.tolist(), strict=True)]
 
     return Alphabet.of_n_labels("+".join(public.columns), n_groups, names)
 
@@ -343,22 +354,3 @@ def group_alphabet(public: Alphabet, labels: NDArray[np.intp], n_groups: int) ->
 def _same_length(first: NDArray[Any], other: NDArray[Any], name: str) -> None:
     if len(first) != len(other):
         raise ColumnError(f"column {name!r} has {len(other)} rows, the columns before it {len(first)}", name)
-
-
-def _compact(
-    level: pa.Array, column: NDArray[np.int32], found: NDArray[np.bool_], codes: NDArray[np.integer[Any]]
-) -> pa.DictionaryArray:
-    """Dictionary array of level values whose dictionary holds those of symbols found; the last is null.
-
-    ``column`` has the place in the level of each symbol, ``codes`` the symbols.
-    """
-    used = np.zeros(len(level) + 1, bool)
-    used[column[found]] = True
-    missing = bool(used[-1])
-    used[-1] = False
-    kept = np.flatnonzero(used)
-    renumber = np.zeros(len(level) + 1, np.int32)
-    renumber[kept] = np.arange(len(kept), dtype=np.int32)
-    places = pa.array(renumber[column], mask=column == len(level) if missing else None)
-    indices = answer_of_each(places, codes)
-    return pa.DictionaryArray.from_arrays(indices, level.take(pa.array(kept)), safe=False)

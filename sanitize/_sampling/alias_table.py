@@ -126,7 +126,14 @@ class AliasTable:
     ) -> NDArray[Any]:
         """Outputs of some rows of a block: those at some places, or all."""
         size, dtype = len(rows), self.lead.dtype
-        bucket = self._buckets(rows, words, scratch)
+        if self.bits is None:
+            bucket = self.offset.take(rows)
+            bucket += words.astype(np.uint32) >> self.shift.take(rows)
+        elif self.bits == 0:
+            bucket = scratch.copy("bucket", np.intp, rows)
+        else:
+            top = np.right_shift(words, dtype.type(8 * dtype.itemsize - self.bits), out=scratch("top", dtype, size))
+            bucket = bucket_numbers(rows, self.bits, top, len(self.lead), scratch)
         lead = self.lead.take(bucket, out=scratch("lead", dtype, size), mode="clip")
         below = np.less(words, lead, out=scratch("below", np.bool_, size))
         ties = where_true(np.equal(words, lead, out=scratch("equal", np.bool_, size)))
@@ -141,18 +148,6 @@ class AliasTable:
         second = scratch.copy("second", np.uint16, pair)
         pair >>= np.uint32(16)
         return choose(below, scratch.copy("first", np.uint16, pair), second, scratch("outputs", np.uint16, size))
-
-    def _buckets(self, rows: NDArray[Any], words: NDArray[Any], scratch: Scratch) -> NDArray[np.intp]:
-        """Number of the bucket of each row that its word names."""
-        if self.bits is None:
-            bucket = self.offset.take(rows)
-            bucket += words.astype(np.uint32) >> self.shift.take(rows)
-            return bucket
-        if self.bits == 0:
-            return scratch.copy("bucket", np.intp, rows)
-        dtype = words.dtype
-        top = np.right_shift(words, dtype.type(8 * dtype.itemsize - self.bits), out=scratch("top", dtype, len(rows)))
-        return bucket_numbers(rows, self.bits, top, len(self.lead), scratch)
 
 
 def _split_threshold(buckets: Buckets, scale_bits: int, word_bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -272,24 +272,19 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
     if column is None or (pa.types.is_string(dictionary.type) and not holds_text):
         return dictionary.take(indices) if indices is not None else dictionary
     if pa.types.is_dictionary(dtype):
-        return _arrow_dictionary(array, column)
+        # With the column's index type, and its order of values where that has a meaning.
+        dictionary, indices = _parts(array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode())
+        dictionary = dictionary.cast(dtype.value_type)
+        if dtype.ordered:
+            known = pa.chunked_array([chunk.dictionary for chunk in column.chunks], dtype.value_type).unique()
+            place = known.filter(pc.is_in(known, value_set=dictionary))
+            dictionary, indices = place, pc.index_in(dictionary, value_set=place).take(indices)
+        fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
+        made = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
+        return made.cast(dtype) if fits else made
     # Rows are taken before the cast: views of text cannot be taken from.
     values = dictionary.take(indices) if indices is not None else dictionary
     return in_type(values, dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
-
-
-def _arrow_dictionary(array: pa.Array, column: pa.ChunkedArray) -> pa.Array:
-    """Dictionary array with a column's index type, and its order of values where that has a meaning."""
-    dtype = column.type
-    dictionary, indices = _parts(array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode())
-    dictionary = dictionary.cast(dtype.value_type)
-    if dtype.ordered:
-        known = pa.chunked_array([chunk.dictionary for chunk in column.chunks], dtype.value_type).unique()
-        place = known.filter(pc.is_in(known, value_set=dictionary))
-        dictionary, indices = place, pc.index_in(dictionary, value_set=place).take(indices)
-    fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
-    made = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
-    return made.cast(dtype) if fits else made
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:

@@ -136,12 +136,8 @@ def balance_function(
     largest = math.log(len(matrix))
     legal = f"lie between 0 and log n_x = {largest:.12g} nats"
     b = required("b", b, legal, lambda given: 0 <= given <= largest + SAME)
-    if len(records) == 1:
-        return _one_record(matrix, b, tol)
-    return _several_records(matrix, records, b, tol, starts)
-
-
-def _one_record(matrix: NDArray[np.float64], b: float, tol: float) -> Balance:
+    if len(records) > 1:
+        return _several_records(matrix, records, b, tol, starts)
     laws, where, counts = distinct_rows(matrix)
     share = counts / len(matrix)
     open_ = restricted_capacity(laws, share, math.inf, min(tol, 1e-12))

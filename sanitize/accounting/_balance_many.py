@@ -256,21 +256,16 @@ def _best_mixture(
         settled = max(settled, float(bounds[~open_].max(initial=-np.inf)))
         if not open_.any() or open_.sum() > 1 << 14:
             return max(best, settled, float(bounds.max())), where
-        tried = centres[open_]
-        cells = _bisected(cells[open_])
-
-
-def _bisected(cells: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each simplex (c, m, m) cut in two across its longest edge."""
-    m = cells.shape[1]
-    edges = np.square(cells[:, :, None] - cells[:, None]).sum(axis=3).reshape(len(cells), -1)
-    one, other = np.divmod(edges.argmax(axis=1), m)
-    each = np.arange(len(cells))
-    middle = (cells[each, one] + cells[each, other]) / 2
-    left, right = cells.copy(), cells.copy()
-    left[each, one] = middle
-    right[each, other] = middle
-    return np.concatenate([left, right])
+        tried, cells = centres[open_], cells[open_]
+        # Each simplex (c, m, m) is cut in two across its longest edge.
+        edges = np.square(cells[:, :, None] - cells[:, None]).sum(axis=3).reshape(len(cells), -1)
+        one, other = np.divmod(edges.argmax(axis=1), m)
+        each = np.arange(len(cells))
+        middle = (cells[each, one] + cells[each, other]) / 2
+        left, right = cells.copy(), cells.copy()
+        left[each, one] = middle
+        right[each, other] = middle
+        cells = np.concatenate([left, right])
 
 
 def _negentropy(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from sanitize._limits import BLOCK_ROWS
 from sanitize._tables.frame import Table
-from sanitize.alphabet import Alphabet
+from sanitize.alphabet import Alphabet, group_label
 from sanitize.channel import Channel, Tuples, check_channel
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 
@@ -72,11 +72,7 @@ class Hidden:
     def _label(self, members: NDArray[np.intp]) -> str:
         if self.cells is None:
             return ""
-        shown = 3
-        name = ", ".join(self.cells.label(int(cell)) for cell in members[:shown])
-        if len(members) > shown:
-            name += f", +{len(members) - shown} more"
-        return name if len(members) == 1 else "{" + name + "}"
+        return group_label(self.cells, members, len(members))
 
     def require_apart(self, what: str) -> None:
         """Refuse what needs cells that the channel merged."""

@@ -210,6 +210,7 @@ def density_at(z: NDArray[np.float64]) -> NDArray[np.float64]:
 def starts_from_shape(amplitude: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Points u >= 0, each standing for +-u, and masses near those of the best input; the likeliest count first."""
     closer = 0.993  # further in, each spacing is about this share of the one before
+    edge = 8.0  # closer to the end than this nothing is moved to make room
     spacings, masses = list(_SPACINGS), list(_MASSES)
     while sum(spacings) < amplitude + 2:
         spacings.append(spacings[-1] * closer)
@@ -219,18 +220,12 @@ def starts_from_shape(amplitude: float) -> Iterator[tuple[NDArray[np.float64], N
     ends = np.concatenate([depths[1:], depths[1:] + np.diff(depths) / 2])
     for nearest in np.abs(ends - amplitude).argsort()[:2]:  # counts of points that are tried
         last = int(nearest) % len(spacings) + 1
-        yield _shifted(amplitude, depths[: last + 1], np.array(masses[: last + 1]), float(ends[nearest]))
-
-
-def _shifted(
-    amplitude: float, depths: NDArray[np.float64], masses: NDArray[np.float64], end: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The shape with its middle, where it ends, moved to that of the interval."""
-    edge = 8.0  # closer to the end than this nothing is moved to make room
-    reach = np.clip((depths - edge) / (depths[-1] - edge), 0, None) ** 2
-    moved = depths + (amplitude - end) * reach
-    masses = masses * np.gradient(moved) / np.gradient(depths)
-    u = (amplitude - moved)[::-1].copy()
-    if end == depths[-1]:
-        u[0], masses[-1] = 0.0, masses[-1] / 2
-    return u, masses[::-1] / masses.sum()
+        own, end = depths[: last + 1], float(ends[nearest])
+        # The shape with its middle, where it ends, moved to that of the interval.
+        reach = np.clip((own - edge) / (own[-1] - edge), 0, None) ** 2
+        moved = own + (amplitude - end) * reach
+        mass = np.array(masses[: last + 1]) * np.gradient(moved) / np.gradient(own)
+        u = (amplitude - moved)[::-1].copy()
+        if end == own[-1]:
+            u[0], mass[-1] = 0.0, mass[-1] / 2
+        yield u, mass[::-1] / mass.sum()

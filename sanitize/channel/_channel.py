@@ -76,7 +76,16 @@ class Channel:
                 f"alphabets of {len(inputs)} and {len(outputs)} symbols do not fit a channel from "
                 f"{stages[0].n_inputs} to {stages[-1].n_outputs} symbols"
             )
-        object.__setattr__(self, "stages", _fuse(stages))
+        fused: list[Stage] = []  # neighbouring deterministic stages made one, and identities left out
+        for stage in stages:
+            if stage.is_deterministic and fused:
+                if stage.n_inputs == stage.n_outputs and np.array_equal(stage.indices, np.arange(stage.n_inputs)):
+                    continue
+                if fused[-1].is_deterministic:
+                    fused[-1] = Stage.deterministic(stage.indices[fused[-1].indices], stage.n_outputs)
+                    continue
+            fused.append(stage)
+        object.__setattr__(self, "stages", tuple(fused))
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "standing", None)
@@ -290,20 +299,6 @@ def check_channel(channel: object) -> Channel:
     if not isinstance(channel, Channel):
         raise InvalidChannel.no_channel(channel)
     return channel
-
-
-def _fuse(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Chain with neighbouring deterministic stages made one, and identities left out."""
-    fused: list[Stage] = []
-    for stage in stages:
-        if stage.is_deterministic and fused:
-            if stage.n_inputs == stage.n_outputs and np.array_equal(stage.indices, np.arange(stage.n_inputs)):
-                continue
-            if fused[-1].is_deterministic:
-                fused[-1] = Stage.deterministic(stage.indices[fused[-1].indices], stage.n_outputs)
-                continue
-        fused.append(stage)
-    return tuple(fused)
 
 
 class ChannelForm(Declared, frozen=True, eq=False):

@@ -121,8 +121,17 @@ class ReducedChannel:
             # Parts are drawn independently given the state, so their entropies add up.
             rows_of = [ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in apart]
             return np.sum([rows[start] for rows, (start, _) in zip(rows_of, apart, strict=True)], axis=0)
-        short, weight, long_row, rows = self._split()
-        return _mixture_entropies(short, weight, long_row, rows)
+        # Entropy of short[x] + weight[x] * rows[long_row[x]]: the long part whole, corrected where they meet.
+        short, weight, long_row, long_rows = self._split()
+        n, p = short.shape[0], short.data
+        owner = np.repeat(np.arange(n), np.diff(short.indptr))
+        here = np.asarray(long_rows[long_row[owner], short.indices]).ravel()
+        both = p + weight[owner] * here
+        met = np.bincount(owner, weights=here, minlength=n)
+        met_log = np.bincount(owner, weights=xlogy(here, here), minlength=n)
+        exact = np.bincount(owner, weights=xlogy(both, both), minlength=n)
+        whole_log = np.add.reduceat(xlogy(long_rows.data, long_rows.data), long_rows.indptr[:-1])[long_row]
+        return -(exact + (xlogy(weight, weight) * (1 - met) + weight * (whole_log - met_log)))
 
     def log_ratio(self) -> float:
         """Largest log P(y|x)/P(y|x') over y, x, x' in nats; inf where some x cannot release y."""
@@ -184,23 +193,6 @@ class ReducedChannel:
         if int(np.diff(last.indptr)[light.indices].sum()) > 1 << 26:
             raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
         return sparse.csr_array(light @ last), weight, long_row, last
-
-
-def _mixture_entropies(
-    short: sparse.csr_array, weight: NDArray[np.float64], long_row: NDArray[np.intp], rows: sparse.csr_array
-) -> NDArray[np.float64]:
-    """Entropy of ``short[x] + weight[x] * rows[long_row[x]]``: the long part whole, corrected where they meet."""
-    n = short.shape[0]
-    owner = np.repeat(np.arange(n), np.diff(short.indptr))
-    here = np.asarray(rows[long_row[owner], short.indices]).ravel()
-    p = short.data
-    c = weight[owner]
-    met = np.bincount(owner, weights=here, minlength=n)
-    met_log = np.bincount(owner, weights=xlogy(here, here), minlength=n)
-    exact = np.bincount(owner, weights=xlogy(p + c * here, p + c * here), minlength=n)
-    whole_log = np.add.reduceat(xlogy(rows.data, rows.data), rows.indptr[:-1])[long_row]
-    rest = xlogy(weight, weight) * (1 - met) + weight * (whole_log - met_log)
-    return -(exact + rest)
 
 
 def _overlaps(stage: Stage) -> bool:

@@ -153,32 +153,29 @@ class _Path:
     def centre(self, weight: float) -> int:
         """Newton steps to the minimum for one weight; how many."""
         for step in range(1, _NEWTON_STEPS + 1):
-            if self._newton(weight) < _CENTRED:
+            p, slack = self.channel, self.slack(self.channel)
+            pull = self._gradient(p)
+            gradient = np.where(self.allowed, weight * pull - 1 / np.where(self.allowed, p, 1.0), 0.0)
+            gradient += self.costs / slack
+            # A constant in a row moves nothing, but would drown what does.
+            gradient = np.where(self.allowed, gradient - (p * gradient).sum(axis=1, keepdims=True), 0.0)
+            change, decrement = self._step(weight, p, pull, gradient, slack)
+            shrinking = change < 0
+            length = min(1.0, 0.99 * float((-p[shrinking] / change[shrinking]).min(initial=np.inf)))
+            pace = float((self.costs * change).sum())
+            if pace > 0:
+                length = min(length, 0.99 * slack / pace)
+            before = self._merit(weight, p)
+            while self._merit(weight, p + length * change) > before + 1e-9 * abs(before) and length > 1e-9:
+                length /= 2
+            moved = p + length * change
+            moved /= moved.sum(axis=1, keepdims=True)
+            if self.slack(moved) <= 0:  # the last digits
+                return step
+            self.channel = moved
+            if decrement < _CENTRED:
                 return step
         return _NEWTON_STEPS
-
-    def _newton(self, weight: float) -> float:
-        p, slack = self.channel, self.slack(self.channel)
-        pull = self._gradient(p)
-        gradient = np.where(self.allowed, weight * pull - 1 / np.where(self.allowed, p, 1.0), 0.0)
-        gradient += self.costs / slack
-        # A constant in a row moves nothing, but would drown what does.
-        gradient = np.where(self.allowed, gradient - (p * gradient).sum(axis=1, keepdims=True), 0.0)
-        change, decrement = self._step(weight, p, pull, gradient, slack)
-        shrinking = change < 0
-        length = min(1.0, 0.99 * float((-p[shrinking] / change[shrinking]).min(initial=np.inf)))
-        pace = float((self.costs * change).sum())
-        if pace > 0:
-            length = min(length, 0.99 * slack / pace)
-        before = self._merit(weight, p)
-        while self._merit(weight, p + length * change) > before + 1e-9 * abs(before) and length > 1e-9:
-            length /= 2
-        moved = p + length * change
-        moved /= moved.sum(axis=1, keepdims=True)
-        if self.slack(moved) <= 0:  # the last digits
-            return 0.0
-        self.channel = moved
-        return decrement
 
     def _merit(self, weight: float, p: Vector) -> float:
         slack = self.slack(p)

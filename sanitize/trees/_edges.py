@@ -73,7 +73,13 @@ class Scale:
     def roundest(self, low: Any, high: Any) -> Any:
         """The roundest number above ``low`` and at most ``high``."""
         if self.kind != "number":
-            return self._roundest_date(low, high)
+            code = "M8" if self.kind == "instant" else "m8"
+            for unit in _DATE_UNITS if self.kind == "instant" else _DATE_UNITS[2:]:
+                whole = np.int64(high).astype(f"{code}[ns]").astype(f"{code}[{unit}]")
+                found = whole.astype(f"{code}[ns]").astype(np.int64)
+                if low < found <= high:
+                    return found
+            return high
         if self.values.dtype.kind == "f":
             low, high = np.clip([low, high], -float(_LARGEST), float(_LARGEST))
         least, most = Fraction(low.item()), Fraction(high.item())
@@ -82,16 +88,6 @@ class Scale:
         for power in range(digits, digits - 400, -1):
             up, down = 10 ** max(-power, 0), 10 ** max(power, 0)
             found = self.number(Fraction(scaled * up // (scale * down) * down, up))
-            if low < found <= high:
-                return found
-        return high
-
-    def _roundest_date(self, low: Any, high: Any) -> Any:
-        code = "M8" if self.kind == "instant" else "m8"
-        for unit in _DATE_UNITS if self.kind == "instant" else _DATE_UNITS[2:]:
-            found = (
-                np.int64(high).astype(f"{code}[ns]").astype(f"{code}[{unit}]").astype(f"{code}[ns]").astype(np.int64)
-            )
             if low < found <= high:
                 return found
         return high

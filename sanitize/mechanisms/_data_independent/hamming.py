@@ -177,18 +177,14 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     kernel: NDArray[np.float64] = np.ones((1, 1))
     for _ in range(n):
         kernel = np.kron(kernel, one / (1 + (m - 1) * math.exp(-eps))).astype(np.float64)
-    return Channel((_rounded_up(kernel * np.maximum(p_y, 0.0) / p[:, None]),))
-
-
-def _rounded_up(matrix: NDArray[np.float64]) -> Stage:
-    """Integers rounded up, what they are too much taken from the letter kept: posteriors only get flatter."""
-    weights = np.ceil(matrix * SCALE).astype(np.int64)
-    rows = np.arange(len(weights))
+    # Integers rounded up, what they are too much taken from the letter kept: posteriors only get flatter.
+    matrix = kernel * np.maximum(p_y, 0.0) / p[:, None]
+    weights, rows = np.ceil(matrix * SCALE).astype(np.int64), np.arange(len(p))
     giver = np.where(np.diagonal(matrix) > 1e-6, rows, weights.argmax(axis=1))
     weights[rows, giver] -= weights.sum(axis=1) - SCALE
     filled = weights > 0
     indptr = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
-    return Stage(indptr, np.nonzero(filled)[1].astype(np.int32), weights[filled], len(weights))
+    return Channel((Stage(indptr, np.nonzero(filled)[1].astype(np.int32), weights[filled], len(weights)),))
 
 
 def _database_law(prior: ArrayLike, n_records: int) -> tuple[NDArray[np.float64], int, int]:

@@ -93,27 +93,22 @@ def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | Co
     high_risk, low_risk = np.flatnonzero(~low), np.flatnonzero(low)
     if not len(high_risk) or risks.is_safe(risks.columns[:, high_risk].sum(axis=1)):
         return high_risk
-    if len(low_risk) <= _EVERY:
-        return _cheapest(risks, high_risk, low_risk, joint.p_x)
+    if len(low_risk) <= _EVERY:  # every choice of these is looked at
+        joined, p_x = (np.arange(1 << len(low_risk))[:, None] >> np.arange(len(low_risk))) & 1, joint.p_x
+        columns = risks.columns[:, high_risk].sum(axis=1, keepdims=True) + risks.columns[:, low_risk] @ joined.T
+        masses = p_x[high_risk].sum() + joined @ p_x[low_risk]
+        costs = xlogy(masses, masses) - joined @ xlogy(p_x[low_risk], p_x[low_risk])
+        safe = risks.safe(columns)
+        safe[-1] = True  # all of X, which tells nothing whatever rounding leaves
+        return np.concatenate([high_risk, low_risk[joined[int(np.where(safe, costs, np.inf).argmin())] == 1]])
     orders, known = [risks], []
     if len(low) <= _SEVERAL:
         orders += tighter_risks(joint, budget, confidence)
         # What is merged within a tighter budget holds all of these, and is safe here.
         known = [np.setdiff1d(_merged_set(joint, other, confidence), high_risk) for other in evened(budget)]
     found = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, by) for by in orders]
-    found += [np.concatenate([high_risk, _needed(risks, high_risk, joined, joint.p_x)]) for joined in known]
+    found += [np.concatenate([high_risk, _needed(risks, high_risk, taken, joint.p_x)]) for taken in known]
     return min(found, key=lambda members: merging_costs(joint.p_x, members))
-
-
-def _cheapest(risks: SetRisks, high_risk: Codes, low_risk: Codes, p_x: Vector) -> Codes:
-    """The safe set of all high-risk symbols and some others that costs least, by a look at every choice of these."""
-    joined = (np.arange(1 << len(low_risk))[:, None] >> np.arange(len(low_risk))) & 1
-    columns = risks.columns[:, high_risk].sum(axis=1, keepdims=True) + risks.columns[:, low_risk] @ joined.T
-    masses = p_x[high_risk].sum() + joined @ p_x[low_risk]
-    costs = xlogy(masses, masses) - joined @ xlogy(p_x[low_risk], p_x[low_risk])
-    safe = risks.safe(columns)
-    safe[-1] = True  # all of X, which tells nothing whatever rounding leaves
-    return np.concatenate([high_risk, low_risk[joined[int(np.where(safe, costs, np.inf).argmin())] == 1]])
 
 
 def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, by: SetRisks) -> Codes:
