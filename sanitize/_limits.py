@@ -12,3 +12,7 @@ BLOCK_CELLS = 1 << 22
 BLOCK_ROWS = 1 << 16
 # exp overflows a little above this, and of its negative no double has full precision.
 LARGEST_EXPONENT = 700.0
+# Levels, in nats, beyond which one unit of 2**-62 is all that the odds leave.
+LARGEST_LEVEL = 1000
+# Bounds of log-lifts, in nats, from which on nothing is asked.
+LOOSEST = 25.0

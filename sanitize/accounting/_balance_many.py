@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     # A letter, the law of Y of a mixture of its groups, and how far the mixture is from the even one.
     _Cut = tuple[int, NDArray[np.float64], float]
 
-_ROUNDS = 40
-
 
 @dataclass(frozen=True, eq=False)
 class Record:
@@ -154,7 +152,7 @@ def lagrange_bound(record: Record, slack: float, masses: NDArray[np.float64], to
     unit = max(1.0, 1 / math.sqrt(2 * slack))
     q, s, best, model = q / q.sum(), 0.3 * unit, math.inf, -math.inf
     cuts: list[_Cut] = []
-    for _ in range(_ROUNDS):
+    for _ in range(40):
         tops = np.empty(len(letters))
         for a, (laws, share) in enumerate(letters):
             tops[a], r = _best_mixture(laws, share, q, s, tol / 10)

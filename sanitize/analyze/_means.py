@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sanitize.analyze._records import Hidden
     from sanitize.channel import Channel
 
-_MOST_CELLS = 500
-
 
 def mean(
     released: Any,
@@ -81,7 +79,7 @@ def mean(
     hidden, kept = split(rows, channel, (*within, column))
     beside, codes = kept_cells(rows, tuple(name for name in kept if name != column))
     labels, cells = _cells(hidden, column)
-    if len(labels) * len(beside) > _MOST_CELLS:
+    if len(labels) * len(beside) > 500:
         raise InvalidParameter(f"{len(labels) * len(beside)} means are too many; name fewer columns in by")
 
     values = _of_cells(hidden, column) if column in hidden.columns else None

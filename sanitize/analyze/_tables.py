@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
-# Its covariance has the square of this.
-_MOST_CELLS = 2000
-
 
 def table(
     released: Any,
@@ -80,7 +77,8 @@ def table(
     hidden, kept = split(rows, channel, names)
     beside, codes = kept_cells(rows, kept)
     n_groups, n_beside = hidden.scores.shape[1], len(beside)
-    if n_groups * n_beside > _MOST_CELLS:
+    # Its covariance has the square of this.
+    if n_groups * n_beside > 2000:
         raise InvalidParameter(f"a table of {n_groups * n_beside} cells is too large; name fewer columns than {names}")
 
     counts = np.zeros((len(hidden.scores), n_beside))

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 Verdict = Literal["consistent", "exceeds", "differs"]
 # The false-alarm rate is shared equally by the gain, the accuracy and the law.
-_N_TESTS = 3
 
 
 @dataclass(frozen=True)
@@ -186,13 +185,13 @@ def check(
         clusters=clusters,
         random_state=random_state,
     )
-    return _compare(report, attack, _law_excess(law, table, place[codes], false_alarm / _N_TESTS), false_alarm)
+    return _compare(report, attack, _law_excess(law, table, place[codes], false_alarm / 3), false_alarm)
 
 
 def _compare(
     report: LeakageReport, attack: InferenceAttack, law_excess: float | None, false_alarm: float
 ) -> Comparison:
-    share = false_alarm / _N_TESTS
+    share = false_alarm / 3  # of each of three tests
     best = bayes(report._after).accuracy
     allowed = mutual_information(report._after) + attack.bias
     least = attack.gain - NormalDist().inv_cdf(1 - share) * attack.standard_error

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_ANY = ("*", "any", "any value")
 _END = r"-?[^,;\s\[\](){}]+"
 # How an interval is written, and whether its lower and its upper end belong to it.
 _INTERVALS = (
@@ -58,7 +57,7 @@ def meanings(labels: Sequence[str], values: Any, name: str) -> NDArray[np.bool_]
             row[0], text = True, text.removesuffix(" or missing")
         if text in places:
             row[places[text]] = True
-        elif text in _ANY:
+        elif text in ("*", "any", "any value"):
             row[:] = True
         elif text.endswith("}"):
             head, _, inner = text.partition("{")

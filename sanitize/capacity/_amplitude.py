@@ -42,7 +42,6 @@ LARGEST_AMPLITUDE = 40.0
 # To find where the points lie, coarser figures do.
 _GRID = 0.1
 _COARSE_STEP = 0.1
-_ROUNDS = 8
 # Large amplitudes: Newton's steps from the known shape, and the share of the steepest direction below which it leaves
 # one alone; in turn, as the flat ones lead astray before the others have settled. Beyond the last one a search on a
 # grid takes seconds, and a wider gap is enough.
@@ -204,7 +203,7 @@ def _located(line: HalfLine) -> Iterator[tuple[NDArray[np.float64], NDArray[np.f
     points = np.linspace(0, line.amplitude, math.ceil(line.amplitude / _GRID) + 1)
     reach = math.ceil((line.amplitude + TAIL) / _COARSE_STEP)
     nodes = np.arange(-reach, reach + 1) * _COARSE_STEP
-    for _ in range(_ROUNDS):
+    for _ in range(8):
         both = np.concatenate([-points[:0:-1], points])  # points[0] is 0
         rows = density_at(nodes - both[:, None])
         law = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), 1e-10).law

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from sanitize.capacity._blahut_arimoto import Kernel
 
-# Chains whose product has more cells stay chains.
-_DENSE_CELLS = 1 << 22
-
 
 class Bracketed(float):
     """Number known between two ends; as a float it is the upper one, so that no leakage is read too small.
@@ -121,7 +118,8 @@ def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> C
         value = math.log(reduced.n_states)
         return Capacity(value, value, (1 / (reduced.n_states * sizes))[reduced.states], 0)
     kernel: Kernel = ChainKernel(reduced)
-    if kernel.n_inputs * kernel.n_outputs <= _DENSE_CELLS:
+    # Chains whose product has more cells stay chains.
+    if kernel.n_inputs * kernel.n_outputs <= 1 << 22:
         kernel = DenseKernel(kernel.rows(np.arange(kernel.n_inputs)))
     found = solve(kernel, tol)
     # Inputs that are told apart by nothing share their state's mass equally.

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from sanitize._sampling.alias_method import DenseTable, suits
 from sanitize._sampling.alias_table import AliasTable
-from sanitize._sampling.response_tables import KeepTable, RedrawTable, UniformTable
+from sanitize._sampling.sampler import KeepTable, RedrawTable, UniformTable
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidChannel
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._limits import BLOCK_ROWS
 from sanitize._sampling.noise import random_access_words
 from sanitize.printing._drawing import PRINT_LANE
 from sanitize.printing._edges import faded
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 # A pair of states is forbidden where fewer rows have it, though this many would if the columns were independent.
 _FEW, _USUAL = 3, 20
-_BATCH = 1 << 16  # rows counted at a time, so that their keys stay in the cache
 # Kinds, and the groups of states that they differ in: with more an adversary is better at telling who is in the table,
 # and an analyst hardly at anything.
 _KINDS, _GROUPS, _ROUNDS = 6, 8, 40
@@ -48,8 +48,8 @@ def joint_counts(one: Node, another: Node, step: int = 1) -> NDArray[np.int64]:
     shape = len(one.counts), len(another.counts)
     counts = np.zeros(shape[0] * shape[1], np.int64)
     codes = one.codes[::step], another.codes[::step]
-    for at in range(0, len(codes[0]), _BATCH):
-        first, second = (own[at : at + _BATCH] for own in codes)
+    for at in range(0, len(codes[0]), BLOCK_ROWS):
+        first, second = (own[at : at + BLOCK_ROWS] for own in codes)
         counts += np.bincount(first * np.uint32(shape[1]) + second, minlength=len(counts))
     return counts.reshape(shape)
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # What the chances of a node given a state of its parent sum to, about: times messages they are exact as doubles.
 WHOLE = 1 << 26
-_ROUNDS = 30
 
 
 def faded(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -86,7 +85,7 @@ def chances(
 
 def _fitted(table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Table of given margins by iterative proportional fitting."""
-    for _ in range(_ROUNDS):
+    for _ in range(30):
         table = table * _ratio(rows, table.sum(axis=1))[:, None]
         ratio = _ratio(columns, table.sum(axis=0))
         table = table * ratio

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sanitize._files.declared import Count, Declared, require
 from sanitize._files.workers import in_turn
+from sanitize._limits import BLOCK_ROWS
 from sanitize._sampling.noise import random_access_words
 from sanitize.printing._dependence import forbidden, information, joint_counts, of_kinds, pair_counts, spanning_tree
 from sanitize.printing._drawing import PRINT_LANE, draw_each, high_half
@@ -36,7 +37,6 @@ _MOST_TOLD = 0.7
 KINDS_ROWS = 10_000
 # Price of an entry of a pair: beside kinds, which say much the same, fine pairs serve adversaries more than analysts.
 _PRICE, _PRICE_BESIDE_KINDS = 4.0, 16.0
-_BATCH = 1 << 16  # rows
 _KEYS = 1 << 12  # pairs of cell and state whose distributions are made together
 
 
@@ -248,7 +248,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
                     break
                 states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, draw)
 
-        for _ in in_turn(drawn, (slice(at, at + _BATCH) for at in range(0, len(cells), _BATCH)), workers):
+        for _ in in_turn(drawn, (slice(at, at + BLOCK_ROWS) for at in range(0, len(cells), BLOCK_ROWS)), workers):
             pass
         positions = start + np.arange(len(cells))
 

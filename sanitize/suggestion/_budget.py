@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
     from sanitize.suggestion._curve import Mechanism
 
-# The smallest budget of the grid but 0, as a share of the largest.
-_LEAST = 1e-3
-
 
 @dataclass(frozen=True)
 class Suggestion:
@@ -289,7 +286,8 @@ def _grid(joint: JointDistribution, n_points: int) -> list[float]:
     if last <= 0:
         return [0.0]
     n = n_points // 2
-    points = [*_spread(critical, n), *np.geomspace(_LEAST * last, last, n_points - n - 1), 0.0]
+    # The smallest budget of the grid but 0, as a share of the largest.
+    points = [*_spread(critical, n), *np.geomspace(1e-3 * last, last, n_points - n - 1), 0.0]
     return sorted({float(eps) for eps in points})
 
 

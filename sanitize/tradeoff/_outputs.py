@@ -24,7 +24,6 @@ _FLAT = 1e-12
 # Larger channels are only held against the events that most often bind.
 _ROUNDS, _CELLS_SEARCHED = 60, 400
 _TOLERANCE = 1e-9
-_CELLS = 1 << 20
 
 
 def least_leakage(problem: Problem, limit: float) -> Vector:
@@ -203,7 +202,7 @@ class _Relaxed:
 
 def _events(channel: Vector, pairs: NDArray[np.intp], eps: float) -> tuple[Vector, NDArray[np.bool_]]:
     """Of each pair the largest P(A|x) - e**ε P(A|x') and its event A."""
-    block = max(1, _CELLS // channel.shape[1])
+    block = max(1, (1 << 20) // channel.shape[1])
     excess, events = [], []
     for start in range(0, len(pairs), block):
         left, right = pairs[start : start + block].T

@@ -14,7 +14,7 @@ import sanitize as sz
 from sanitize._sampling.alias_method import DenseTable
 from sanitize._sampling.alias_table import AliasTable
 from sanitize._sampling.noise import GeneratorWords, NoiseKey, is_secure, random_words
-from sanitize._sampling.response_tables import KeepTable, RedrawTable, UniformTable
+from sanitize._sampling.sampler import KeepTable, RedrawTable, UniformTable
 from sanitize.channel import Channel
 from sanitize.channel._stage import SCALE, Stage
 from sanitize.errors import InvalidParameter

@@ -21,8 +21,7 @@ import sanitize as sz
 from sanitize._sampling.alias_method import DenseTable, _alias_by_row, _alias_in_step
 from sanitize._sampling.alias_table import AliasTable
 from sanitize._sampling.noise import NoiseKey
-from sanitize._sampling.response_tables import KeepTable, RedrawTable, UniformTable
-from sanitize._sampling.sampler import draw_all
+from sanitize._sampling.sampler import KeepTable, RedrawTable, UniformTable, draw_all
 from sanitize.channel import Channel
 from sanitize.channel._stage import SCALE, SCALE_BITS, Stage
 from sanitize.errors import InvalidChannel

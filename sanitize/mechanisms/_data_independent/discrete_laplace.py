@@ -9,12 +9,9 @@ from decimal import Decimal
 import numpy as np
 
 from sanitize._checks import nats, whole_number
-from sanitize._limits import CHANNEL_CELLS
+from sanitize._limits import CHANNEL_CELLS, LARGEST_LEVEL
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
-
-# In nats a step; beyond this every other number has less than one unit of 2^-62.
-_LOOSEST = 1000
 
 
 def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1) -> Channel:
@@ -63,7 +60,7 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
         most = math.isqrt(CHANNEL_CELLS)
         raise InvalidParameter(f"n_symbols must be at most {most}, got {n_symbols}; bin the numbers")
     with decimal.localcontext(decimal.Context(prec=60)):
-        rate = min(Decimal(eps) / sensitivity, Decimal(_LOOSEST))
+        rate = min(Decimal(eps) / sensitivity, Decimal(LARGEST_LEVEL))
         lift = _lift(n_symbols, rate)
         weights = _uniform(n_symbols) if lift is None else _weights(n_symbols, rate, lift)
     indices = np.tile(np.arange(n_symbols, dtype=np.int32), n_symbols)

@@ -12,14 +12,13 @@ import numpy as np
 from scipy.special import xlogy
 
 from sanitize._checks import is_number, nats, whole_number
+from sanitize._limits import LARGEST_LEVEL
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# In nats; beyond this the odds of another symbol are one unit of 2^-62, and e^ε need not be known.
-_LOOSEST = 1000
 # Share by which a figure may come out larger in another machine's arithmetic: a calibration stays below by it.
 ROUNDING = 1e-13
 # Capacities below this are held to be 0: the squares that they come from leave the range of doubles.
@@ -211,7 +210,7 @@ def root(off: Callable[[float], float], low: float, high: float, rounding: float
 def _one_stage(n_symbols: int, eps: float) -> Channel:
     """Every other symbol gets w = ceil(2^62 / (e^ε + n - 1)), so keeping has at most e^ε w."""
     with decimal.localcontext(decimal.Context(prec=60)):
-        other = math.ceil(Decimal(SCALE) / (Decimal(min(eps, _LOOSEST)).exp() + (n_symbols - 1)))
+        other = math.ceil(Decimal(SCALE) / (Decimal(min(eps, LARGEST_LEVEL)).exp() + (n_symbols - 1)))
     # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
     keep = SCALE - (n_symbols - 1) * other
     if keep < other:
@@ -234,7 +233,7 @@ def _two_stages(n_symbols: int, eps: float) -> Channel:
     """Keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) times the least of the draw."""
     uniform = _uniform(n_symbols)
     with decimal.localcontext(decimal.Context(prec=60)):
-        odds = (Decimal(min(eps, _LOOSEST)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
+        odds = (Decimal(min(eps, LARGEST_LEVEL)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
         keep = min(math.floor(SCALE * odds / (1 + odds)), SCALE - 1)
     if keep == 0:
         return Channel(_constant(n_symbols))

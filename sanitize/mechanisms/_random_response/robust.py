@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Groups = list[NDArray[np.intp]]
 
-_ROUNDS = 100
-
 
 def robust_random_response(
     joint: JointDistribution,
@@ -133,7 +131,7 @@ class _Block:
             for v in self._from(np.eye(n), 0.0):
                 self.pool.add(v)
             self.mixture = self.pool.mix()
-        for _ in range(_ROUNDS):
+        for _ in range(100):
             used = self.pool.matrix(self.mixture.chosen).toarray().T
             if (np.count_nonzero(used, axis=1) == 1).all():
                 return  # every letter is released as it is

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._checks import doubles
+from sanitize._limits import BLOCK_CELLS, LOOSEST
 from sanitize._tolerances import BUDGET
 from sanitize.accounting import tensor_of
 from sanitize.alphabet import Alphabet
@@ -17,7 +18,6 @@ from sanitize.channel import Channel, channel_matrix
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._response_solver.columns import TIGHT
-from sanitize.mechanisms._response_solver.polytope import LOOSEST
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget, LiftBudget
 
     Vector = NDArray[np.float64]
-
-_MOST_CELLS = 1 << 22
 
 
 def sequential_response(
@@ -102,7 +100,7 @@ def sequential_response(
     if float(known.excess(_pairs(seen, np.ones((len(worth), 1)))).max()) > BUDGET:
         raise InvalidBudget("the first release exceeds the budget by itself; give the two more, or release less first")
     over = _rows(seen, p_s, known)
-    if len(over) * worth.size > _MOST_CELLS:
+    if len(over) * worth.size > BLOCK_CELLS:
         raise InvalidParameter("the program would have more than 2^22 entries; merge symbols first")
     p_x = tensor.sum(axis=(0, 1))
     return _within(_solved(over, p_x[:, None] * worth), seen, known, p_x)

@@ -35,6 +35,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from sanitize._limits import LOOSEST
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 
     Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-# Levels (nats) from which on a bound asks for nothing.
-LOOSEST = 25.0
 # Of the probability of error, spent on the means of w.
 _FOR_MEANS = 0.05
 _WITHIN = 0.99  # of the tilts for which the noise has a bound, and of the λ that keep every factor above 0

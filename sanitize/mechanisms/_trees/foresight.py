@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._limits import LOOSEST
 from sanitize.confidence import check_confidence
-from sanitize.mechanisms._trees.evidence import LOOSEST, divergence, needed, shares_of
+from sanitize.mechanisms._trees.evidence import divergence, needed, shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets import LiftBudget
-
-_ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_cells: float, co
 def rows_of_cells(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, confidence: float) -> float:
     """The same by all secrets, where each cell has so many of the fresh rows."""
     rows = 1.0
-    for _ in range(_ROUNDS):
+    for _ in range(5):
         rows = float(rows_needed(budget, p_s, n_fresh / rows, confidence).max())
     return rows
 
