@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._budgets import above as above
+from sanitize.budgets._budgets import forgiven as forgiven
 from sanitize.budgets._budgets import logs as logs
 from sanitize.budgets._capacity import CapacityBudget
 from sanitize.budgets._capacity import ChannelBudget as ChannelBudget

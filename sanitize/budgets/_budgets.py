@@ -55,14 +55,9 @@ class _LiftBased(ABC):
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
         return self.excess_of(lift(released), released.p_s)
 
+    @abstractmethod
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
-        over = self._over(lifts, p_s)
-        return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
-
-    @abstractmethod
-    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Leakage above the budget of each column, before rounding is forgiven."""
 
 
 def _check(owner: str, **bounds: float) -> None:
@@ -86,6 +81,11 @@ def _checked(name: str, value: object, low: float, high: float) -> float:
     except InvalidParameter as error:
         raise InvalidBudget(f"LiftBudget: {error}") from None
     return int(given) if is_whole(value) else given
+
+
+def forgiven(over: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Leakage above a budget, without what is rounding: that is no excess."""
+    return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
 
 
 def above(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
@@ -213,9 +213,10 @@ class LiftBudget(_LiftBased):
             return cls(lower=eps, upper=eps)
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
-    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
         top, bottom = _extremes(lifts)
-        return np.maximum(above(top, self.upper), above(-bottom, self.lower))
+        return forgiven(np.maximum(above(top, self.upper), above(-bottom, self.lower)))
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log Λ - log Ψ, without the side that has no bound."""
@@ -242,8 +243,9 @@ class LDPBudget(_LiftBased):
     def __post_init__(self) -> None:
         _settle(self)
 
-    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return above(self.risk_of(lifts, p_s), self.eps)
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        return forgiven(above(self.risk_of(lifts, p_s), self.eps))
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log Λ - log Ψ."""
@@ -265,12 +267,11 @@ class _Averaged(_LiftBased):
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Average that the budget bounds, of each column of lifts."""
 
-    def _over(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
         upper, lower = self._bounds()
         over = above(self._measure(lifts, p_s), upper)
-        if math.isinf(lower):
-            return over
-        return np.maximum(over, self._measure(inverse(lifts), p_s) - lower)
+        return forgiven(over if math.isinf(lower) else np.maximum(over, self._measure(inverse(lifts), p_s) - lower))
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum of the measure of the lift and of its inverse, without a side that has no bound."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._checks import non_negative
-from sanitize._tolerances import BUDGET
-from sanitize.budgets._budgets import above, logs
+from sanitize.budgets._budgets import above, forgiven, logs
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import lift
 
@@ -66,13 +65,11 @@ class CVaRLiftBudget:
 
     def excess_of_release(self, lifts: NDArray[np.float64], p_y: NDArray[np.float64]) -> float:
         """The same from all lifts (n_s, n_y) of a release and the masses of its symbols."""
-        over = float(above(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper)[0])
-        return min(over, 0.0) if over <= BUDGET else over
+        return float(forgiven(above(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0])
 
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
-        over = above(self.risk_of(lifts, p_s), self.upper)
-        return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
+        return forgiven(above(self.risk_of(lifts, p_s), self.upper))
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Max-log-lift of each column, shape (k,)."""

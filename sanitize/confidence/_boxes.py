@@ -15,8 +15,8 @@ from scipy.special import betainc, betaincc, betaincinv, betaln, ndtri
 
 from sanitize._checks import required
 from sanitize._limits import BLOCK_CELLS
-from sanitize._tolerances import BUDGET, SMALLEST_POSITIVE
-from sanitize.budgets import LDPBudget, above, check_kind, logs
+from sanitize._tolerances import SMALLEST_POSITIVE
+from sanitize.budgets import LDPBudget, above, check_kind, forgiven, logs
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.joint import ContingencyTable, JointDistribution
 
@@ -310,4 +310,4 @@ def excess_of(
         over = above(logs(ratio), known.eps)
     else:
         over = np.maximum(above(logs(most.max(axis=0)), known.upper), above(-logs(least.min(axis=0)), known.lower))
-    return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
+    return forgiven(over)

@@ -63,9 +63,6 @@ class _Database(Tradeoff):
         """Largest distortion of the closed form, h(ε~_X) with h(ε) = n/(1 + e**ε/(m-1))."""
         return mean_distance(self.threshold, self.n_records, self._n_symbols)
 
-    def _most(self) -> float:
-        return self.n_records
-
     def _known(self, distortion: float) -> float:
         """The distortion, if the closed form is for it."""
         if distortion > self.largest * (1 + SAME):

@@ -111,8 +111,8 @@ class _Program(Tradeoff):
             raise InvalidParameter(f"distortion must be reachable by some level up to 700 nats, got {distortion:.12g}")
         return found
 
-    def _most(self) -> float:
-        return math.inf
+    def _within(self, distortion: float) -> float:
+        return number("distortion", distortion, 0, math.inf)
 
     def _privacy(self, distortion: float) -> float:
         return self._at_distortion(distortion).privacy

@@ -62,9 +62,6 @@ class PriorDP(Tradeoff):
         vars(self)["_order"] = likeliest_first(law)
         vars(self)["_tails"] = tails_of(law[self._order])
 
-    def _most(self) -> float:
-        return self.n_records
-
     def _privacy(self, distortion: float) -> float:
         distortion /= self.n_records
         if distortion >= (1 - self.delta) * self._tails[1]:
@@ -130,7 +127,9 @@ class RecordsDP(Tradeoff):
         if not self._records:
             raise InvalidDistribution("priors must hold the law of at least one record")
 
-    def _most(self) -> float:
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
         return len(self._records)
 
     def _privacy(self, distortion: float) -> float:

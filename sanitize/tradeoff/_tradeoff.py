@@ -57,11 +57,8 @@ class Tradeoff(ABC):
         return Channel.from_matrix(self._matrix(self._within(distortion)))
 
     def _within(self, distortion: float) -> float:
-        return number("distortion", distortion, 0, self._most())
-
-    def _most(self) -> float:
-        """The largest distortion that makes sense: the number of records."""
-        return 1.0
+        # No distortion of more than all records makes sense; a family that does not count them is of one.
+        return number("distortion", distortion, 0, getattr(self, "n_records", 1))
 
     @abstractmethod
     def _privacy(self, distortion: float) -> float: ...

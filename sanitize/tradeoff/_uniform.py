@@ -33,9 +33,6 @@ class _Uniform(Tradeoff):
         n, m = whole_number("n_records", self.n_records, 1), whole_number("n_symbols", self.n_symbols, 2)
         vars(self).update(n_records=n, n_symbols=m)
 
-    def _most(self) -> float:
-        return self.n_records
-
     def _level(self, distortion: float) -> float:
         """Level of the symmetric channel at this distortion."""
         return level_at(distortion, self.n_records, self.n_symbols)
