@@ -11,7 +11,7 @@ from sanitize._checks import is_number, whole_number
 from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
-from sanitize.trees._growth import Node, grow_blocks, grow_cells, leaves
+from sanitize.trees._growth import Node, grow_blocks, grow_cells
 from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
 from sanitize.trees._levels import Levels, entropy, grouped
 from sanitize.trees._splits import Splitter
@@ -136,12 +136,14 @@ def grow(
     else:
         blocks = grow_blocks(splitter, root, min_rows, _within(budget, codes[seen]), max_blocks)
     grow_cells(splitter, blocks, min_cell_rows, max_cells, max_block_cells)
-    tree = _freeze(root, columns, views)
+    nodes = [root]
+    for node in nodes:  # which grows meanwhile: breadth first
+        nodes.extend(node.sides)
+    tree = _freeze(nodes, columns, views)
     cells = np.empty(len(codes), np.int32)
     if rows is None:
-        for number, cell in enumerate(leaves(root)):
+        for number, cell in enumerate(node for node in nodes if not node.sides):
             cells[splitter.rows[cell.start : cell.stop]] = number
-        cells = _in_node_order(root, tree)[cells]
     else:
         cells = tree.assign(table)
     return GrownTree(tree, cells, columns, levels, measured, scale, seen)
@@ -213,13 +215,10 @@ def _within(budget: Budget, secrets: NDArray[np.int64]) -> Callable[[NDArray[np.
     return allowed
 
 
-def _freeze(root: Node, columns: list[Levels], views: list[tuple[int, NDArray[np.int64]]]) -> Tree:
-    """Tree whose nodes are numbered breadth-first, and whose ordered columns keep the thresholds that are used."""
-    nodes = [root]
-    sides: list[tuple[int, int]] = []
-    for node in nodes:  # which grows meanwhile
-        sides.append((len(nodes), len(nodes) + 1) if node.sides else (-1, -1))
-        nodes.extend(node.sides)
+def _freeze(nodes: list[Node], columns: list[Levels], views: list[tuple[int, NDArray[np.int64]]]) -> Tree:
+    """Tree of nodes, given breadth first, whose ordered columns keep the thresholds that are used."""
+    n_before = 1 + 2 * np.cumsum([0, *(bool(node.sides) for node in nodes[:-1])])
+    sides = [(int(n), int(n) + 1) if node.sides else (-1, -1) for n, node in zip(n_before, nodes, strict=True)]
     column = np.full(len(nodes), -1, np.int32)
     left: list[NDArray[np.bool_]] = [np.zeros(0, bool)] * len(nodes)
     for i, node in enumerate(nodes):
@@ -243,18 +242,6 @@ def _freeze(root: Node, columns: list[Levels], views: list[tuple[int, NDArray[np
     block = np.array([node.block for node in nodes], np.int32)
     n_rows = np.array([node.stop - node.start for node in nodes], np.int64)
     return Tree(tuple(kept), column, np.array(sides, np.int32).reshape(-1, 2), tuple(left), block, n_rows)
-
-
-def _in_node_order(root: Node, tree: Tree) -> NDArray[np.int32]:
-    """Number of each leaf, taken from left to right, among the cells of the tree."""
-    order, stack = [], [0]
-    while stack:
-        node = stack.pop()
-        if tree.column[node] >= 0:
-            stack.extend(tree.sides[node][::-1].tolist())
-        else:
-            order.append(node)
-    return np.searchsorted(tree.cell_nodes, order).astype(np.int32)
 
 
 def _check_secrets(secrets: ArrayLike) -> NDArray[np.int64]:
