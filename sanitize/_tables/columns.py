@@ -281,7 +281,7 @@ def comparable(values: pa.Array) -> list[Any]:
     """Python values that are equal and hash alike exactly where the values of one kind are equal."""
     types = pa.types
     if types.is_date32(values.type):
-        # milliseconds
+        # A day has so many milliseconds.
         return [day if day is None else day * 86_400_000 for day in values.cast(pa.int32()).to_pylist()]
     if types.is_date64(values.type):
         return values.cast(pa.int64()).to_pylist()

@@ -150,7 +150,7 @@ def design_rows(n_records: int, share: float = DESIGN_SHARE) -> NDArray[np.bool_
     if not 0 < share < 1:
         raise InvalidParameter(f"share must lie between 0 and 1, got {share!r}")
     chosen = np.zeros(n_records, bool)
-    # of the choice of rows, which must not depend on what they hold
+    # The choice of rows must not depend on what they hold, so the seed is fixed.
     chosen[np.random.default_rng(13).permutation(n_records)[: round(share * n_records)]] = True
     return chosen
 

@@ -48,6 +48,7 @@ _LONG_EFFORT, _WINDOW = 20_000_000, 13
 EXACT, _ONE_WINDOW = 17, 14
 # Algorithm 1 is a start where it takes a fraction of a second: its work is the square of the symbols, times the rows.
 _PAPER_SYMBOLS, _PAPER_CELLS = 1500, 60_000_000
+# Up to so many symbols searches are also walked, and above so many only one in four tighter budgets gives starts.
 _WALKED, _SEVERAL, _SPARED = 100, 300, 4
 
 
@@ -228,8 +229,7 @@ def search_partition(
     starts = _starts(risks, p_x, tighter)
     # Atoms of a window, by the number of symbols.
     size = next(atoms for most, atoms in ((24, 13), (40, 11), (64, 9), (np.inf, 8)) if n <= most)
-    # The best starts that are improved, by the number of symbols; few symbols are also walked over, and above _SEVERAL
-    # only one in _SPARED tighter budgets gives starts.
+    # The best starts that are improved, by the number of symbols.
     starts = starts[: next(kept for most, kept in ((100, 3), (300, 2), (np.inf, 1)) if n <= most)]
     with progress("subset merging") as show:
         found: list[Codes] = []

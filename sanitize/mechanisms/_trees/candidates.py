@@ -105,7 +105,7 @@ def _diluted(sets: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.i
         enough = (least_here >= 0) & (alone[one] < sure * foresight.needed)
         kept = order[enough[order]]
         begin = np.searchsorted(one[kept], one[kept])
-        # sets that each node is diluted with, of those that are enough
+        # Of the sets that are enough, each node is diluted with the nearest 32.
         kept = kept[np.arange(len(kept)) - begin < 32]
         found.append(np.stack([one[kept], another[kept], least_here[kept]], axis=1))
     return found
