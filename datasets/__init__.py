@@ -1,6 +1,13 @@
 """Tables to try the library on: bundled with it, generated, or fetched and checked against a digest."""
 
-from sanitize.datasets._bundled import load_berkeley, load_framingham, load_hair_eye, load_titanic
+from sanitize.datasets._bundled import (
+    load_berkeley,
+    load_framingham,
+    load_hair_eye,
+    load_titanic,
+    make_joint,
+    make_table,
+)
 from sanitize.datasets._download import ChecksumMismatch
 from sanitize.datasets._fetch import (
     fetch_adult,
@@ -9,7 +16,6 @@ from sanitize.datasets._fetch import (
     fetch_german_credit,
     fetch_heart_disease,
 )
-from sanitize.datasets._generated import make_joint, make_table
 from sanitize.datasets._registry import SOURCES, RemoteFile, Source
 
 __all__ = [

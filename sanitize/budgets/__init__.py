@@ -11,8 +11,9 @@ from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L
 from sanitize.budgets._budgets import above as above
 from sanitize.budgets._budgets import forgiven as forgiven
 from sanitize.budgets._budgets import logs as logs
-from sanitize.budgets._capacity import CapacityBudget
+from sanitize.budgets._capacity import CapacityBudget, CVaRLiftBudget
 from sanitize.budgets._capacity import ChannelBudget as ChannelBudget
+from sanitize.budgets._capacity import worst_threshold as worst_threshold
 from sanitize.budgets._conditional import ReferredBudget as ReferredBudget
 from sanitize.budgets._conditional import conditional_budget as conditional_budget
 from sanitize.budgets._plain import BUDGETS as BUDGETS
@@ -26,8 +27,6 @@ from sanitize.budgets._plain import budget_words as budget_words
 from sanitize.budgets._plain import check_kind as check_kind
 from sanitize.budgets._plain import nats_of as nats_of
 from sanitize.budgets._plain import scaled_budget as scaled_budget
-from sanitize.budgets._tail import CVaRLiftBudget
-from sanitize.budgets._tail import worst_threshold as worst_threshold
 
 __all__ = [
     "AlphaLiftBudget",

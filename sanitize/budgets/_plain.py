@@ -13,8 +13,7 @@ from sanitize._checks import is_number, nats
 from sanitize._files.declared import Misfit, Number, read
 from sanitize._formatting import exact, or_infinity, times
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
-from sanitize.budgets._capacity import CapacityBudget, ChannelBudget
-from sanitize.budgets._tail import CVaRLiftBudget
+from sanitize.budgets._capacity import CapacityBudget, ChannelBudget, CVaRLiftBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from scipy.stats import binom
 import sanitize as sz
 from sanitize.attack import judge
 from sanitize.attack._copies import Measured, find_copies, single_out
-from sanitize.attack._generalised import meanings
 from sanitize.attack._judge import _pairs
 from sanitize.attack._nearest import _Search
-from sanitize.attack._people import APART, Beside
+from sanitize.attack._people import APART, Beside, meanings
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseRefuted
 
 SHARES = ("copies", "single copies", "singling out", "linkability", "read off")

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import sanitize as sz
 from sanitize.budgets import CVaRLiftBudget, LDPBudget, budget_words
-from sanitize.budgets._tail import tail_means
+from sanitize.budgets._capacity import tail_means
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution
 from sanitize.lifts import lift

@@ -15,7 +15,7 @@ from scipy.special import entr
 
 import sanitize as sz
 from sanitize.budgets import CVaRLiftBudget, worst_threshold
-from sanitize.budgets._tail import tail_means
+from sanitize.budgets._capacity import tail_means
 from sanitize.errors import InvalidBudget
 from sanitize.lifts import lift
 from sanitize.mechanisms import tail_merging, tail_random_response
