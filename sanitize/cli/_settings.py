@@ -12,9 +12,8 @@ from sanitize._files.names import path_of
 from sanitize._files.numbers import AS_STORED, Numbers
 from sanitize._files.open import delimited, open_source
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
-from sanitize.policy import DEFAULT_MECHANISM, OWNERS, TREES, Policy, PolicyBudget, PolicyChannel
+from sanitize.policy import DEFAULT_MECHANISM, OWNERS, PAIRS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
-from sanitize.policy._declaration import PAIRS
 
 if TYPE_CHECKING:
     import argparse

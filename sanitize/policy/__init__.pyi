@@ -3,6 +3,7 @@ from ._declaration import (
     DEFAULT_MECHANISM as DEFAULT_MECHANISM,
     MECHANISMS as MECHANISMS,
     OWNERS as OWNERS,
+    PAIRS as PAIRS,
     TREES as TREES,
 )
 from ._plan import (
