@@ -1,9 +1,10 @@
 """The way from a call to the mechanism: frames of ours on the stack, and moves between our files, traced at run time.
 
-    python benchmarks/frames.py [--stack] [--most FIT FILE COMMAND]
+    python benchmarks/frames.py [--stack] [--list] [--most FIT FILE COMMAND VERIFY]
 
 Releases the embedded Framingham table by subset merging through three doors: `SubsetMerging.fit_transform` on the
-frame, `privatize_parquet` on a Parquet file, and the command ``sanitize release``. Each runs once untraced, for what is
+frame, `privatize_parquet` on a Parquet file, and the command ``sanitize release``; a fourth, `verify_parquet`, designs
+and draws such a release again by its receipt. Each runs once untraced, for what is
 imported and kept at first use, and then under `sys.setprofile`: ten times, of which the one with the fewest moves is
 told, because fresh noise now and then needs more bits for a draw. Printed for each door:
 
@@ -19,7 +20,7 @@ crossings
 files
     Files of ours that the job runs through.
 
-``--stack`` lists the frames, and ``--most`` makes the exit code 1 where a door has more of them than that.
+``--stack`` lists the frames, ``--list`` the files, and ``--most`` makes the exit code 1 where a door has more frames.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def sanitizer() -> SubsetMerging:
 
 
 def doors(folder: Path) -> dict[str, Callable[[], Any]]:
-    """The three jobs; each run writes a file of its own."""
+    """The four jobs; each run writes a file of its own."""
     df = sz.datasets.load_framingham()
     raw, numbers = folder / "raw.parquet", count()
     df.to_parquet(raw)
@@ -129,10 +130,14 @@ def doors(folder: Path) -> dict[str, Callable[[], Any]]:
         with contextlib.redirect_stdout(io.StringIO()):
             assert command_line(["release", str(raw), "-o", str(target()), *settings]) == 0
 
+    released, receipt = target(), folder / "private" / "receipt"
+    receipt.parent.mkdir()
+    sz.privatize_parquet(raw, released, sanitizer(), receipt=receipt)
     return {
         "fit_transform": lambda: sanitizer().fit_transform(df),
         "privatize_parquet": lambda: sz.privatize_parquet(raw, target(), sanitizer()),
         "sanitize release": command,
+        "verify_parquet": lambda: sz.verify_parquet(released, raw, sanitizer(), receipt=receipt).require(),
     }
 
 
@@ -155,11 +160,11 @@ def one_run(job: Callable[[], Any]) -> Trace:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stack", action="store_true", help="list the frames, the outermost first")
-    parser.add_argument(
-        "--most", nargs=3, type=int, metavar=("FIT", "FILE", "COMMAND"), help="most frames of each door"
-    )
+    parser.add_argument("--list", action="store_true", help="list the files")
+    doors_of = ("FIT", "FILE", "COMMAND", "VERIFY")
+    parser.add_argument("--most", nargs=4, type=int, metavar=doors_of, help="most frames of each door")
     given = parser.parse_args()
-    most = given.most or [sys.maxsize] * 3
+    most = given.most or [sys.maxsize] * 4
     over = False
     print(f"{'':20}{'frames':>8}{'moves':>8}{'crossings':>11}{'files':>8}")
     with tempfile.TemporaryDirectory() as folder:
@@ -168,6 +173,8 @@ def main() -> int:
             print(f"{name:20}{len(trace.stack):>8}{trace.moves:>8}{trace.crossings:>11}{len(trace.files):>8}")
             if given.stack:
                 print("".join(f"    {frame}\n" for frame in trace.stack), end="")
+            if given.list:
+                print("".join(f"    {inside(file)}\n" for file in sorted(trace.files)), end="")
             over |= not 0 < len(trace.stack) <= limit
     return int(over)
 

@@ -29,7 +29,7 @@ from simulated_tables import BUDGET as OF_SOURCES
 from simulated_tables import Source
 
 import sanitize as sz
-from sanitize._release.recipes import tree
+from sanitize._release.recipes import trees as tree
 from sanitize.confidence import clopper_pearson
 from sanitize.transformers import SecretDP, TreeRandomResponse
 

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
     from sanitize._tables.columns import ArrowColumn
 
+__all__ = [
+    "Alphabet",
+]
+
 
 class Alphabet:
     """Symbols of one column, or of a tuple of columns released together, in ascending order.

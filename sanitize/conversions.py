@@ -14,30 +14,44 @@ from sanitize._tolerances import ROOT, SMALLEST_POSITIVE
 from sanitize.bounds import Bound
 from sanitize.capacity import dp_information_bound
 
+__all__ = [
+    "approximate_dp_delta",
+    "approximate_dp_epsilon",
+    "binary_entropy",
+    "binary_entropy_inverse",
+    "kl_from_dp",
+    "mutual_information_from_dp",
+    "mutual_information_from_kl",
+    "mutual_information_from_total_variation",
+    "printed_mutual_information_from_total_variation",
+    "total_variation_from_kl",
+    "total_variation_from_mutual_information",
+]
+
 _LN2 = math.log(2)
 # What the few operations of a formula may lose, with room to spare.
 _ROUNDING = 4e-15
 
 
-def binary_entropy(p: float) -> float:
+def binary_entropy(probability: float) -> float:
     """h_b(p) = -p log p - (1-p) log(1-p), in nats.
 
     Parameters
     ----------
-    p : float
-        Probability, between 0 and 1.
+    probability : float
+        P, between 0 and 1.
 
     Raises
     ------
     InvalidParameter
-        If p is not a probability.
+        If it is no probability.
 
     Examples
     --------
     >>> round(binary_entropy(0.11), 4)
     0.3465
     """
-    p = number("p", p, 0, 1)
+    p = number("probability", probability, 0, 1)
     return 0.0 if p in (0, 1) else -p * math.log(p) - (1 - p) * math.log1p(-p)
 
 
@@ -260,7 +274,12 @@ def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outpu
 def printed_mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
     """2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], true and loose by half or more.
 
-    Parameters as in `mutual_information_from_total_variation`.
+    Parameters
+    ----------
+    delta : float
+        Largest total variation between two output laws, 0 to 1.
+    n_inputs, n_outputs : int
+        Sizes of the alphabets of X and Y, >= 1.
 
     Examples
     --------

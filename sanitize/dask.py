@@ -32,6 +32,11 @@ from sanitize.parquet import (
     release_frame,
 )
 
+__all__ = [
+    "privatize_parquet",
+    "transform",
+]
+
 try:
     import dask
 except ModuleNotFoundError:
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
     import dask.dataframe as dd
     from distributed import Client
 
-    from sanitize._release.row_order import RowOrder
+    from sanitize._release.first_pass import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer

@@ -13,6 +13,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+__all__ = [
+    "BudgetExceeded",
+    "ColumnError",
+    "InfeasibleTarget",
+    "InvalidBudget",
+    "InvalidChannel",
+    "InvalidDistribution",
+    "InvalidParameter",
+    "LedgerError",
+    "LedgerExceeded",
+    "PolicyError",
+    "ReleaseRefuted",
+    "ReleaseWarning",
+    "RowOrderLeak",
+    "SanitizeError",
+    "SourceChanged",
+    "SourceError",
+    "TargetError",
+    "TargetExists",
+    "UnknownSymbol",
+    "UnseenSymbolWarning",
+    "VerificationFailed",
+]
+
 # Names that a sentence lists: a table may have 20,000.
 _MOST_NAMED = 10
 

@@ -7,6 +7,7 @@ import warnings
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from sanitize._release.first_pass import Counted
 from sanitize._release.layout import Layout
 from sanitize._tables.frame import Table
 from sanitize.errors import InvalidParameter, ReleaseWarning, SanitizeError
@@ -73,20 +74,16 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     if isinstance(df, (str, PathLike)):
         raise InvalidParameter("release takes a DataFrame; files are released by privatize_parquet")
     released: Frame = sanitizer.fit(df).transform(df)
-    _warn_of(sanitizer.report_, released)
-    return released
-
-
-def _warn_of(report: LeakageReport, released: Any) -> None:
-    """Say aloud what somebody who prints no report would miss."""
+    # What somebody who prints no report would miss.
     told = []
-    if report.useless:
+    if sanitizer.report_.useless:
         told.append("next to nothing is kept of any column; take a larger budget, or fewer or coarser public columns")
     index = getattr(released, "index", None)
     if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # numbers of rows tell their order at most
         told.append("the index of the released frame is the source's and may identify; reset_index(drop=True) drops it")
     for words in told:
-        warnings.warn(words, ReleaseWarning, stacklevel=3)
+        warnings.warn(words, ReleaseWarning, stacklevel=2)
+    return released
 
 
 def audit(
@@ -146,9 +143,7 @@ def audit(
     else:
         shown = (public,) if isinstance(public, str) else tuple(public)
     layout = Layout(secret, shown)
-    counts = layout.empty_table()
-    counts.count(layout.columns(table))
-    return layout.audit(counts)
+    return layout.audit(Counted.of(layout, table).table)
 
 
 def last_report(df: Any) -> LeakageReport:

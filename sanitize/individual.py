@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
+__all__ = [
+    "IndividualCapacity",
+    "individual_channel_capacity",
+    "individual_max_information",
+    "mi_dp",
+]
+
 
 class IndividualCapacity(Bracketed):
     """Bracket of what Y tells about some records, with a prior that attains the lower end.

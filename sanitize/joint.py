@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
+__all__ = [
+    "ContingencyTable",
+    "JointDistribution",
+]
+
 
 @dataclass(eq=False)
 class ContingencyTable:

@@ -18,6 +18,22 @@ if TYPE_CHECKING:
 
     from sanitize.joint import JointDistribution
 
+__all__ = [
+    "alpha_lift",
+    "alpha_lift_inverse",
+    "chi2_lift",
+    "chi2_lift_inverse",
+    "l1_lift",
+    "l1_lift_inverse",
+    "ldp_ratio",
+    "lift",
+    "log_lift",
+    "max_lift",
+    "max_log_lift",
+    "min_lift",
+    "min_log_lift",
+]
+
 
 def lift(joint: JointDistribution) -> NDArray[np.float64]:
     """Lift l(s, y) = P(s, y) / (P(s) P(y)), shape (n_s, n_y) [ZDS eq. 1].

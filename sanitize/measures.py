@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 
     from sanitize.channel import Channel
 
+__all__ = [
+    "Measure",
+    "arimoto_information",
+    "chi2_divergence",
+    "ldp_epsilon",
+    "max_information",
+    "maximal_leakage",
+    "mutual_information",
+    "normalized_utility",
+    "sibson_information",
+    "total_variation",
+    "utility",
+]
 
 Kind = Literal["exact", "bound", "estimate"]
 

@@ -16,4 +16,6 @@ import pandas as pd
 
 from sanitize.frame import FrameMethods
 
+__all__: list[str] = []
+
 pd.api.extensions.register_dataframe_accessor("sanitize")(FrameMethods)

@@ -17,4 +17,6 @@ import polars as pl
 
 from sanitize.frame import FrameMethods
 
+__all__: list[str] = []
+
 pl.api.register_dataframe_namespace("sanitize")(FrameMethods)

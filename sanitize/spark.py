@@ -32,6 +32,11 @@ from sanitize.parquet import (
     release_frame,
 )
 
+__all__ = [
+    "privatize_parquet",
+    "transform",
+]
+
 try:
     from pyspark import TaskContext
     from pyspark.errors import PySparkException
@@ -51,7 +56,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from sanitize._release.row_order import RowOrder
+    from sanitize._release.first_pass import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer

@@ -267,7 +267,7 @@ def test_bad_nats_name_the_parameter_and_the_range(name: str, call, value) -> No
         ("to_delta", lambda v: cv.approximate_dp_epsilon(1, 0.1, v)),
         ("delta", lambda v: cv.mutual_information_from_total_variation(v, 2, 2)),
         ("delta", lambda v: cv.printed_mutual_information_from_total_variation(v, 2, 2)),
-        ("p", cv.binary_entropy),
+        ("probability", cv.binary_entropy),
         ("entropy", cv.binary_entropy_inverse),
     ],
 )

@@ -26,7 +26,7 @@ import sanitize.pandas
 import sanitize.polars
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, SanitizeError, SourceError
 from sanitize.frame import FrameMethods
-from sanitize.report import _attached
+from sanitize.report import _report as _attached
 from sanitize.transformers import SubsetMerging, Watchdog
 
 # Budgets are tight and rows are named on purpose here.
@@ -240,7 +240,7 @@ def test_a_frame_function_refuses_a_release_over_budget(monkeypatch):
     from sanitize.channel import Channel
 
     monkeypatch.setattr(
-        "sanitize._release.recipes.merging.subset_merging",
+        "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     with pytest.raises(BudgetExceeded):

@@ -13,7 +13,7 @@ import pytest
 
 import sanitize as sz
 from sanitize._files.declared import Misfit, read
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import InvalidChannel, LedgerError
 

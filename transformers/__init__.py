@@ -2,13 +2,11 @@
 
 from sanitize._release.recipes.secret_dp import SecretDP
 from sanitize.transformers._best import BestSanitizer
-from sanitize.transformers._exponential import ExponentialChannel
-from sanitize.transformers._gaussian import GaussianChannel
+from sanitize.transformers._data_independent import ExponentialChannel, GaussianChannel, RandomizedResponse
 from sanitize.transformers._joint_release import JointRelease
 from sanitize.transformers._merging import SubsetMerging, Watchdog
 from sanitize.transformers._pipeline import audit_pipeline as audit_pipeline
 from sanitize.transformers._random_response import OptimalRandomResponse, SubsetRandomResponse
-from sanitize.transformers._randomized_response import RandomizedResponse
 from sanitize.transformers._sanitizer import Sanitizer
 from sanitize.transformers._scoring import leakage_scorer, utility_scorer
 from sanitize.transformers._trees import TreeMerging, TreeRandomResponse

@@ -13,8 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sanitize._release.layout import Layout
-from sanitize._release.recipes.joint_design import marginal_tables
-from sanitize._release.side_by_side import Beside, side_by_side
+from sanitize._release.recipes.joint_plan import Beside, marginal_tables, side_by_side
 from sanitize._sampling.noise import key_of
 from sanitize._tables.frame import Table
 from sanitize.channel import ReducedChannel, Stage, Tuples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sanitize._release.recipes.random_response import (
+from sanitize._release.recipes.tuples import (
     OptimalRandomResponseRecipe,
     ResponseParameters,
     SubsetRandomResponseRecipe,

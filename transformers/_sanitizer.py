@@ -6,9 +6,10 @@ import hashlib
 import math
 import os
 import warnings
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from weakref import WeakKeyDictionary
@@ -19,9 +20,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.workers import n_workers
 from sanitize._release.design import held_out
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
@@ -32,8 +33,7 @@ from sanitize._tables.frame import Table
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
-from sanitize.transformers._bounds import PREFIX, bounds_of, with_bounds
-from sanitize.transformers._view import ShownWithVerdict
+from sanitize.transformers._view import PREFIX, ShownWithVerdict, bounds_of, with_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -49,16 +49,13 @@ _MANY_ROWS = 1 << 17
 # Digests of the rows that an estimator has released; other processes, copies and pickles know nothing of them.
 _RELEASED: WeakKeyDictionary[Sanitizer, deque[int]] = WeakKeyDictionary()
 _MOST_REMEMBERED = 1000
-# Other rows may have the same symbols. They are in the same order by a chance below this, as far as so many rows tell.
-_CHANCE = 1e-6
-_ROWS_LOOKED_AT = 1000
 
 
 def _are_known_by_order(codes: NDArray[np.int32]) -> bool:
-    """Whether symbols have so many orders that other rows will hardly have them in this one."""
-    some = codes[:: len(codes) // _ROWS_LOOKED_AT + 1]
+    """Whether other rows with the same symbols are in this order by a chance below 1e-6, as far as 1000 rows tell."""
+    some = codes[:: len(codes) // 1000 + 1]
     times = np.unique(some, return_counts=True)[1]
-    return bool(gammaln(len(some) + 1) - gammaln(times + 1).sum() > -math.log(_CHANCE))
+    return bool(gammaln(len(some) + 1) - gammaln(times + 1).sum() > -math.log(1e-6))
 
 
 class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  # type: ignore[misc]
@@ -142,7 +139,14 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                     "files and batches carry their sensitive columns, and have no sample_weight; name the columns with "
                     "sensitive="
                 )
-            return self._fit_batches(X) if isinstance(X, Iterator) else self._fit_file(X)
+            if isinstance(X, Iterator):
+                return self._fit_batches(X)
+            recipe = self.recipe()
+            with open_source(X, recipe.numbers) as files:
+                first = FirstPass(files, BATCH_ROWS)
+                self._look_at(first.empty())
+                recipe.fit(first, "shuffle")[0].kept_by(self)
+            return self
         recipe = self.recipe()
         spec, table = recipe.specification(), self._read(X, reset=True)
         if table.n_rows == 0:
@@ -151,16 +155,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         layout, source = recipe.layout(table, sensitive_features, weights)
-        self._remember(recipe.design(spec, layout, Counted.of(layout, source, weights)))
-        return self
-
-    def _fit_file(self, path: str | os.PathLike[str]) -> Self:
-        """Fit on a file or folder, a batch of rows at a time."""
-        recipe = self.recipe()
-        with open_source(path, recipe.numbers) as source:
-            first = FirstPass(source, BATCH_ROWS)
-            self._look_at(first.empty())
-            self._remember(recipe.fit(first, "shuffle")[0])
+        recipe.design(spec, layout, Counted.of(layout, source, weights)).kept_by(self)
         return self
 
     def _fit_batches(self, batches: Iterator[Any]) -> Self:
@@ -173,12 +168,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 "the iterator has no tables, so there is no law to learn; an iterator can be used once only"
             )
         layout, _ = recipe.layout(self._read(first, reset=True))
-        counts, clipped = layout.empty_table(), Counter[str]()
-        for batch in chain([first], batches):
-            columns = layout.columns(Table.of(batch))
-            counts.count(columns)
-            clipped.update(columns.clipped)
-        self._remember(recipe.design(spec, layout, Counted(counts, None, dict(clipped))))
+        counted = (Counted.of(layout, Table.of(batch)) for batch in chain([first], batches))
+        recipe.design(spec, layout, reduce(Counted.merged, counted)).kept_by(self)
         return self
 
     def transform(self, X: Frame) -> Frame:
@@ -212,7 +203,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         asked = _get_output_config("transform", self)["dense"]
         wide = self._release.wide(table.whole_types)
         frame = table.rebuild(columns, kept, None if asked == "default" else asked, wide)
-        return attach_report(frame, self._report_of_rows(n_unseen))
+        facts = replace(self.report_.facts, n_unseen=n_unseen)
+        if self.recipe().is_seeded and not facts.seeded:  # a seed that was set after fit
+            facts = replace(facts, seeded=True, warnings=(SEEDED_NOTE, *facts.warnings))
+        return attach_report(frame, replace(self.report_, facts=facts))
 
     def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
         """Leakage of the fitted channel under the law of other rows, for example held-out ones.
@@ -271,12 +265,6 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                     stacklevel=4,
                 )
 
-    def _report_of_rows(self, n_unseen: int) -> LeakageReport:
-        facts = replace(self.report_.facts, n_unseen=n_unseen)
-        if self.recipe().is_seeded and not facts.seeded:  # a seed that was set after fit
-            facts = replace(facts, seeded=True, warnings=(SEEDED_NOTE, *facts.warnings))
-        return replace(self.report_, facts=facts)
-
     @property
     def _kept(self) -> tuple[str, ...]:
         """Sensitive columns in the output: those of fit, because its report speaks of them."""
@@ -292,12 +280,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             table = Table.of(X)
             if reset:
                 validate_data(self, X, skip_check_array=True, reset=True)
-            elif not self._only_public(table):
-                validate_data(self, X, skip_check_array=True, reset=False)
+            else:
+                # The public columns without the others of the fit are all that is needed.
+                same = set(table.names) == set(getattr(self, "feature_names_in_", table.names))
+                if same or not set(self._release.layout.read) <= set(table.names):
+                    validate_data(self, X, skip_check_array=True, reset=False)
             return table
         return Table.of(validate_data(self, two_dimensional(X), dtype=None, ensure_all_finite=False, reset=reset))
-
-    def _only_public(self, table: Table) -> bool:
-        """Whether a frame has the public columns but not the same columns as at fit: all transform needs."""
-        same = set(table.names) == set(getattr(self, "feature_names_in_", table.names))
-        return not same and set(self._release.layout.read) <= set(table.names)

@@ -9,8 +9,6 @@ from sanitize.errors import InvalidParameter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_UTILITIES = ("utility", "normalized_utility")
-
 
 def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
     """Scorer that gives minus a leakage of a fitted sanitizer on the rows it is shown.
@@ -64,8 +62,8 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
     >>> 0 < utility_scorer()(sanitizer, df) <= 1
     True
     """
-    if measure not in _UTILITIES:
-        raise InvalidParameter(f"measure must be one of {_UTILITIES}, got {measure!r}")
+    if measure not in ("utility", "normalized_utility"):
+        raise InvalidParameter(f"measure must be one of ('utility', 'normalized_utility'), got {measure!r}")
 
     def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
         return _value(sanitizer, X, measure, params)

@@ -1,10 +1,40 @@
-"""How a notebook shows an estimator: scikit-learn's diagram, and above it the verdict of the fit."""
+"""How an estimator is seen: the bounds of its budget as parameters, and in a notebook the verdict of its fit."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sanitize import budgets
+from sanitize.errors import InvalidParameter
 from sanitize.report import badge
+
+PREFIX = "budget__"
+
+
+def bounds_of(budget: object) -> dict[str, Any]:
+    """Bounds of a budget by the name of their parameter; a number has none."""
+    return {f"{PREFIX}{name}": value for name, value in budgets.bounds_of(budget).items()}
+
+
+def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
+    """The budget with some of its bounds replaced, by the name of their parameter.
+
+    Raises
+    ------
+    InvalidParameter
+        If it has no such bound.
+    InvalidBudget
+        If a bound is none.
+    """
+    known = bounds_of(budget)
+    for name in changed:
+        if name not in known:
+            has = f"has {', '.join(known)}" if known else "has no bounds by name"
+            raise InvalidParameter(
+                f"{name!r} is no parameter: the budget {budget!r} {has}; give one of sanitize's budgets, such as "
+                "LiftBudget(at_most=1.65, at_least=0.37), for a search over its bounds"
+            )
+    return type(budget)(**{name.removeprefix(PREFIX): value for name, value in (known | changed).items()})
 
 
 class ShownWithVerdict:

@@ -18,24 +18,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
-from sanitize._files.csv_stream import CheckedBytes
-from sanitize._files.numbers import AS_STORED, Numbers, found_numbers
-from sanitize._files.partitions import partition_schema
-from sanitize._files.source import BATCH_ROWS, Source, check_regular, files_under, reading, stamp_of
-from sanitize._files.spool import Spool
+from sanitize._files.csv_stream import CheckedBytes, Spool
+from sanitize._files.source import (
+    AS_STORED,
+    BATCH_ROWS,
+    Numbers,
+    Source,
+    check_regular,
+    files_under,
+    partition_schema,
+    reading,
+    stamp_of,
+)
 from sanitize.errors import ColumnError, SourceError, in_words
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 # Rows are parsed in pieces of this size, which a row must fit.
 BLOCK_BYTES = 1 << 23
-_GZIP = b"\x1f\x8b"
-_TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True)
@@ -169,7 +175,8 @@ class CsvSource(Source):
         first = {name: place for place, name in reversed(list(enumerate(stored)))}
         places = [first[name] for name in columns] or [0]
         names = [f"c{j}" for j in range(len(stored))]
-        types = {f"c{j}": _reading_type(self.schema.field(j).type) for j in places}
+        text, stored_as = pa.dictionary(pa.int32(), pa.string()), {j: self.schema.field(j).type for j in places}
+        types = {f"c{j}": text if pa.types.is_string(dtype) else dtype for j, dtype in stored_as.items()}
         with self._bytes(file) as raw:
             if raw.at_end():
                 return
@@ -214,13 +221,9 @@ class CsvSource(Source):
             plain: BinaryIO = stack.enter_context(file.open("rb") if self.spool is None else self.spool.open())
             head = plain.read(2)
             plain.seek(0)
-            if head == _GZIP:
+            if head == b"\x1f\x8b":  # gzip
                 plain = stack.enter_context(gzip.GzipFile(fileobj=plain, mode="rb"))  # type: ignore[assignment]
             yield stack.enter_context(CheckedBytes(plain, file.name, self.delimiter))
-
-
-def _reading_type(dtype: pa.DataType) -> pa.DataType:
-    return _TEXT if pa.types.is_string(dtype) else dtype
 
 
 @contextlib.contextmanager
@@ -253,3 +256,40 @@ def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]
             f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or a quote that is never closed"
         )
     raise SourceError(f"{file.name} cannot be read as CSV: it is damaged or not supported")
+
+
+def found_numbers(columns: Collection[str], batches: Iterable[Mapping[str, pa.Array]]) -> dict[str, pa.DataType]:
+    """Types of the columns of text in which every value that is not missing is written as a number.
+
+    Parameters
+    ----------
+    columns : collection of str
+    batches : iterable of mapping of name to dictionary array of text
+
+    Returns
+    -------
+    dict of str to DataType
+        Whole numbers of up to 18 digits, doubles where some value is a decimal; no column without any value.
+    """
+    # As a number is written and nothing else is: 01234 is a code, +1 and 1e3 may be names.
+    whole, longest = dict.fromkeys(columns, True), dict.fromkeys(columns, 0)
+    for batch in batches:
+        for name in list(whole):
+            values = batch[name].dictionary.drop_null()
+            if len(values) == 0:
+                continue
+            if not _all_match(values, r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"):
+                del whole[name], longest[name]
+                continue
+            longest[name] = max(longest[name], pc.max(pc.utf8_length(values)).as_py())
+            whole[name] = whole[name] and _all_match(values, r"^(0|-?[1-9][0-9]{0,17})$")
+        if not whole:
+            break
+    found = {name: pa.int64() for name, is_whole in whole.items() if is_whole and longest[name]}
+    return found | {
+        name: pa.float64() for name in whole if not whole[name] and longest[name] <= 16
+    }  # longer ones may have more digits than a double
+
+
+def _all_match(values: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())

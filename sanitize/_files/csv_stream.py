@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
+import shutil
+import tempfile
 import time
 import weakref
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from sanitize._files.outputs import temporary_place
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
@@ -18,16 +22,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     import numpy.typing as npt
+    from _typeshed import WriteableBuffer
+
 
 HEADER_BYTES = 1 << 22
-_BOM = b"\xef\xbb\xbf"
-_OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_OTHER_DELIMITERS = ";\t"
-_QUOTED = re.compile('"[^"]*"')
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-# A parser lets go within the reading of a block or two; no more than this is waited for it.
-_LEAVE_SECONDS = 10.0
-_POLL_SECONDS = 0.0005
 
 
 class CheckedBytes:
@@ -60,10 +58,10 @@ class CheckedBytes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        until = time.monotonic() + _LEAVE_SECONDS
+        until = time.monotonic() + 10.0  # it lets go within the reading of a block or two
         # What reads comes first in the list: once it is gone, no block is added.
         while any(lent() is not None for lent in self._lent) and time.monotonic() < until:
-            time.sleep(_POLL_SECONDS)
+            time.sleep(0.0005)
 
     def lend(self) -> Lent:
         """The rows for a parser, which must be the only one to keep what it is given."""
@@ -112,11 +110,11 @@ class CheckedBytes:
 
     def _read_header(self) -> tuple[list[str], bytes]:
         head = self._plain.read(1 << 16)
-        if head.startswith(_OTHER_MARKS):
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise SourceError(f"{self._name} is UTF-16; convert it to UTF-8 first")
         if b"\0" in head:
             raise SourceError(f"{self._name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
-        head = head.removeprefix(_BOM)
+        head = head.removeprefix(b"\xef\xbb\xbf")  # the mark of UTF-8
         while (end := header_end(head)) is None:
             more = self._read(1 << 16)
             if not more:
@@ -160,15 +158,15 @@ def is_delimiter(text: str) -> bool:
 
 def delimiter_of(header: str) -> str:
     """What stands between the names of a header: commas, or where there is none, the more frequent of ``;`` and tab."""
-    bare = _QUOTED.sub("", header)
-    other = max(_OTHER_DELIMITERS, key=bare.count)
+    bare = re.sub('"[^"]*"', "", header)
+    other = max(";\t", key=bare.count)
     return other if other in bare and "," not in bare else ","
 
 
 def header_end(head: bytes) -> int | None:
     """Where the first row ends, its line end included; None if it does not end here."""
     quotes = seen = 0
-    for match in _LINE_END.finditer(head):
+    for match in re.finditer(rb"\r\n|\n|\r", head):
         if match.end() == len(head) and match[0] == b"\r":
             return None  # perhaps half of a line end
         quotes += head.count(b'"', seen, match.start())
@@ -176,3 +174,72 @@ def header_end(head: bytes) -> int | None:
         if quotes % 2 == 0:
             return match.end()
     return None
+
+
+_COPY_BYTES = 1 << 20
+
+
+class Spool:
+    """Copy of a stream in an unnamed temporary file, readable by this process only.
+
+    The file has no name, from its start where the system allows it, so it is gone when the process ends, however
+    it ends. It takes room in the folder for temporary files (``TMPDIR``).
+    """
+
+    name = "the input stream"
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._file = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it lives as long as the spool
+        try:
+            shutil.copyfileobj(stream, self._file, _COPY_BYTES)
+            self._file.flush()
+        except OSError as error:
+            self._file.close()
+            raise SourceError(f"{self.name} cannot be kept in a temporary file ({error.strerror})") from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def open(self) -> BinaryIO:
+        """A reader of its own position, from the start."""
+        return io.BufferedReader(_Reader(self._file.fileno()), _COPY_BYTES)
+
+    def close(self) -> None:
+        """Give the room back."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Reader(io.RawIOBase):
+    """Positioned reads of a descriptor that stays open."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence)
+        self._position = offset + (os.fstat(self._descriptor).st_size if base is None else base)
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        got = os.pread(self._descriptor, len(view), self._position)
+        view[: len(got)] = got
+        self._position += len(got)
+        return len(got)

@@ -20,7 +20,7 @@ from msgspec import UNSET as UNSET
 from msgspec import Meta as Meta
 from msgspec import Struct
 
-from sanitize._files.strict_json import NotStrict, seal_of, strict_json
+from sanitize._files.sealed_text import NotStrict, seal_of, strict_json
 from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import SanitizeError
 
@@ -314,17 +314,13 @@ def _reader(kinds: Kinds) -> Callable[[Any, Any], Any]:
         if get_origin(kind) is np.ndarray:
             return read(_Packed, value).unpacked(get_args(get_args(kind)[1])[0])
         if kind is pa.Array:
-            return _array(value)
+            try:
+                return unpacked(value)
+            except ValueError:
+                raise Misfit("is damaged") from None
         return Fraction(read(_Ratio, value)) if kind is Fraction else kinds[kind](value)
 
     return made
-
-
-def _array(text: Any) -> pa.Array:
-    try:
-        return unpacked(text)
-    except ValueError:
-        raise Misfit("is damaged") from None
 
 
 def _plain(value: Any) -> Any:

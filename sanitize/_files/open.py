@@ -1,8 +1,13 @@
-"""Which kind of file a name or stream stands for."""
+"""Which kind of file a name or stream stands for, and where a release may go."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
+import re
+import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
@@ -10,22 +15,115 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 import pyarrow as pa
 
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
-from sanitize._files.csv_stream import is_delimiter
-from sanitize._files.names import path_of
-from sanitize._files.numbers import AS_STORED, Numbers
-from sanitize._files.outputs import Outputs, outputs
+from sanitize._files.csv_stream import Spool, is_delimiter
+from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, take_lock, writing
 from sanitize._files.parquet import ParquetSource
-from sanitize._files.source import Source
-from sanitize._files.spool import Spool
-from sanitize._files.target import Target
-from sanitize.errors import InvalidParameter, SourceError
+from sanitize._files.source import AS_STORED, Numbers, Source
+from sanitize.errors import InvalidParameter, SourceError, TargetError, TargetExists
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Sequence
+
+    from sanitize.errors import SanitizeError
 
     SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
     TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
+
+
+def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
+    """The name as a path.
+
+    Raises
+    ------
+    SanitizeError
+        Of the kind given, if no file can have this name (it holds NUL, is too long, or is a link to itself), or nobody
+        can ask for it, below a folder that may not be entered.
+    """
+    path = Path(name)
+    try:
+        path.stat()
+    except ValueError:
+        raise error(f"{shortened(path)} cannot be the name of a file: it holds a NUL character; rename it") from None
+    except OSError as problem:
+        # What makes a name useless wherever it is asked for; all else is for who opens the file to say.
+        useless = {
+            errno.ENAMETOOLONG: "is too long for a file",
+            errno.ELOOP: "is a link that leads around in a circle",
+            errno.EACCES: "is below a folder that may not be entered",
+        }
+        if problem.errno in useless:
+            raise error(f"{shortened(path)} {useless[problem.errno]}; name another") from None
+    return path
+
+
+def shortened(path: Path) -> str:
+    """The last part of a path, cut where it is too long for a line."""
+    name = path.name or str(path)
+    return repr(name if len(name) <= 60 else f"{name[:60]}...")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a release goes: one file, or a folder of parts.
+
+    Where it does not replace, whoever comes first has the name: of several releases to one target one is written.
+    """
+
+    path: Path
+    as_folder: bool
+    replaces: bool = True
+
+    @classmethod
+    def check(cls, target: str | os.PathLike[str], source: Path | None, *, force: bool) -> Target:
+        """Refuse targets that exist, are the source, or lie in a folder that is not there.
+
+        A source of None is a stream.
+        """
+        path, of_files = path_of(target, TargetError), (".parquet", ".csv")
+        there = path.resolve()
+        as_folder = source is not None and source.is_dir() and path.suffix.lower() not in of_files
+        if not as_folder and path.suffix.lower() not in ("", *of_files):
+            raise TargetError(f"{path.name} is of a kind that is not written; name a .csv or a .parquet")
+        if source is not None:
+            here = source.resolve()
+            if here == there or (source.is_dir() and here in there.parents):
+                raise TargetError(f"{path.name} is the source or lies inside it; the source is never modified")
+            if there in here.parents:
+                raise TargetError(f"the source lies inside {path.name or path}; choose another target")
+        if not there.parent.is_dir():
+            raise TargetError(f"the folder of {path} does not exist; make it first")
+        if force and path.is_symlink():
+            raise TargetError(f"{path} is a link, so it is left as it is; name what it leads to")
+        if path.exists():
+            if not force:
+                raise TargetExists(f"{path} exists already; choose another name or overwrite it with force")
+            if path.is_dir() != as_folder or not (path.is_dir() or stat.S_ISREG(path.stat().st_mode)):
+                kind = "a folder" if as_folder else "a regular file"
+                raise TargetError(f"{path} exists and is not {kind}; it is left as it is")
+        return cls(path, as_folder, force)
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether the file is text."""
+        return not self.as_folder and self.path.suffix.lower() == ".csv"
+
+    def clear_stale(self) -> None:
+        """Take away what earlier releases to this target left when they were killed; running ones hold a lock."""
+        pattern = re.compile(rf"\.{re.escape(self.path.name[:NAME_CHARACTERS])}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
+        with writing(self.path):
+            found = [entry for entry in os.scandir(self.path.parent) if pattern.fullmatch(entry.name)]
+        for entry in found:
+            with contextlib.suppress(OSError):
+                claim = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if not take_lock(claim):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        shutil.rmtree(entry.path)
+                    else:
+                        os.unlink(entry.path)
+                finally:
+                    os.close(claim)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Characters of a name that a hidden one repeats.
 NAME_CHARACTERS = 100
 STREAM = Path("the output stream")
-_UMASK = re.compile(r"^Umask:\s*([0-7]+)$", re.MULTILINE)
 
 
 @contextlib.contextmanager
@@ -410,7 +409,8 @@ def _sync_folder(folder: Path) -> None:
 def _umask() -> int:
     """What new files of this process are not open to, read without a moment in which it is something else."""
     with contextlib.suppress(OSError):
-        if found := _UMASK.search(Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")):
+        state = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r"^Umask:\s*([0-7]+)$", state, re.MULTILINE):
             return int(found[1], 8)
     mask = os.umask(0o077)
     os.umask(mask)

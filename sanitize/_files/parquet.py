@@ -14,8 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sanitize._files.footer import REMEMBERED_BYTES, UNLESS, Footer, is_trusted
-from sanitize._files.partitions import partition_schema
-from sanitize._files.source import BATCH_ROWS, Load, Source, check_regular, files_under, reading, stamp_of
+from sanitize._files.source import (
+    BATCH_ROWS,
+    Load,
+    Source,
+    check_regular,
+    files_under,
+    partition_schema,
+    reading,
+    stamp_of,
+)
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import zlib
 from abc import ABC, abstractmethod
@@ -11,25 +12,44 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 
-from sanitize._files.partitions import partition_arrays
 from sanitize._progress import advance
 from sanitize._tables.columns import check_type
 from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sanitize._files.numbers import Numbers
 
 # As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
 BATCH_ROWS = 1 << 20
 # Values in memory at a time, for each worker: batches of more than a few columns have fewer rows.
 _BATCH_VALUES = 1 << 23
-_SMALL_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Columns that are numbers.
+
+    Attributes
+    ----------
+    named : collection of str
+        Columns that must be: those with bins, or that were numbers when a tree was grown.
+    found : callable, optional
+        Of other columns, by name, whether they are to be numbers if every value of them is written as one.
+    """
+
+    named: Collection[str] = ()
+    found: Callable[[str], bool] | None = None
+
+
+# Columns are what they are: text in a CSV file.
+AS_STORED = Numbers()
 
 
 @dataclass(frozen=True)
@@ -186,7 +206,7 @@ def stamp_of(file: Path) -> tuple[int, int, int]:
     return state.st_size, state.st_mtime_ns, state.st_ino
 
 
-def bytes_of(file: Path, most: int = _SMALL_BYTES) -> bytes:
+def bytes_of(file: Path, most: int = 1 << 28) -> bytes:
     """All that a regular file holds, for files that are small.
 
     Raises
@@ -218,3 +238,61 @@ def reading(name: str) -> Iterator[None]:
             raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)})") from None
         reason = "a page fails its checksum" if "checksum" in str(error).lower() else "it is damaged or not supported"
         raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__})") from None
+
+
+def partition_schema(root: Path, files: Sequence[Path]) -> pa.Schema:
+    """Columns named by the folders of all files, as in ``year=2024/part.parquet``; none for a file or a flat folder.
+
+    A column whose every value is a whole number written plainly is a number, any other is text; the name
+    ``__HIVE_DEFAULT_PARTITION__`` is a missing value. Values may be percent-encoded.
+
+    Raises
+    ------
+    SourceError
+        If not all files lie under the same columns in the same order.
+    """
+    if not root.is_dir():
+        return pa.schema([])
+    found = [_values(root, file) for file in files]
+    names = [name for name, _ in found[0]]
+    if any([name for name, _ in values] != names for values in found):
+        raise SourceError(f"the folders under {root.name!r} do not name the same columns for every file")
+    if len(set(names)) < len(names):
+        raise SourceError(f"the folders under {root.name!r} name a column twice")
+    fields = []
+    for j, name in enumerate(names):
+        texts = {values[j][1] for values in found} - {None}
+        whole = bool(texts) and all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts if text is not None)
+        fields.append(pa.field(name, pa.int64() if whole else pa.string()))
+    return pa.schema(fields)
+
+
+def partition_arrays(
+    root: Path, file: Path, schema: pa.Schema, partitions: Sequence[str], n_rows: int
+) -> dict[str, pa.Array]:
+    """The columns of one file that its folders name, as dictionaries of one value."""
+    found = dict(_values(root, file))
+    arrays = {}
+    for name in partitions:
+        dtype, text = schema.field(name).type, found[name]
+        value = int(text) if text is not None and pa.types.is_integer(dtype) else text
+        values = pa.array([] if value is None else [value], dtype)
+        mask = np.full(n_rows, value is None)
+        arrays[name] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32), mask=mask), values)
+    return arrays
+
+
+def _values(root: Path, file: Path) -> list[tuple[str, str | None]]:
+    """Columns and values of the folders between root and file; folders without = are only folders."""
+    pairs: list[tuple[str, str | None]] = []
+    for part in file.relative_to(root).parts[:-1]:
+        name, equals, value = part.partition("=")
+        if not equals:
+            continue
+        try:
+            name, text = unquote(name, errors="strict"), unquote(value, errors="strict")
+            (name + text).encode()
+        except UnicodeError:
+            raise SourceError(f"a folder under {root.name!r} has a name that is not valid UTF-8") from None
+        pairs.append((name, None if text == "__HIVE_DEFAULT_PARTITION__" else text))
+    return pairs

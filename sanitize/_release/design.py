@@ -37,8 +37,6 @@ ReleaseMode = Literal["resample", "label"]
 
 # Rows that a combination of public values has before it is printed as it is: fewer are known to belong to somebody.
 MIN_COUNT = 10
-# Times the rows at which a robust design is tried again, to say what more rows would buy.
-_MORE_ROWS = (10, 100)
 
 
 @dataclass(frozen=True)
@@ -148,8 +146,18 @@ def priced(made: Design, table: ContingencyTable, spec: Specification) -> Design
     if spec.confidence is None:
         return made
     laws = ConfidenceSet.of(table, spec.confidence)
-    measures = (*made.report.measures, *_price_of_confidence(table, made.joint, spec, laws))
-    return replace(made, report=replace(made.report, measures=measures))
+
+    def kept(among: ConfidenceSet | None) -> float:
+        return normalized_utility(made.joint, _composed(*channels_of(table, made.joint, spec, laws=among)))
+
+    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
+    more = (
+        Measure(
+            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(laws.scaled(k))
+        )
+        for k in (10, 100)  # to say what more rows would buy
+    )
+    return replace(made, report=replace(made.report, measures=(*made.report.measures, plain, *more)))
 
 
 def _check_confidence(layout: Layout, spec: Specification) -> None:
@@ -173,23 +181,6 @@ def _check_confidence(layout: Layout, spec: Specification) -> None:
 def _composed(made: Channel, printing: Channel | None) -> Channel:
     """Channel from public symbols to what is printed."""
     return made if printing is None else made.then(printing)
-
-
-def _price_of_confidence(
-    table: ContingencyTable, joint: JointDistribution, spec: Specification, laws: ConfidenceSet
-) -> tuple[Measure, ...]:
-    """What the same design keeps without confidence, and with more rows of the same frequencies."""
-
-    def kept(among: ConfidenceSet | None) -> float:
-        return normalized_utility(joint, _composed(*channels_of(table, joint, spec, laws=among)))
-
-    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
-    return plain, *(
-        Measure(
-            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(laws.scaled(k))
-        )
-        for k in _MORE_ROWS
-    )
 
 
 def channels_of(

@@ -1,26 +1,83 @@
-"""What makes releases and remembers them: an estimator, or a recipe that a policy asks for."""
+"""What makes releases and remembers them, and what is known of a release to files after its first pass."""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from sanitize._release.prepared import Prepared, footer_of
+from sanitize._formatting import exact, rounded
 from sanitize._sampling.noise import NoiseKey, random_words, warn_of_seed
+from sanitize._version import __version__
+from sanitize.budgets import BUDGETS
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
-    from sanitize._files.numbers import Numbers
-    from sanitize._release.first_pass import FirstPass
-    from sanitize._release.recipes.recipe import Fitted, Recipe
+    from sanitize._files.source import Numbers
+    from sanitize._release.first_pass import FirstPass, RowOrder
+    from sanitize._release.recipes.recipe import Recipe
     from sanitize._release.release import Release
-    from sanitize._release.row_order import RowOrder
+    from sanitize._sampling.noise import RandomWords
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
     from sanitize.report import LeakageReport
+
+
+Report = TypeVar("Report", covariant=True)
+
+
+@dataclass(frozen=True)
+class Prepared(Generic[Report]):
+    """All that the second pass over a table needs, and what is told to who asked for it.
+
+    Attributes
+    ----------
+    release : Release
+        Without a law. It takes unseen symbols, because in the second pass they mean that the source has changed.
+    expected : ndarray of int, shape (n_x,)
+        Rows of each input symbol of the channel, which the second pass must see again.
+    words : RandomWords
+        Noise of this release.
+    report : LeakageReport or AppendedReport
+    footer : bytes
+        What the file says about itself, as JSON.
+    """
+
+    release: Release
+    expected: NDArray[np.int64]
+    words: RandomWords = field(repr=False)
+    report: Report
+    footer: bytes
+
+
+def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
+    """Verdict, budget and figures of a release as JSON; no symbols and no counts."""
+    figures = ("max_log_lift", "min_log_lift", "normalized_utility")
+    most, least, kept = (rounded(exact(report.summary[name])) for name in figures)
+    budget: Any = report.budget
+    name, words = type(budget).__name__, repr(budget)
+    if BUDGETS.get(name) is type(budget):  # equal budgets are spelt alike, however their numbers were written
+        bounds = (f"{bound.name}={float(getattr(budget, bound.name))!r}" for bound in fields(budget))
+        words = f"{name}({', '.join(bounds)})"
+    text = {
+        "sanitize": __version__,
+        "mechanism": report.facts.mechanism,
+        "budget": words,
+        "within_budget": report.ok,
+        "max_log_lift": most,
+        "min_log_lift": str(least),
+        "normalized_utility": kept,
+        "rows": order,
+    }
+    packed = json.dumps(text).encode()
+    if len(packed) > 2048:  # a budget of the user's own may have a long name
+        packed = json.dumps({**text, "budget": name[:100]}).encode()
+    return packed
 
 
 class Designer(ABC):
@@ -42,12 +99,6 @@ class Designer(ABC):
     @abstractmethod
     def recipe(self) -> Recipe:
         """How releases are made, with the parameters as they are now."""
-
-    def _remember(self, fitted: Fitted) -> None:
-        self._release, self._joint = fitted.release, fitted.joint
-        self.channel_, self.report_ = fitted.channel, fitted.report
-        for name, value in fitted.beside.items():
-            setattr(self, name, value)
 
     def _look_at(self, empty: pa.Table) -> None:  # noqa: B027
         """Look at the columns of a table in files; estimators remember them."""
@@ -90,7 +141,7 @@ class Designer(ABC):
             fitted = fitted.with_report(fitted.report.with_key())
         elif fitted.report.facts.seeded:
             warn_of_seed()
-        self._remember(fitted)
+        fitted.kept_by(self)
         release = replace(self.fitted_release(), handle_unknown="high_risk")
         expected = release.expected(counts)
         if key is None and isinstance(recipe.random_state, NoiseKey):
@@ -108,7 +159,7 @@ class Designer(ABC):
         order : {"shuffle", "keep"}
         """
         self._look_at(table.empty())
-        self._remember(self.recipe().fit(table, order, is_priced=False)[0])
+        self.recipe().fit(table, order, is_priced=False)[0].kept_by(self)
         return self.report_
 
     def fitted_release(self) -> Release:
@@ -139,3 +190,11 @@ class RecipeDesigner(Designer):
     def recipe(self) -> Recipe:
         """The recipe."""
         return self.made_by
+
+
+def refuse_secret_dp(sanitizer: object, instead: str) -> None:
+    """Refuse an estimator with ``secret_dp`` where its table's secrets would be looked at again, without noise."""
+    fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now
+    asked = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
+    if getattr(asked, "secret_dp", None) is not None or (fitted and fitted.facts.secret_dp):
+        raise InvalidParameter(f"secret_dp does not allow a second look at the secrets of the table: {instead}")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from sanitize._files.kept import KeptRows
-from sanitize._files.workers import in_turn
+from sanitize._files.loads import KeptRows, in_turn
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.combined import CombinationCounts, CombinedRows, combinations_of, n_rows_of
-from sanitize.errors import ColumnError, InvalidDistribution
+from sanitize.errors import ColumnError, InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +24,16 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Load, Source
     from sanitize._release.layout import Columns, Layout
-    from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
 
 
-_SEED = 13  # of the choice of rows, which must not depend on what they hold
+RowOrder = Literal["shuffle", "keep"]
+
+
+def check_row_order(rows: str) -> None:
+    """Refuse what is no order of released rows."""
+    if rows not in ("shuffle", "keep"):
+        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,8 @@ class FirstPass:
         chosen = np.ones(n, bool)
         if n > most:
             chosen[:] = False
-            chosen[np.random.default_rng(_SEED).permutation(n)[:most]] = True
+            # Which rows are chosen must not depend on what they hold.
+            chosen[np.random.default_rng(13).permutation(n)[:most]] = True
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
         for group in self.source.apart(names):
             row = 0
@@ -165,7 +170,7 @@ class RememberedPass(FirstPass):
             if known == layout and kept == order:
                 return counted
         counted = super().count(layout, order)
-        from sanitize._release.tree_layout import TreeLayout
+        from sanitize._release.layout import TreeLayout
 
         if not isinstance(layout, TreeLayout):  # every budget grows a tree of its own
             self._counted.append((layout, order, counted))

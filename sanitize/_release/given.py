@@ -17,11 +17,7 @@ from sanitize.errors import InvalidChannel
 from sanitize.mechanisms import response_names
 
 if TYPE_CHECKING:
-    from sanitize.alphabet import Alphabet
     from sanitize.joint import JointDistribution
-
-_SHARE = re.compile(r"\d{1,3}(?=%)")
-_TWIN = re.compile(r" #\d+$")  # number of a label that others would equal
 
 
 def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | None, *, labels: bool) -> Channel:
@@ -52,16 +48,13 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
             raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
         law = joint.release(pooled)
         made = Channel((given.stages[0].take(members), *given.stages[1:]), law.public, given.outputs)
-    if not (_is_labelled(made, law) if labels else _same_levels(given.outputs, given.inputs)):
+    # A joint release prints tuples of its columns' values that no row has.
+    prints_own = given.outputs.columns == given.inputs.columns and all(
+        own.equals(level) for own, level in zip(given.outputs.levels, given.inputs.levels, strict=True)
+    )
+    if not (_is_labelled(made, law) if labels else prints_own):
         raise InvalidChannel("the channel prints what is no public value of the source and no label that it earns")
     return given
-
-
-def _same_levels(outputs: Alphabet, public: Alphabet) -> bool:
-    """Whether each column prints its own values; a joint release prints tuples of them that no row has."""
-    return outputs.columns == public.columns and all(
-        own.equals(level) for own, level in zip(outputs.levels, public.levels, strict=True)
-    )
 
 
 def _is_labelled(made: Channel, law: JointDistribution) -> bool:
@@ -87,5 +80,6 @@ def _says_the_same(label: str, earned: str) -> bool:
 
 def _pieces(label: str) -> list[tuple[str, list[int]]]:
     """Symbols that a label names, without their shares and with them."""
-    pieces = _TWIN.sub("", label).strip("{}").split(", ")
-    return sorted((_SHARE.sub("", piece), [int(share) for share in _SHARE.findall(piece)]) for piece in pieces)
+    share, number = re.compile(r"\d{1,3}(?=%)"), r" #\d+$"  # of a label that others would equal
+    pieces = re.sub(number, "", label).strip("{}").split(", ")
+    return sorted((share.sub("", piece), [int(found) for found in share.findall(piece)]) for piece in pieces)

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from sanitize._release.identifiers import FEW_ROWS, names_rows
+from sanitize._release.survey import FEW_ROWS, names_rows
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.combined import Together
-from sanitize.binning import DateBins
+from sanitize.binning import DateBins, is_numeric
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
 from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from sanitize._tables.columns import ArrowColumn
     from sanitize._tables.combined import Combined
     from sanitize.alphabet import Alphabet
     from sanitize.binning import Bins
+    from sanitize.trees import Tree
+
 
 Missing = Literal["category", "error"]
 
@@ -67,18 +74,13 @@ class Columns(Together):
 
 def refuse_missing(column: ArrowColumn, name: str) -> None:
     """Refuse a column with missing values, where that was asked for."""
-    if _has_missing(column):
+    is_missing = column.null_count > 0
+    if not is_missing and pa.types.is_floating(column.type):
+        is_missing = bool(np.isnan(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)).any())
+    if is_missing:
         raise ColumnError(
             f"column {name!r} has missing values and missing is 'error'; fill them, or let them be a category", name
         )
-
-
-def _has_missing(column: ArrowColumn) -> bool:
-    if column.null_count:
-        return True
-    if pa.types.is_floating(column.type):
-        return bool(np.isnan(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)).any())
-    return False
 
 
 @dataclass(frozen=True)
@@ -184,3 +186,100 @@ class Layout:
             if n
         ]
         return tuple(found)
+
+
+@dataclass(frozen=True)
+class TreeLayout(Layout):
+    """Layout with one public symbol, the cell of a row, that a tree finds in the columns of the table.
+
+    Every row has a cell, so no symbol is unknown.
+    """
+
+    tree: Tree = field(kw_only=True)
+
+    @classmethod
+    def of(cls, layout: Layout, tree: Tree) -> TreeLayout:
+        """Layout of the same table whose public columns go down the tree."""
+        name = "cell"
+        while name in layout.sensitive:
+            name += "_"
+        return cls(layout.sensitive, (name,), layout.bins, layout.missing, tree=tree)
+
+    @property
+    def prints_symbols(self) -> bool:
+        """Never: cells are printed by what stands for them."""
+        return False
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Columns that the tree was grown from."""
+        return self.tree.names
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Columns with bins, and those that were numbers when the tree was grown."""
+        return super().numeric | {levels.name for levels in self.tree.columns if is_numeric(levels.values.type)}
+
+    def bare(self) -> TreeLayout:
+        """The layout itself: it holds no law."""
+        return self
+
+    def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
+        """Columns of a batch, the cells of its rows among them."""
+        return _TreeColumns(self, source, workers)
+
+    def columns_of(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
+        """The same of rows whose cells are known."""
+        found = _TreeColumns(self, source)
+        found.check_missing()
+        vars(found)["_cells"] = pa.array(cells)
+        return found
+
+
+def bare_tree(layout: Layout) -> Tree | None:
+    """The tree of a layout without its counts of rows, which nothing needs; None if it has none."""
+    if not isinstance(layout, TreeLayout):
+        return None
+    return layout.tree.__replace__(n_rows=np.zeros_like(layout.tree.n_rows))
+
+
+def through_tree(layout: Layout, tree: Tree | None) -> Layout:
+    """Layout of columns through a tree over the public ones, if there is one.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is one over other columns.
+    """
+    if tree is None:
+        return layout
+    if tree.names != layout.public or layout.labelled or not set(layout.bins) <= set(layout.sensitive):
+        raise InvalidParameter("its tree is over other columns")
+    return TreeLayout.of(layout, tree)
+
+
+class _TreeColumns(Columns):
+    """Columns of one batch, and the cell of each row as one more."""
+
+    layout: TreeLayout
+
+    def _column(self, name: str) -> ArrowColumn:
+        return self._cells if name in self.layout.public else super()._column(name)
+
+    @cached_property
+    def _cells(self) -> pa.Array:
+        self.check_missing()
+        tree = self.layout.tree
+        return pa.array(tree.assign({name: as_arrow(self.source[name], name) for name in tree.names}, self.workers))
+
+    def check_missing(self) -> None:
+        """Refuse missing values, where that was asked for."""
+        for name in self.layout.tree.names if self.layout.missing == "error" else ():
+            refuse_missing(as_arrow(self.source[name], name), name)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.source
+        yield from self.layout.public
+
+    def __len__(self) -> int:
+        return len(self.source) + len(self.layout.public)

@@ -1,7 +1,4 @@
-"""A designed channel bound to the columns of a table: encode rows, draw, print.
-
-Memory, files and engines all go through this one class, so that they agree row by row.
-"""
+"""Columns of new rows that are not what they were at fit: numbers become text, or the same words written otherwise."""
 
 from __future__ import annotations
 
@@ -15,21 +12,73 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._release.changed import refuse_changed
 from sanitize._release.design import Design, Specification
 from sanitize._release.layout import Layout
+from sanitize._tables.columns import UNSEEN, factorize, look_up
+from sanitize.binning import is_numeric
 from sanitize.channel import Channel
-from sanitize.errors import UnknownSymbol, UnseenSymbolWarning
+from sanitize.errors import ColumnError, UnknownSymbol, UnseenSymbolWarning
 from sanitize.joint import JointDistribution
 from sanitize.report import LeakageReport
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from numpy.typing import NDArray
 
     from sanitize._sampling.noise import RandomWords
+    from sanitize._tables.columns import ArrowColumn
+    from sanitize.alphabet import Alphabet
     from sanitize.binning import Bins
     from sanitize.joint import ContingencyTable
     from sanitize.printing import Printer
+
+
+def refuse_changed(columns: Mapping[str, ArrowColumn], known: Alphabet, binned: Container[str]) -> None:
+    """Refuse columns most rows of which are unknown only because of their type, their case or spaces around them.
+
+    Each row would be released like the riskiest symbol: within the budget, and of no use to anybody.
+
+    Raises
+    ------
+    ColumnError
+        It names all such columns and quotes no value.
+    """
+    told: dict[str, str] = {}
+    for name, level in zip(known.columns, known.levels, strict=True):
+        if name in binned:
+            continue
+        values, codes = factorize(columns[name], name)
+        unknown = np.append(look_up(values, level) == UNSEEN, [False])  # the last is missing
+        if unknown[codes].sum() * 2 <= len(codes):
+            continue
+        was, now = _kind(level.type), _kind(values.type)
+        if was != now:
+            told[name] = f"{name!r} holds {now} where there was {was}"
+        elif was == "text":
+            plain = {text.strip().casefold() for text in level.to_pylist()}
+            respelt = np.array([*(text.strip().casefold() in plain for text in values.to_pylist()), False])
+            if respelt[codes].sum() * 2 > len(codes):
+                told[name] = f"{name!r} writes the values of the fit with other capitals or spaces"
+    if told:
+        raise ColumnError(
+            f"most rows are unknown to this fit: column {'; column '.join(told.values())}. Convert them to what they "
+            "were, or fit again",
+            next(iter(told)),
+        )
+
+
+def _kind(dtype: pa.DataType) -> str:
+    if pa.types.is_boolean(dtype):
+        return "True or False"
+    if is_numeric(dtype):
+        return "a number"
+    if pa.types.is_temporal(dtype):
+        return "a date or time"
+    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
+        return "text"
+    return str(dtype)
+
 
 HandleUnknown = Literal["high_risk", "error"]
 
@@ -188,5 +237,5 @@ def _nothing_known() -> tuple[JointDistribution, LeakageReport]:
 
 
 def no_mechanism(_: JointDistribution) -> Channel:
-    """Mechanism of who applies a channel and designs none."""
-    raise AssertionError("this channel is designed already")  # pragma: no cover
+    """Mechanism of a channel that is designed already, or by something else."""
+    raise AssertionError("no channel is designed here")  # pragma: no cover

@@ -11,19 +11,19 @@ import hashlib
 import math
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sanitize._release.random_order import SEGMENT_ROWS, findings
 from sanitize._tables.columns import factorize, python_values
 from sanitize._tables.combined import combinations_of, count, spread, with_missing
-from sanitize.errors import InvalidParameter, RowOrderLeak
+from sanitize.errors import RowOrderLeak
 from sanitize.joint import JointDistribution
 from sanitize.measures import Measure, mutual_information
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport
-
-RowOrder = Literal["shuffle", "keep"]
 
 # The chance of calling an order that is independent of all columns a leak, all tests together.
 FALSE_ALARM = 1e-6
@@ -44,12 +42,6 @@ _LOOKED_AT = 1 << 19
 _MOST_COUNTED = 1 << 13  # combinations that are counted by block
 # Blocks of the figure in the report: as many, of as many rows at least.
 _SHOWN_BLOCKS, _SHOWN_ROWS = 64, 500
-
-
-def check_row_order(rows: str) -> None:
-    """Refuse what is no order of released rows."""
-    if rows not in ("shuffle", "keep"):
-        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +94,12 @@ class SymbolOrder:
         else:
             order = occurring[np.argsort(places[occurring])]
             blocks = np.add.reduceat(counts[order], np.searchsorted(places[order], np.arange(len(known))))
-        looked = self._looked_at(first, first + len(numbers))
-        rows = tuple(spread(places, numbers[start - first : end - first]) for start, end in looked)
+        # All rows of a small table, and evenly spread segments of a large one, are looked at.
+        end, every = first + len(numbers), SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
+        starts = [start for start in range(first // every * every, end, every) if first < start + SEGMENT_ROWS]
+        looked = [(max(first, start) - first, min(end, start + SEGMENT_ROWS) - first) for start in starts]
+        rows = tuple(spread(places, numbers[start:stop]) for start, stop in looked)
         self.runs.append(_Run(first, known, blocks, rows))
-
-    def _looked_at(self, first: int, end: int) -> Iterator[tuple[int, int]]:
-        """All rows of a small table, and evenly spread segments of a large one."""
-        every = SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
-        for start in range(first // every * every, end, every):
-            if first < start + SEGMENT_ROWS:
-                yield max(first, start), min(end, start + SEGMENT_ROWS)
 
     def assembled(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
         """Keys of all symbols, their counts by block, and the symbols of rows that are looked at."""

@@ -1,4 +1,4 @@
-"""What a column holds, in a few figures: its kind, how many values, and where it could be cut."""
+"""What a column holds: its kind, how many values, whether they name its rows, and where it could be cut."""
 
 from __future__ import annotations
 
@@ -15,14 +15,64 @@ from sanitize.binning import STEPS, as_numbers, as_seconds, by_step, holds_dates
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from numpy.typing import NDArray
 
+
+# Below this many rows most columns look distinct, and nothing follows from it.
+FEW_ROWS = 50
+_MOSTLY, _NEARLY_ALL = 0.5, 0.99
+
+
+def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse all columns that name their row: text, dates or times that are mostly distinct, or numbers of an index.
+
+    Amounts are mostly distinct too, and name nobody: whole numbers must also be consecutive, in the order of the rows,
+    or all of one width of six digits and more.
+
+    Raises
+    ------
+    ColumnError
+        It says what can be done with them.
+    """
+    found = []
+    for name in names:
+        values, codes = factorize(as_arrow(table[name], name), name)
+        codes = codes[codes >= 0]
+        if len(codes) >= FEW_ROWS and names_rows(values, len(codes), codes):
+            found.append(name)
+    if found:
+        raise ColumnError(
+            f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, found))}, and what is "
+            "printed of it is somebody's: leave it out, or cut numbers and dates at edges with bins and group text "
+            "with hierarchies",
+            found[0] if len(found) == 1 else None,
+        )
+
+
+def names_rows(values: pa.Array, n: int, codes: NDArray[np.int32] | None = None) -> bool:
+    """Whether ``n`` rows with these distinct values are told apart by them; ``codes`` say in which order they come."""
+    if len(values) <= _MOSTLY * n:
+        return False
+    types, dtype = pa.types, values.type
+    if not types.is_integer(dtype):
+        is_text = types.is_string(dtype) or types.is_binary(dtype) or types.is_fixed_size_binary(dtype)
+        return bool(is_text or types.is_timestamp(dtype) or types.is_date(dtype) or types.is_time(dtype))
+    if len(values) < _NEARLY_ALL * n:
+        return False
+    numbers = values.to_numpy()
+    least, most = int(numbers.min()), int(numbers.max())
+    is_wide = least > 0 and len(str(least)) == len(str(most)) >= 6
+    steps = np.ones(1) if codes is None else np.diff(numbers[codes].astype(np.float64))
+    in_order = codes is not None and bool((steps >= 0).all() or (steps <= 0).all())
+    return most - least < len(numbers) / _NEARLY_ALL or is_wide or in_order
+
+
 # Numbers and dates with more values than this are cut into bins.
-_MANY = 20
+MANY_NUMBERS = 20
 # Counts above this are told in three digits.
 MANY_VALUES = 1_000_000
-# Below this many rows most columns look distinct, and nothing follows from it.
-_FEW_ROWS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +104,12 @@ class ColumnSurvey:
     @property
     def is_wide(self) -> bool:
         """Whether it has so many numbers or dates that they are better cut into bins."""
-        return self.kind in ("number", "date") and self.n_values > _MANY
+        return self.kind in ("number", "date") and self.n_values > MANY_NUMBERS
 
     @property
     def is_identifier(self) -> bool:
         """Whether it is text that differs in most rows."""
-        return self.kind == "text" and self.n_rows >= _FEW_ROWS and self.n_values > self.n_rows / 2
+        return self.kind == "text" and self.n_rows >= FEW_ROWS and self.n_values > self.n_rows / 2
 
     @cached_property
     def step(self) -> str | None:
@@ -68,7 +118,7 @@ class ColumnSurvey:
             return None
         for step in STEPS:
             n = len(by_step(self._values[0], step, self.name).dictionary)
-            if 1 < n <= _MANY:
+            if 1 < n <= MANY_NUMBERS:
                 return step
         return None
 

@@ -15,3 +15,5 @@ from sanitize.binning._dates import by_step as by_step
 from sanitize.binning._dates import date_edges as date_edges
 from sanitize.binning._dates import holds_dates as holds_dates
 from sanitize.binning._dates import is_of_dates as is_of_dates
+
+__all__ = ()

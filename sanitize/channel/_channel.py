@@ -13,7 +13,7 @@ from scipy import sparse
 from sanitize._checks import doubles, whole_number
 from sanitize._files.declared import Declared, Misfit, Version1, plain, read
 from sanitize._files.outputs import write_text
-from sanitize._files.strict_json import NotStrict, strict_json
+from sanitize._files.sealed_text import NotStrict, strict_json
 from sanitize._limits import DENSE_CELLS
 from sanitize._sampling.noise import Randomness, random_words
 from sanitize._sampling.sampler import draw_all, receiving

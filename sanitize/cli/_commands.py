@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.digest import digest_of
-from sanitize._files.names import path_of
-from sanitize._files.open import Among, delimited
+from sanitize._files.open import Among, delimited, path_of
+from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit

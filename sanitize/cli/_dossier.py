@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.digest import digest_of
-from sanitize._files.names import path_of
+from sanitize._files.open import path_of
+from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize.budgets import budget_words
 from sanitize.cli._settings import check_output
@@ -35,11 +35,17 @@ def write_dossier(args: argparse.Namespace) -> None:
         if released.resolve() in target.resolve().parents:
             raise TargetError(f"{target.name} would lie inside the release and change it; choose another folder")
     for kind, path in papers.items():
-        if path is not None:
-            _check_place(kind, path, args.dossier)
+        # The statement names its papers as files of its folder, where whoever gets it will look.
+        if path is not None and path.resolve().parent != args.dossier.resolve().parent:
+            raise InvalidParameter(
+                f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files beside "
+                "it; put them into one folder"
+            )
     digest = digest_of(released)
     saved = LeakageReport.from_json(bytes_of(Path(args.input)))
-    _check_same(saved.to_dict()["origin"], digest, "the report")
+    origin = saved.to_dict()["origin"]
+    if origin is not None and origin["digest"] not in (None, digest):
+        raise SourceError("the report is of another file than the released one; name the file that it was written with")
     document = saved.to_dict(audience=args.audience)
     metadata = _metadata(saved.to_dict(audience="public"), released)
     there = {kind: path for kind, path in papers.items() if path is not None}
@@ -53,20 +59,6 @@ def write_dossier(args: argparse.Namespace) -> None:
     names = {kind: path.name for kind, path in there.items()} | {"croissant": targets[1].name}
     statement = statement_of(released, names, there | {"croissant": args.outputs.readable(targets[1])})
     write(targets[2], _text(statement), private=False)
-
-
-def _check_place(kind: str, path: Path, target: Path) -> None:
-    """The statement names its papers as files of its folder, where whoever gets it will look."""
-    if path.resolve().parent != target.resolve().parent:
-        raise InvalidParameter(
-            f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files beside it; "
-            "put them into one folder"
-        )
-
-
-def _check_same(origin: dict[str, Any] | None, digest: str, what: str) -> None:
-    if origin is not None and origin["digest"] not in (None, digest):
-        raise SourceError(f"{what} is of another file than the released one; name the file that it was written with")
 
 
 def _metadata(document: dict[str, Any], released: Path) -> dict[str, Any]:

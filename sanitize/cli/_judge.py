@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._files.names import path_of
-from sanitize._files.open import delimited, whole_table
+from sanitize._files.open import delimited, path_of, whole_table
 from sanitize._progress import shown
 from sanitize.cli._settings import STREAM, check_output
 from sanitize.cli._standard import say

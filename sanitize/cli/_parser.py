@@ -85,9 +85,11 @@ def parser_of() -> OneLineParser:
     )
     parser.add_argument("--version", action="version", version=f"sanitize {__version__}")
     commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    always = OneLineParser(add_help=False)
+    always.add_argument("-v", "--verbose", action="store_true", help="traceback when something fails")
 
     def command(name: str, *parents: OneLineParser, about: str, more: str = "") -> OneLineParser:
-        made = commands_of.add_parser(name, parents=[*parents, _always()], help=about, description=more or about)
+        made = commands_of.add_parser(name, parents=[*parents, always], help=about, description=more or about)
         made.set_defaults(run=getattr(commands, name), check=lambda _: None, parser=made, policy=None)
         return made
 
@@ -236,12 +238,6 @@ def parser_of() -> OneLineParser:
     init.add_argument("-o", "--output", metavar="POLICY.toml", type=Path, help="file to write; standard output without")
     init.add_argument("--force", action="store_true", help="replace POLICY.toml if it exists")
     return parser
-
-
-def _always() -> OneLineParser:
-    group = OneLineParser(add_help=False)
-    group.add_argument("-v", "--verbose", action="store_true", help="traceback when something fails")
-    return group
 
 
 def _input() -> OneLineParser:

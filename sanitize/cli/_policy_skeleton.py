@@ -8,14 +8,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
+from sanitize._files.source import Numbers
 from sanitize._formatting import quoted
+from sanitize._release.survey import MANY_NUMBERS
 from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize._tables.combined import n_rows_of
 from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
-from sanitize.policy import FEW_ROWS
+from sanitize.policy import FEW_ROWS, N_BINS
 
 if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 # Different values are told up to here; so many are held of columns that are looked at together.
 _MOST_VALUES = 10_000
 _HELD_VALUES = 1 << 21
-# Numbers and dates with more values than this are asked for bins.
-_MANY = 20
-_YEAR = '"year"'
-# Bins that such numbers would have.
-_BINS = 5
 _SENSITIVE = re.compile(
     r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
     r"drug|therap|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|orient|politic|party|"
@@ -96,7 +92,7 @@ class _Survey:
     @property
     def needs_bins(self) -> bool:
         """Whether it has so many numbers or dates that no law of them can be learned."""
-        return (self.numeric or self.dated) and self.n_values > _MANY
+        return (self.numeric or self.dated) and self.n_values > MANY_NUMBERS
 
     def look(self, column: Any, held: set[Any], most: int) -> None:
         """Take another batch into account; values are held until there are more than so many."""
@@ -119,8 +115,13 @@ def skeleton(source: SourceLike) -> str:
         surveys, n_rows = _survey(table)
     roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "keep": [], "drop": []}
     for survey in surveys:
-        roles[_role(survey)].append(survey)
-    is_whole = _too_many(roles["public"], n_rows)
+        role = "public" if survey.numeric or survey.dated or not survey.distinct else "drop"
+        if not survey.nested and _SENSITIVE.search(survey.name):
+            role = "sensitive"
+        roles["drop" if survey.nested else role].append(survey)
+    # Combinations of the public columns that would have too few rows each.
+    sizes = (N_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in roles["public"])
+    is_whole = math.prod(sizes) * FEW_ROWS > n_rows and len(roles["public"]) > 1
     wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if s.needs_bins]
     lines = [_HEAD]
     for role, note in (
@@ -139,7 +140,7 @@ def skeleton(source: SourceLike) -> str:
             "knowledge, not from\n# rows; without confidence `sanitize plan` proposes some of these rows.\n"
         )
         lines.append("[channel.bins]\n")
-        lines += [f"# {quoted(s.name)} = {_YEAR if s.dated else '[low, ..., high]'}\n" for s in wide]
+        lines += [f"# {quoted(s.name)} = " + ('"year"\n' if s.dated else "[low, ..., high]\n") for s in wide]
     return "".join(lines)
 
 
@@ -169,21 +170,6 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
                     surveys[name].look(batch[name], held[name], most)
                 n_rows += n_rows_of(batch)
     return list(surveys.values()), n_rows
-
-
-def _role(survey: _Survey) -> str:
-    """Role to start from."""
-    if survey.nested:
-        return "drop"
-    if _SENSITIVE.search(survey.name):
-        return "sensitive"
-    return "public" if survey.numeric or survey.dated or not survey.distinct else "drop"
-
-
-def _too_many(public: list[_Survey], n_rows: int) -> bool:
-    """Whether combinations of the public columns would have too few rows each."""
-    sizes = (_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in public)
-    return math.prod(sizes) * FEW_ROWS > n_rows and len(public) > 1
 
 
 def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:

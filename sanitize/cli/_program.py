@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 DONE, GATE, USAGE, INPUT, OUTPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-# A process or the system without room for one more open file.
-_TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,10 +92,15 @@ def _answer(error: Exception) -> tuple[int, str]:
     """Exit code and words for any error; what the library does not raise on purpose may quote a value."""
     kind = type(error).__name__
     if isinstance(error, SanitizeError):
-        return _code(error), str(error)
+        codes: list[tuple[tuple[type[SanitizeError], ...], int]] = [
+            ((BudgetExceeded, ReleaseRefuted, RowOrderLeak, VerificationFailed), GATE),
+            ((TargetError,), OUTPUT),
+            ((SourceError, ColumnError, InvalidDistribution), INPUT),
+        ]
+        return next((code for kinds, code in codes if isinstance(error, kinds)), USAGE), str(error)
     if isinstance(error, MemoryError):
         return INPUT, "not enough memory for this input"
-    if isinstance(error, OSError) and error.errno in _TOO_MANY:
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return INPUT, "too many files are open; allow this process more of them (ulimit -n)"
     if isinstance(error, OSError):
         name = "" if error.filename is None else f"{Path(str(error.filename)).name} cannot be used: "
@@ -107,16 +110,6 @@ def _answer(error: Exception) -> tuple[int, str]:
     if type(error).__module__.startswith("pyarrow"):
         return INPUT, f"the input holds what Arrow cannot handle ({kind}); -v says where"
     return INTERNAL, f"internal error ({kind}); run again with -v and report it"
-
-
-def _code(error: SanitizeError) -> int:
-    if isinstance(error, (BudgetExceeded, ReleaseRefuted, RowOrderLeak, VerificationFailed)):
-        return GATE
-    if isinstance(error, TargetError):
-        return OUTPUT
-    if isinstance(error, (SourceError, ColumnError, InvalidDistribution)):
-        return INPUT
-    return USAGE
 
 
 def _left(args: argparse.Namespace) -> str:

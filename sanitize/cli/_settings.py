@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._files.names import path_of
-from sanitize._files.numbers import AS_STORED, Numbers
-from sanitize._files.open import delimited, open_source
+from sanitize._files.open import delimited, open_source, path_of
+from sanitize._files.source import AS_STORED, Numbers
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, OWNERS, PAIRS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
 
 STREAM = "-"
-_DOSSIERS = (".html", ".md")
 # A grid needs bounds of every column, which a policy has room for.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
 _SETTINGS = {
@@ -78,8 +76,8 @@ def check_papers_of(args: argparse.Namespace) -> None:
         args.parser.error(f"--dossier needs {wanted} too: it is of a released file, under a policy")
     if args.json or args.output is not None:
         args.parser.error("--dossier writes files of its own; print the report in another run")
-    if args.dossier.suffix not in _DOSSIERS:
-        args.parser.error(f"--dossier takes a name ending in {' or '.join(_DOSSIERS)}, got {str(args.dossier)[-40:]!r}")
+    if args.dossier.suffix not in (".html", ".md"):
+        args.parser.error(f"--dossier takes a name ending in .html or .md, got {str(args.dossier)[-40:]!r}")
     if args.input == STREAM:
         args.parser.error("--dossier names the report by its digest, so it reads a file, not standard input")
 

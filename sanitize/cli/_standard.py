@@ -12,8 +12,6 @@ from sanitize.errors import TargetError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LONGEST = 700
-
 
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
@@ -73,4 +71,4 @@ def one_line(message: str) -> str:
     what is left out stands in the middle, because the end says what to do.
     """
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
+    return line if len(line) <= 700 else f"{line[:350]} ... {line[-350:]}"

@@ -24,11 +24,10 @@ from sanitize._files.declared import (
     sealed,
     unsealed,
 )
-from sanitize._files.names import path_of
+from sanitize._files.open import path_of
 from sanitize._files.outputs import write_text
 from sanitize._files.source import bytes_of
-from sanitize._release.layout import Layout
-from sanitize._release.tree_layout import bare_tree, through_tree
+from sanitize._release.layout import Layout, bare_tree, through_tree
 from sanitize.binning import Bins, DateBins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel, ChannelForm
@@ -149,7 +148,12 @@ class Entry:
             layout.sensitive,
             layout.read,
             bare_tree(layout),
-            {name: _recorded(bins) for name, bins in layout.bins.items()},
+            {  # bins of dates as they are, others with their symbols
+                name: bins
+                if isinstance(bins, DateBins)
+                else _RecordedBins(bins.column, bins.edges, learned=False, whole=False, symbols=bins.labels)
+                for name, bins in layout.bins.items()
+            },
             self.channel.form(),
             self.fallback,
             self.digest,
@@ -167,13 +171,6 @@ class Entry:
             order = form.bins[name].order if name in form.bins else None
             require(order is None or level.equals(order))
         return cls(form.number, layout, channel, form.fallback, form.digest, form.key, form.receipt)
-
-
-def _recorded(bins: Bins) -> _RecordedBins | DateBins:
-    """Bins as a ledger keeps them: of dates as they are, others with their symbols."""
-    if isinstance(bins, DateBins):
-        return bins
-    return _RecordedBins(bins.column, bins.edges, learned=False, whole=False, symbols=bins.labels)
 
 
 @dataclass(frozen=True)

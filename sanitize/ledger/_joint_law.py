@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize import measures
-from sanitize._files.numbers import Numbers
 from sanitize._files.open import open_source
-from sanitize._files.source import Source
-from sanitize._release.side_by_side import Beside, side_by_side
+from sanitize._files.source import Numbers, Source
+from sanitize._release.recipes.joint_plan import Beside, side_by_side
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, LiftBudget

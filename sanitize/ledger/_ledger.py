@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._release.recipes.secret_dp import refuse_secret_dp
+from sanitize._release.designer import refuse_secret_dp
 from sanitize._sampling.noise import key_of
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError

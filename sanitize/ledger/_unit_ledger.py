@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import whole_number
+from sanitize._release.designer import refuse_secret_dp
 from sanitize._release.first_pass import Counted
-from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.budgets import as_budget

@@ -28,8 +28,6 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 # Lines are put together in pieces of about this size.
 _PIECE_BYTES = 1 << 25
 _PIECE_ROWS = 1 << 16
-# Arrow encodes decimals of this many bits or more as dictionaries.
-_TOLD_BITS = 128
 
 
 class CsvWriter:
@@ -38,7 +36,9 @@ class CsvWriter:
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
         self._stream = stream
         self._schema = schema
-        header = (",".join(_quoted_name(name) for name in schema.names) + "\n").encode()
+        # A reader tells the dialect by semicolons and tabs that are not quoted.
+        names = (_in_quotes(name) if re.search("[;\t]", name) else quoted(name) for name in schema.names)
+        header = (",".join(names) + "\n").encode()
         if len(header) > HEADER_BYTES:
             raise _too_long(f"the names of the columns take more than {HEADER_BYTES >> 20} MiB")
         self._stream.write(header)
@@ -63,7 +63,10 @@ class CsvWriter:
             joined = pc.binary_join_element_wise(*parts, "")
             if pc.max(pc.binary_length(joined)).as_py() > BLOCK_BYTES:
                 raise _too_long(f"a row takes more than {BLOCK_BYTES >> 20} MiB")
-            self._stream.write(_content(joined))
+            # All text of a fresh array, one after another.
+            offsets, content = (memoryview(buffer).cast("B") for buffer in joined.buffers()[1:])
+            last = int.from_bytes(offsets[4 * len(joined) : 4 * len(joined) + 4], "little")
+            self._stream.write(content[:last])
 
     def close(self) -> None:
         """Nothing follows the rows."""
@@ -74,21 +77,13 @@ def _too_long(what: str) -> ColumnError:
     return ColumnError(f"{what} as text, more than CSV is read with; release to a .parquet file")
 
 
-def _content(joined: pa.Array) -> memoryview:
-    """All text of a fresh array, one after another."""
-    offsets = joined.buffers()[1]
-    last = int.from_bytes(memoryview(offsets).cast("B")[4 * len(joined) : 4 * len(joined) + 4], "little")
-    return memoryview(joined.buffers()[2]).cast("B")[:last]
-
-
 def quoted(text: str) -> str:
     """Field of a CSV line; the empty text is quoted, because an empty field is missing."""
-    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
+    return _in_quotes(text) if _SPECIAL.search(text) else text
 
 
-def _quoted_name(name: str) -> str:
-    """Name of a column; a semicolon or tab in it is quoted, since a reader tells the dialect by those that are not."""
-    return quoted(name) if not re.search("[;\t]", name) else '"' + name.replace('"', '""') + '"'
+def _in_quotes(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
@@ -120,7 +115,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
 def _plain(array: pa.Array) -> pa.Array:
     """The array in a type whose distinct values Arrow can tell: extensions as they are stored, narrow decimals wide."""
     array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
-    if pa.types.is_decimal(array.type) and array.type.bit_width < _TOLD_BITS:
+    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
         return array.cast(pa.decimal128(array.type.precision, array.type.scale))
     return array
 

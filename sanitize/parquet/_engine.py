@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from sanitize._files.open import Target
 from sanitize._files.outputs import outputs
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.target import Target
-from sanitize._release.first_pass import Counted, FirstPass
-from sanitize._release.row_order import check_row_order
+from sanitize._release.first_pass import Counted, FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.errors import InvalidParameter, TargetError, TargetExists
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
+    from sanitize._release.designer import Prepared
+    from sanitize._release.first_pass import RowOrder
     from sanitize._release.layout import Layout
-    from sanitize._release.prepared import Prepared
     from sanitize._release.release import Release
-    from sanitize._release.row_order import RowOrder
     from sanitize._sampling.noise import RandomWords
     from sanitize.ledger import Entry, Ledger, Tally
     from sanitize.report import LeakageReport
@@ -190,20 +189,14 @@ def _parts(place: Target, n_parts: int) -> Iterator[Path]:
     place.clear_stale()
     with outputs() as made, made.folder(place.path, replaces=place.replaces) as folder:
         yield folder
-        _tidy(folder, [part_of(folder, number) for number in range(n_parts)])
-
-
-def _tidy(folder: Path, paths: Sequence[Path]) -> None:
-    """Require every part, and take away what killed workers left of theirs."""
-    found = set(folder.iterdir())
-    missing = len(set(paths) - found)
-    if missing:
-        raise TargetError(
-            f"{missing} of {len(paths)} parts are not in {folder.parent}: the target must lie where this machine "
-            "and all workers write to the same storage; nothing was released"
-        )
-    for stray in found.difference(paths):
-        stray.unlink()
+        paths, found = {part_of(folder, number) for number in range(n_parts)}, set(folder.iterdir())
+        if missing := len(paths - found):
+            raise TargetError(
+                f"{missing} of {n_parts} parts are not in {folder.parent}: the target must lie where this machine "
+                "and all workers write to the same storage; nothing was released"
+            )
+        for stray in found - paths:  # what killed workers left of theirs
+            stray.unlink()
 
 
 # ------------------------------------------------------------------------------------ rows of a data frame

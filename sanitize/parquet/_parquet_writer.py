@@ -1,7 +1,13 @@
-"""Writing released columns as Parquet: a schema built anew, dictionaries of released values."""
+"""Writing released columns as Parquet: a schema built anew, dictionaries of released values, row groups put together.
+
+Nothing inside a column chunk says where in the file it lies, only the footer does. So a file of one row group is
+appended without being looked at, and its line of the footer is moved: what comes out is, byte for byte, what a writer
+of all row groups writes, and any thread may encode any of them.
+"""
 
 from __future__ import annotations
 
+import struct
 from inspect import signature
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -11,14 +17,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanitize._files.parquet import is_text
-from sanitize._files.row_groups import JoinedFile
+from sanitize._files.thrift import STRUCT, RawFields, Thrift, packed, packed_list, packed_whole
 from sanitize._tables.columns import in_type
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sanitize._release.release import Release
+
 
 ROW_GROUP_ROWS = 1 << 20
 # Newer Arrow cuts pages at 20,000 rows, for indexes of pages; a release has none, and every page has a header to read.
@@ -105,7 +112,9 @@ def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
         if pa.types.is_null(dtype):
             return pa.nulls(len(values)) if values.null_count == len(values) else values
         if isinstance(dtype, pa.ExtensionType):
-            return _wrapped(values, dtype)
+            chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+            stored = [dtype.wrap_array(chunk.cast(dtype.storage_type)) for chunk in chunks]
+            return pa.chunked_array(stored, dtype) if isinstance(values, pa.ChunkedArray) else stored[0]
         if pa.types.is_duration(dtype):
             values = values.cast(pa.int64())
         if pa.types.is_time(dtype) and pa.types.is_string(values.type):
@@ -115,7 +124,87 @@ def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
         raise ColumnError(f"column {name!r} of the release holds text that is no {dtype}", name) from None
 
 
-def _wrapped(values: Any, dtype: pa.ExtensionType) -> Any:
-    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    storage = [dtype.wrap_array(chunk.cast(dtype.storage_type)) for chunk in chunks]
-    return pa.chunked_array(storage, dtype) if isinstance(values, pa.ChunkedArray) else storage[0]
+_MAGIC = b"PAR1"
+# Fields of the footer and of a row group.
+_N_ROWS, _ROW_GROUPS = 3, 4
+_CHUNKS, _GROUP_START, _ORDINAL = 1, 5, 7
+
+
+class JoinedFile:
+    """A Parquet file that grows by whole row groups.
+
+    Parameters
+    ----------
+    stream : binary stream
+        At its start.
+    empty : buffer
+        A file without rows, of the same schema and metadata.
+    """
+
+    def __init__(self, stream: BinaryIO, empty: memoryview) -> None:
+        self._stream = stream
+        self._footer = _parts(empty)[1]
+        self._groups: list[bytes] = []
+        self._n_rows = 0
+        self._end = len(_MAGIC)
+        stream.write(_MAGIC)
+
+    def add(self, file: memoryview) -> None:
+        """Append the row groups of a file of the same schema."""
+        body, footer = _parts(file)
+        fields = {number: raw for number, _, raw in footer}
+        for group in _structures(fields[_ROW_GROUPS]):
+            self._groups.append(packed(_moved_group(group, self._end - len(_MAGIC), len(self._groups))))
+        self._n_rows += Thrift(fields[_N_ROWS]).whole()
+        self._stream.write(body)
+        self._end += len(body)
+
+    def close(self) -> None:
+        """Write the footer."""
+        known = {_N_ROWS: packed_whole(self._n_rows), _ROW_GROUPS: packed_list(STRUCT, self._groups)}
+        footer = packed([(number, kind, known.get(number, raw)) for number, kind, raw in self._footer])
+        self._stream.write(footer + struct.pack("<I", len(footer)) + _MAGIC)
+
+
+def _parts(file: memoryview) -> tuple[memoryview, RawFields]:
+    """What stands between the first magic number and the footer, and the fields of the footer."""
+    (length,) = struct.unpack("<I", file[-8:-4])
+    return file[len(_MAGIC) : -8 - length], Thrift(bytes(file[-8 - length : -8])).raw_fields()
+
+
+def _structures(raw: bytes) -> list[RawFields]:
+    """Structures of a list."""
+    reader = Thrift(raw)
+    _, size = reader.list_head()
+    return [reader.raw_fields() for _ in range(size)]
+
+
+def _moved_group(group: RawFields, by: int, number: int) -> RawFields:
+    def moved(field: int, raw: bytes) -> bytes:
+        if field == _CHUNKS:
+            return packed_list(STRUCT, [packed(_moved_chunk(chunk, by)) for chunk in _structures(raw)])
+        if field == _ORDINAL:
+            return packed_whole(number)
+        return _moved(raw, by) if field == _GROUP_START else raw
+
+    return _changed(group, moved)
+
+
+def _moved_chunk(chunk: RawFields, by: int) -> RawFields:
+    def moved(field: int, raw: bytes) -> bytes:
+        if field == 3:  # its metadata: places of its first pages and of its bloom filter
+            metadata = Thrift(raw).raw_fields()
+            return packed(_changed(metadata, lambda one, old: _moved(old, by) if one in (9, 10, 11, 14) else old))
+        return _moved(raw, by) if field in (2, 4, 6) else raw  # places of its metadata and of its indexes
+
+    return _changed(chunk, moved)
+
+
+def _changed(fields: RawFields, change: Callable[[int, bytes], bytes]) -> RawFields:
+    return [(number, kind, change(number, raw)) for number, kind, raw in fields]
+
+
+def _moved(raw: bytes, by: int) -> bytes:
+    """A place in the file, further on; one of 0 says that there is none."""
+    place = Thrift(raw).whole()
+    return packed_whole(place + by if place else 0)

@@ -8,16 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from sanitize._files.kept import KeptRows
-from sanitize._files.open import delimited, open_source, open_target
+from sanitize._files.loads import KeptRows, n_workers
+from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.target import Target
-from sanitize._files.workers import n_workers
-from sanitize._release.designer import Designer
-from sanitize._release.first_pass import FirstPass
+from sanitize._release.designer import Designer, refuse_secret_dp
+from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._release.layout import Layout
-from sanitize._release.recipes.secret_dp import refuse_secret_dp
-from sanitize._release.row_order import check_row_order
 from sanitize.errors import InvalidParameter
 from sanitize.parquet._csv_writer import formula_note
 from sanitize.parquet._second_pass import SecondPass
@@ -27,11 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sanitize._files.open import SourceLike, TargetLike
-    from sanitize._files.source import Source
-    from sanitize._release.row_order import RowOrder
+    from sanitize._release.first_pass import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
-    from sanitize.saved import AppendedReport, Receipt, SavedRelease
+    from sanitize.saved import AppendedReport, SavedRelease
 
 
 @overload
@@ -165,8 +160,13 @@ def privatize_parquet(
         # Shuffled rows are drawn from counts, so nobody reads them again.
         kept = KeptRows() if rows == "keep" else KeptRows.none()
         written = place.path if isinstance(place, Target) else None
-        begun = None if receipt is None else _begun(Path(receipt), written, table, sanitizer, rows, key)
-        key = key if begun is None else begun.key.key
+        begun = None
+        if receipt is not None:  # one that could not be written or drawn again is refused
+            from sanitize.saved import Receipt, check_place
+
+            check_place(Path(receipt), written)
+            begun = Receipt.begin(table, sanitizer, rows, key)
+            key = begun.key.key
         prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
         told = None if begun is None else begun.to_json(prepared.release)
         digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()
@@ -185,21 +185,6 @@ def privatize_parquet(
     if isinstance(place, Target) and not place.is_csv:
         return report
     return report.with_notes(formula_note(prepared.release.printed_levels))
-
-
-def _begun(
-    path: Path,
-    target: Path | None,
-    source: Source,
-    sanitizer: Designer | SavedRelease,
-    rows: RowOrder,
-    key: bytes | None,
-) -> Receipt:
-    """The receipt of a release that is to be drawn; one that could not be written or drawn again is refused."""
-    from sanitize.saved import Receipt, check_place
-
-    check_place(path, target)
-    return Receipt.begin(source, sanitizer, rows, key)
 
 
 def _spending(

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from sanitize._files.kept import KeptRows
+from sanitize._files.loads import KeptRows, in_turn
+from sanitize._files.open import Target
 from sanitize._files.outputs import STREAM, Outputs, new_file, writing
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.target import Target
-from sanitize._files.workers import in_turn
 from sanitize._progress import advance
 from sanitize._sampling.noise import NoiseKey, RandomWords
 from sanitize._tables.combined import CombinedRows, count
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._files.source import Load, Source
+    from sanitize._release.first_pass import RowOrder
     from sanitize._release.release import Release
-    from sanitize._release.row_order import RowOrder
 
 
 @dataclass(frozen=True)
@@ -94,16 +93,17 @@ class SecondPass:
 
     def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: RandomWords) -> Iterator[Iterator[Block]]:
         """Codes that come in blocks of `block_sizes`, one part a file of the source, all of about the same size."""
+
+        def between(start: int, end: int) -> Iterator[Block]:
+            while start < end:
+                codes = next(blocks)
+                advance(len(codes))
+                yield Block(codes, words, start)
+                start += len(codes)
+
         n_parts = len(self._source.files)
         for part in range(n_parts):
-            yield self._part(blocks, n_rows * part // n_parts, n_rows * (part + 1) // n_parts, words)
-
-    def _part(self, blocks: Iterator[NDArray[Any]], start: int, end: int, words: RandomWords) -> Iterator[Block]:
-        while start < end:
-            codes = next(blocks)
-            advance(len(codes))
-            yield Block(codes, words, start)
-            start += len(codes)
+            yield between(n_rows * part // n_parts, n_rows * (part + 1) // n_parts)
 
     def blocks(self, file: Path, first: int = 0) -> Iterator[Block]:
         """Released codes of one file in source order; they depend on the key and the row number only.

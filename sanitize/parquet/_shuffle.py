@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sanitize._files.workers import in_turn
+from sanitize._files.loads import in_turn
 from sanitize._sampling.noise import GeneratorWords, NoiseKey
 from sanitize._tables.combined import count, spread
 

@@ -194,27 +194,19 @@ def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, m
     What is in each block comes from one generator, so it is drawn here; the order within blocks, which takes most of
     the time, is drawn by whoever prints and writes them.
     """
-    runs = [
-        ([sizes[i] for i in run], total)
-        for sizes in _sizes_of_files(int(released.sum()), n_files)
-        for run, total in consecutive(sizes, most)
-    ]
+    n_rows = int(released.sum())
+    blocks = block_sizes(n_rows, n_files)
+    bounds = [n_rows * file // n_files for file in range(n_files + 1)]
+    of_files = [[next(blocks) for _ in range(-(-(end - start) // ROW_GROUP_ROWS))] for start, end in pairwise(bounds)]
+    runs = [([sizes[i] for i in run], total) for sizes in of_files for run, total in consecutive(sizes, most)]
     drawn = compositions(released, generator_of(words), [size for sizes, _ in runs for size in sizes])
     parts: list[ShuffledPart] = []
     first = start = 0
     for sizes, total in runs:
-        blocks = tuple(counts.astype(np.int32) for counts in islice(drawn, len(sizes)))
-        parts.append(ShuffledPart(len(parts), first, start, blocks))
+        made = tuple(counts.astype(np.int32) for counts in islice(drawn, len(sizes)))
+        parts.append(ShuffledPart(len(parts), first, start, made))
         first, start = first + len(sizes), start + total
     return parts
-
-
-def _sizes_of_files(n_rows: int, n_files: int) -> list[list[int]]:
-    """Sizes of the blocks of each part of the single-machine release."""
-    sizes = block_sizes(n_rows, n_files)
-    bounds = [n_rows * file // n_files for file in range(n_files + 1)]
-    counts = [-(-(end - start) // ROW_GROUP_ROWS) for start, end in pairwise(bounds)]
-    return [[next(sizes) for _ in range(count)] for count in counts]
 
 
 @dataclass(frozen=True)

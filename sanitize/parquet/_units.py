@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._files.open import delimited, open_source, open_target
+from sanitize._files.loads import n_workers
+from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.target import Target
-from sanitize._files.workers import n_workers
-from sanitize._release.first_pass import FirstPass
-from sanitize._release.row_order import check_row_order
+from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.parquet._second_pass import Block, SecondPass, block_sizes
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
     from sanitize._files.open import SourceLike, TargetLike
     from sanitize._files.source import Source
     from sanitize._release.designer import Designer
+    from sanitize._release.first_pass import RowOrder
     from sanitize._release.release import Release
-    from sanitize._release.row_order import RowOrder
     from sanitize._sampling.noise import RandomWords
     from sanitize.ledger import UnitLedger, UnitReport
 

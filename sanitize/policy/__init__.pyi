@@ -10,7 +10,10 @@ from ._plan import (
     Plan as Plan,
     make_plan as make_plan,
 )
-from ._plan.proposals import FEW_ROWS as FEW_ROWS
+from ._proposals import (
+    FEW_ROWS as FEW_ROWS,
+    N_BINS as N_BINS,
+)
 from ._policy import (
     Policy as Policy,
     PolicyBudget as PolicyBudget,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._files.declared import UNSET, plain
-from sanitize._files.names import path_of
+from sanitize._files.open import path_of
 from sanitize._files.source import bytes_of
 from sanitize.binning import LearnedEdges
 from sanitize.budgets import AlphaLiftBudget, CapacityBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
@@ -305,7 +305,7 @@ class Policy:
 def designer_of(policy: Policy) -> Designer:
     """The same as ``policy.sanitizer()`` without scikit-learn, for who releases files and fits nothing else."""
     from sanitize._release.designer import RecipeDesigner
-    from sanitize._release.recipes.by_name import recipe_type
+    from sanitize._release.recipes.recipe import recipe_type
 
     return RecipeDesigner(_built(policy, recipe_type, None))
 
@@ -385,8 +385,6 @@ def _channel(channel: Any, where: str, folder: Path) -> PolicyChannel:
 def _cuts(cuts: Any) -> list[Any] | str:
     if isinstance(cuts, dict):
         return LearnedEdges(_cuts(cuts["learned"]))
-    return cuts if isinstance(cuts, str) else [_edge(edge) for edge in cuts]
-
-
-def _edge(edge: Any) -> str | float:
-    return str(edge) if isinstance(edge, (str, datetime.date)) else float(edge)
+    if isinstance(cuts, str):
+        return cuts
+    return [str(edge) if isinstance(edge, (str, datetime.date)) else float(edge) for edge in cuts]

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_STRINGS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'')
-_COMMENTS = re.compile(r"#[^\n]*")
-_BETWEEN = re.compile(r"[,\[\]{}=\n]")
 _DEEPEST = 20
-_LONGEST_SHOWN = 60
-_KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array", dict: "a table"}
 
 
 class Misshapen(ValueError):
@@ -38,13 +33,14 @@ def check_shape(text: str) -> None:
     ------
     Misshapen
     """
-    bare = _COMMENTS.sub("", _STRINGS.sub("", text))
+    without_strings = re.sub(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'', "", text)
+    bare = re.sub(r"#[^\n]*", "", without_strings)
     depth = 0
     for mark in re.findall(r"[\[\]{}]", bare):
         depth += 1 if mark in "[{" else -1
         if depth > _DEEPEST:
             raise Misshapen(f"arrays and tables are nested more than {_DEEPEST} deep; flatten them")
-    if any(piece.count(".") >= _DEEPEST for piece in _BETWEEN.split(bare)):
+    if any(piece.count(".") >= _DEEPEST for piece in re.split(r"[,\[\]{}=\n]", bare)):
         raise Misshapen(f"a key has more than {_DEEPEST} parts; quote a name that holds dots")
 
 
@@ -112,7 +108,8 @@ def _refusal(error: Misfit, where: str) -> PolicyError:
 
 def _got(value: object, *, quoted: bool = False) -> str:
     """What a value of TOML is; a word is shown where one of some was expected."""
-    if is_number(value) or (quoted and isinstance(value, str) and len(value) <= _LONGEST_SHOWN):
+    if is_number(value) or (quoted and isinstance(value, str) and len(value) <= 60):
         return shown(value)
-    kind = _KINDS.get(type(value), "a date or time")
+    kinds = {bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array", dict: "a table"}
+    kind = kinds.get(type(value), "a date or time")
     return f"an empty {kind.removeprefix('a ').removeprefix('an ')}" if value in ("", [], {}) else kind

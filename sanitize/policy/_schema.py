@@ -63,7 +63,10 @@ def policy_schema() -> Schema:
         "Rules that compare keys with one another (a column listed twice, bins of another channel's column, edges that "
         "do not ascend) are checked by the library alone.",
     }
-    return {**head, **document, "allOf": [_several(), _kept(), _alone(), _noisy()], "$defs": forms}
+    # Noisy counts of secrets go with what does not look at the secrets themselves.
+    quiet = {"rows": {"const": "shuffle"}, "ledger": False, "receipt": False, "channel": {"required": ["confidence"]}}
+    noisy = {"if": _where(channel={"type": "object", "required": ["secret_dp"]}), "then": {"properties": quiet}}
+    return {**head, **document, "allOf": [_several(), _kept(), _alone(), noisy], "$defs": forms}
 
 
 def _several() -> Schema:
@@ -104,24 +107,14 @@ def _kept() -> Schema:
 
 def _alone() -> Schema:
     """One channel alone has a budget that its mechanism can be designed for."""
-    rules = [
-        {"if": _channel_of(names), "then": {"properties": {"budget": _notions(notions)}}}
-        for names, notions in _families()
-    ]
+    rules = []
+    for names, notions in _families():
+        made = _where(channel=_mechanism_in(names))
+        if DEFAULT_MECHANISM in names:  # a policy without a channel has this one
+            del made["required"]
+        rules.append({"if": made, "then": {"properties": {"budget": _notions(notions)}}})
     single = {"channel": {"type": "object"}, "columns": {"properties": {"keep": {"maxItems": 0}}}}
     return {"if": {"properties": single}, "then": {"allOf": rules}}
-
-
-def _noisy() -> Schema:
-    """Noisy counts of secrets go with what does not look at the secrets themselves."""
-    then = {"rows": {"const": "shuffle"}, "ledger": False, "receipt": False, "channel": {"required": ["confidence"]}}
-    return {"if": _where(channel={"type": "object", "required": ["secret_dp"]}), "then": {"properties": then}}
-
-
-def _channel_of(names: list[str]) -> Schema:
-    """A policy whose channel has one of these mechanisms; without a channel it has the default one."""
-    made = _where(channel=_mechanism_in(names))
-    return {"properties": made["properties"]} if DEFAULT_MECHANISM in names else made
 
 
 def _families() -> list[tuple[list[str], tuple[str, ...]]]:

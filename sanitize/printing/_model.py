@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Count, Declared, require
-from sanitize._files.workers import in_turn
+from sanitize._files.loads import in_turn
 from sanitize._limits import BLOCK_ROWS
 from sanitize._sampling.noise import random_access_words
 from sanitize.printing._dependence import forbidden, information, joint_counts, of_kinds, pair_counts, spanning_tree

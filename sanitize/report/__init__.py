@@ -5,36 +5,36 @@ The measuring code reads the channel's matrix and nothing else: it does not know
 
 from __future__ import annotations
 
-from sanitize.report._attached import attach_report as attach_report
-from sanitize.report._attached import report_of as report_of
 from sanitize.report._audience import Audience as Audience
 from sanitize.report._axes import draw_histogram as draw_histogram
 from sanitize.report._axes import draw_lift as draw_lift
-from sanitize.report._badge import badge as badge
-from sanitize.report._by_column import with_columns as with_columns
+from sanitize.report._columns import column_laws as column_laws
+from sanitize.report._columns import kept_beyond_chance as kept_beyond_chance
+from sanitize.report._columns import with_columns as with_columns
 from sanitize.report._curve import TradeoffCurve, TradeoffPoint
 from sanitize.report._dossier import Material as Material
 from sanitize.report._dossier import dossier as dossier
-from sanitize.report._dossier_views import to_markdown as to_markdown
-from sanitize.report._dossier_views import to_page as to_page
+from sanitize.report._dossier import to_markdown as to_markdown
+from sanitize.report._dossier import to_page as to_page
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import PartLeakage as PartLeakage
 from sanitize.report._facts import ReleaseFacts
 from sanitize.report._facts import Section as Section
+from sanitize.report._facts import StandingForm as StandingForm
 from sanitize.report._four_tests import Judgement as Judgement
 from sanitize.report._four_tests import Pair as Pair
 from sanitize.report._headline import ALONE as ALONE
 from sanitize.report._headline import LEDGER as LEDGER
 from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State
-from sanitize.report._kept import column_laws as column_laws
-from sanitize.report._kept import kept_beyond_chance as kept_beyond_chance
-from sanitize.report._measuring import as_estimates as as_estimates
-from sanitize.report._measuring import measure_worst_case as measure_worst_case
-from sanitize.report._plan_page import plan_page as plan_page
+from sanitize.report._html import plan_page as plan_page
 from sanitize.report._report import LeakageReport
+from sanitize.report._report import attach_report as attach_report
+from sanitize.report._report import report_of as report_of
 from sanitize.report._saved import MeasureForm as MeasureForm
-from sanitize.report._standing import StandingForm as StandingForm
+from sanitize.report._verdict import as_estimates as as_estimates
+from sanitize.report._verdict import measure_worst_case as measure_worst_case
 from sanitize.report._views import ReportViews as ReportViews
+from sanitize.report._views import badge as badge
 
 __all__ = ["LeakageReport", "ReleaseFacts", "TradeoffCurve", "TradeoffPoint"]

@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._formatting import rounded
 from sanitize.errors import InvalidParameter
+from sanitize.report._facts import published
 from sanitize.report._headline import USELESS_BELOW, with_headline
-from sanitize.report._standing import published
 
 if TYPE_CHECKING:
-    from sanitize._formatting import Number
+    pass
 
 Audience = Literal["internal", "public"]
-
-# What the public document takes over as it is. All else is left out, rounded or rewritten below.
-_COMMON = ("schema", "version", "library_version")
-_UNSEEN = "row(s) held a value absent at fit and were treated like the riskiest value"
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +27,8 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     """
     verdict = document["verdict"]
     shown = {
-        **{name: document[name] for name in _COMMON},
+        # Taken over as it is; all else is left out, rounded or rewritten.
+        **{name: document[name] for name in ("schema", "version", "library_version")},
         "audience": "public",
         "verdict": verdict
         | {"worst_excess": rounded(verdict["worst_excess"]), "standing": published(verdict["standing"])},
@@ -48,16 +45,13 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         ],
         "warnings": _public_warnings(document),
         "sections": [
-            section | {"rows": [[_public_cell(cell) for cell in row] for row in section["rows"]]}
+            section
+            | {"rows": [[cell if isinstance(cell, str) else rounded(cell) for cell in row] for row in section["rows"]]}
             for section in document["sections"]
             if section["public"]
         ],
     }
     return with_headline(shown)
-
-
-def _public_cell(cell: Number) -> Number:
-    return cell if isinstance(cell, str) else rounded(cell)
 
 
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:
@@ -87,17 +81,16 @@ def _grave(document: dict[str, Any]) -> list[str]:
     if columns["constant"]:
         names = ", ".join(columns["constant"])
         found.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
-    return found + _little(document)
-
-
-def _little(document: dict[str, Any]) -> list[str]:
-    """What keeps next to nothing: the whole release, or single columns of it."""
+    little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     if document["verdict"]["useless"]:
-        return ["next to nothing is kept: take a larger budget, fewer or coarser public columns, or another mechanism"]
-    names = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
-    if not names or document["verdict"]["state"] not in ("source", "rows"):
-        return []
-    return [f"less than {100 * USELESS_BELOW:g} % is kept of {', '.join(names)}: without them others may keep more"]
+        found.append(
+            "next to nothing is kept: take a larger budget, fewer or coarser public columns, or another mechanism"
+        )
+    elif little and document["verdict"]["state"] in ("source", "rows"):
+        found.append(
+            f"less than {100 * USELESS_BELOW:g} % is kept of {', '.join(little)}: without them others may keep more"
+        )
+    return found
 
 
 def _public_warnings(document: dict[str, Any]) -> list[str]:

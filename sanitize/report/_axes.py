@@ -27,9 +27,6 @@ BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#666666"
 N_SHOWN = 40
 # The same where two maps stand beside each other.
 N_BESIDE = 24
-# Columns up to which cells hold numbers.
-_N_NUMBERS = 20
-_NAME = 24
 
 
 def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
@@ -68,7 +65,7 @@ def draw_heat(axes: Axes, logs: NDArray[np.float64], names: Sequence[str]) -> No
     if len(rows):
         axes.plot(columns, rows, linestyle="none", marker="x", color=GREY, label="-inf: ruled out")
     # Grey print loses the hue: where there is no room for numbers, the sign of what is not small remains.
-    roomy = logs.shape[1] <= _N_NUMBERS
+    roomy = logs.shape[1] <= 20
     for row, column in zip(*np.nonzero(finite if roomy else finite & (np.abs(logs) > 0.1 * most)), strict=True):
         value = logs[row, column]
         ink = "white" if abs(value) > 0.6 * most else "black"
@@ -151,4 +148,4 @@ def draw_curve(
 
 def short_name(symbol: str) -> str:
     """Short name that matplotlib prints as it is: a dollar sign would start a formula."""
-    return clip(symbol, _NAME).replace("$", r"\$")
+    return clip(symbol, 24).replace("$", r"\$")

@@ -1,24 +1,24 @@
-"""The dossier of a release for whoever signs it: what was measured, in the order of ISO/IEC 27559, and blanks.
+"""The dossier of a release for whoever signs it, in the order of ISO/IEC 27559, as Markdown or as one HTML page.
 
 It says nothing that does not stand in the report, the policy, the verification or the ledger. What they do not know
-(purpose, recipients, agreements, responsibility) is a blank to be filled.
+(purpose, recipients, agreements, responsibility) is a blank to be filled. Every name is escaped, nothing runs and
+nothing is loaded.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, percent
-from sanitize.report._text import allowed, is_words, margin_words, plain_words, utility_words
+from sanitize.report._html import environment
+from sanitize.report._text import allowed, clip, is_words, margin_words, plain_words, utility_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     Cells = tuple[str, ...]
-
-
-_READERS = {"internal": "the house, for it holds counts", "public": "anybody"}
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ def _front(document: dict[str, Any], material: Material) -> Chapter:
 
 
 def _context(document: dict[str, Any], material: Material) -> Chapter:
+    readers = {"internal": "the house, for it holds counts", "public": "anybody"}
     earlier = "No ledger was given: whether these rows were released before is not known here."
     if material.ledger is not None:
         count, budget = material.ledger
@@ -124,7 +125,7 @@ def _context(document: dict[str, Any], material: Material) -> Chapter:
             Blank("What recipients may do, and what they agree to"),
             Blank("Other data that recipients have or can get about the same people"),
             Blank("Who would gain from an attack, and how likely one is"),
-            Words(f"Who may read this dossier: {_READERS[document['audience']]}. {earlier}"),
+            Words(f"Who may read this dossier: {readers[document['audience']]}. {earlier}"),
         ),
     )
 
@@ -207,21 +208,55 @@ def _governance(document: dict[str, Any], material: Material) -> Chapter:
     else:
         parts.append(Rows(("Policy", "Value"), material.policy))
     noisy = any(section["name"] == "secret_dp" for section in document["sections"])
-    private = "It is differential privacy of each row's secret alone." if noisy else _NOT_PRIVATE
+    private = "It is not differential privacy of the table's records."
+    if noisy:
+        private = "It is differential privacy of each row's secret alone."
+    signed = (
+        "Responsible for the release (name, role)",
+        "Reviewed by, on",
+        "Approved by (name, signature, date)",
+        "When this is looked at again, and what would call it back",
+        "Whom to tell of a suspected disclosure",
+    )
     told = (
         document["verdict"]["alone"],
         private,
         f"Made with sanitize {document['library_version']}.",
     )
     parts += [Words(words) for words in told]
-    return Chapter("5 Governance", (*parts, *map(Blank, _SIGNED)))
+    return Chapter("5 Governance", (*parts, *map(Blank, signed)))
 
 
-_NOT_PRIVATE = "It is not differential privacy of the table's records."
-_SIGNED: Sequence[str] = (
-    "Responsible for the release (name, role)",
-    "Reviewed by, on",
-    "Approved by (name, signature, date)",
-    "When this is looked at again, and what would call it back",
-    "Whom to tell of a suspected disclosure",
-)
+def to_markdown(chapters: Sequence[Chapter]) -> str:
+    """Chapters as Markdown; blanks are lines to write on."""
+    lines: list[str] = []
+    for level, chapter in enumerate(chapters):
+        lines += [f"{'##' if level else '#'} {_escaped(chapter.title)}", ""]
+        for part in chapter.parts:
+            if isinstance(part, Words):
+                lines.append(_escaped(part.text))
+            elif isinstance(part, Blank):
+                lines.append(f"- [ ] {_escaped(part.question)}: {'_' * 40}")
+            else:
+                rule = "|".join(" --- " for _ in part.heads)
+                lines += [_row(part.heads), f"|{rule}|", *(_row(row) for row in part.rows)]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(_escaped(cell) for cell in cells)} |"
+
+
+def _escaped(text: str) -> str:
+    """One line that means nothing but its letters."""
+    # Whatever means something in Markdown or in HTML, anywhere or at the start of a line; addresses would become links.
+    marks = r"([\\`*_{}\[\]<>#!|~&$^]|^[-+=:]|:(?=//)|(?<=^www)\.|(?<=\d)[.)](?=\s))"
+    return re.sub(marks, r"\\\1", clip(text, 400).replace("\\\\", "\\"))
+
+
+def to_page(chapters: Sequence[Chapter]) -> str:
+    """Chapters as one page in the style of the report."""
+    kinds = {Words: "words", Rows: "rows", Blank: "blank"}
+    shown = [(chapter.title, [(kinds[type(part)], part) for part in chapter.parts]) for chapter in chapters]
+    return environment().get_template("dossier.html.jinja").render(chapters=shown)

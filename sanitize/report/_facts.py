@@ -1,14 +1,17 @@
-"""What is known of a release beyond the numbers of its report."""
+"""What is known of a release beyond the numbers of its report, and how good its design is known to be."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from sanitize._files.declared import Declared, NonNegative, plain, require
+from sanitize._formatting import exact
+from sanitize.channel import Standing, Status
 
-    from sanitize.channel import Standing
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 
 SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
@@ -94,11 +97,6 @@ class Finding(Protocol):
     def summary(self) -> tuple[str, ...]:
         """Sentences that name no symbol."""
         ...
-
-
-def refuted(findings: Iterable[Finding]) -> bool:
-    """Whether one of them refutes the release."""
-    return not all(getattr(finding, "ok", True) for finding in findings)
 
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
@@ -195,3 +193,41 @@ def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
     words = "What each part and each kept column tells by itself. The verdict is about all of them together."
     heads = ("Part", "kept", "min log-lift", "max log-lift", "I(S;Y)")
     return (Section("parts", "Parts", words, heads, rows, public=True),)
+
+
+class StandingForm(Declared, frozen=True):
+    """Status, gap in nats, what it is the best of, and all that in words, which are those that the gap calls for."""
+
+    status: Status
+    gap: NonNegative | None
+    among: str
+    words: str
+
+    def __post_init__(self) -> None:
+        require(self.words == self.standing.words, "contradict the gap", "words")
+
+    @property
+    def standing(self) -> Standing:
+        """The same without the words."""
+        return Standing(self.status, self.gap, self.among)
+
+    @classmethod
+    def of(cls, standing: Standing | None) -> StandingForm | None:
+        """Form of a standing; None where nothing is known."""
+        if standing is None:
+            return None
+        gap = exact(standing.gap)
+        return cls(standing.status, gap if isinstance(gap, float) else None, standing.among, standing.words)
+
+
+def standing_to(standing: Standing | None) -> dict[str, Any] | None:
+    """The form as a dictionary."""
+    made: dict[str, Any] | None = plain(StandingForm.of(standing))
+    return made
+
+
+def published(state: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The standing for anybody: its gap has four digits, as all figures have, and is rounded up."""
+    if state is None or state["gap"] is None:
+        return state
+    return standing_to(Standing(state["status"], float(f"{state['gap'] * 1.0005:.4g}"), state["among"]))

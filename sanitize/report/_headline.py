@@ -21,8 +21,6 @@ USELESS_BELOW = 0.05
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
 # rounding in double precision and nothing else.
 VERDICT_TOLERANCE = 1e-9
-# Powers of ten below this are not normal doubles.
-_LEAST_DIGIT = -300
 WORDS: dict[State, str] = {
     "source": "HOLDS FOR THE SOURCE",
     "rows": "HOLDS FOR THESE ROWS ONLY",
@@ -32,7 +30,6 @@ WORDS: dict[State, str] = {
 ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
 # Name of the mechanism of all releases of a ledger together.
 LEDGER = "ledger"
-_STATED = "HOLDS FOR THE STATED LAW ONLY"
 
 
 def state_of(*, ok: bool, has_budget: bool, confidence: float | None) -> State:
@@ -64,14 +61,15 @@ def headline(document: dict[str, Any]) -> str:
             return f"{words}: an attack on the released rows refutes it"
         return f"{words}: over budget, nothing may be released"
     if verdict["state"] == "rows" and not verdict["counted"]:
-        words = _STATED
+        words = "HOLDS FOR THE STATED LAW ONLY"
     return f"{words}, BUT USELESS" if verdict["useless"] else words
 
 
 def sentence(document: dict[str, Any]) -> str:
     """What the headline means, in one plain sentence; a second one where next to nothing is kept."""
     verdict = document["verdict"]
-    words = _SENTENCES[verdict["state"]](document)
+    of_state = {"source": _source, "rows": _rows, "refused": _refused}.get(verdict["state"])
+    words = "Nothing is claimed: this only measures what the columns tell." if of_state is None else of_state(document)
     if not verdict["useless"]:
         return words
     return f"{words} Every released column keeps less than {100 * USELESS_BELOW:g} % of its information."
@@ -144,13 +142,18 @@ def _rows(document: dict[str, Any]) -> str:
         return "The limit holds if the law is as stated; how far the truth may differ from it is not known."
     words, found = "The limit holds if these rows are everybody", _worst(document)
     beyond = [name for name, measure in found.items() if excess_of(measure) > VERDICT_TOLERANCE]
-    if not found or not (beyond or document["verdict"]["budget"]["type"] in _JUDGED):
+    # Of other budgets the extremes of the lifts and their ratio have implied bounds alone.
+    if not found or not (beyond or document["verdict"]["budget"]["type"] in ("LiftBudget", "LDPBudget")):
         return f"{words}; if they are a sample, how far it may be off is not known."
     sure = f"{_level(found)} sure"
     if not beyond:
         words = f"{words} and also if they are a sample of no other values ({sure})"
         return f"{words}; set a confidence to make that the claim."
-    told = [_off(found[name]) for name in beyond if name in _OFF]
+    sides = {"worst_max_log_lift": ("up to", times_up), "worst_min_log_lift": ("down to", times_down)}
+    told = []
+    for name in (name for name in beyond if name in sides):  # how far one side may be off, and what is allowed
+        (words_of, far), limit = sides[name], times(float(found[name]["bound"]))
+        told.append(f"{words_of} {far(found[name]['after'])} times as likely ({limit} allowed)")
     if not told:  # the two extremes are within their limits, and their distance is not
         ratio = found["worst_ldp_sensitive"]
         told = [f"{times_up(ratio['after'])} times more likely than another ({times(float(ratio['bound']))} allowed)"]
@@ -166,23 +169,6 @@ def _refused(document: dict[str, Any]) -> str:
         return f"An attack found {found}: do not hand it out."
     whom = "these rows" if verdict["confidence"] is None else "some source that these rows may come from"
     return f"A released value tells more than is allowed for {whom}."
-
-
-def _audit(_: dict[str, Any]) -> str:
-    return "Nothing is claimed: this only measures what the columns tell."
-
-
-_SENTENCES = {"source": _source, "rows": _rows, "refused": _refused, "audit": _audit}
-# Budgets that hold for a law where the extremes and the ratio of its lifts do; of others these are implied bounds.
-_JUDGED = ("LiftBudget", "LDPBudget")
-_OFF = {"worst_max_log_lift": "up to", "worst_min_log_lift": "down to"}
-
-
-def _off(measure: dict[str, Any]) -> str:
-    """How far one side may be off, and what is allowed."""
-    far = times_up if measure["name"] == "worst_max_log_lift" else times_down
-    limit = times(float(measure["bound"]))
-    return f"{_OFF[measure['name']]} {far(measure['after'])} times as likely ({limit} allowed)"
 
 
 def _worst(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -208,7 +194,7 @@ def to_side(value: float, side: Any) -> str:
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else "infinitely many"
     # A hair of room, so that 2.0 written as 1.9999999999999998 stays 2.
-    digit = max(math.floor(math.log10(value)) - 2, _LEAST_DIGIT)
+    digit = max(math.floor(math.log10(value)) - 2, -300)  # powers of ten below are no normal doubles
     scaled = value / 10.0**digit
     near = round(scaled)
     return f"{(near if abs(scaled - near) < 1e-9 * near else side(scaled)) * 10.0**digit:.3g}"

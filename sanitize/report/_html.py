@@ -1,4 +1,4 @@
-"""A report as one self-contained page: no script, no network, every value escaped."""
+"""A report, or a plan, as one self-contained page: no script, no network, every value escaped."""
 
 from __future__ import annotations
 
@@ -22,15 +22,12 @@ from sanitize.report._text import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jinja2 import Environment, Template
+    from jinja2 import Environment
 
     from sanitize._formatting import Number
 
 
 _ROLES = {"sensitive": "sensitive", "released": "released", "kept": "kept as it is"}
-# Columns that have a line each though there is nothing but their role to say.
-_MOST_LISTED = 8
-_PRINTED = {"resample": "values of the same columns", "label": "labels of groups"}
 # Limits that keep a page under a megabyte whatever the names are.
 N_ROWS = 200
 N_CELLS = 120
@@ -51,7 +48,12 @@ def to_fragment(document: dict[str, Any]) -> str:
 
 
 def _render(document: dict[str, Any], *, whole: bool) -> str:
-    return _template().render(
+    columns, by_role = document["columns"], []
+    # Columns that have a line each though there is nothing but their role to say are eight at most.
+    if not _alone(document["kept"]) and sum(map(len, columns.values())) > 8:
+        by_role = [(words, columns[role]) for role, words in _ROLES.items() if columns[role]]
+    template = environment().get_template("report.html.jinja")
+    return template.render(
         whole=whole,
         colour=colour(document),
         budget_words=document["verdict"]["allowed"] + margin_words(document).replace("inf", "∞"),
@@ -59,9 +61,9 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
         utility_words=utility_words(document, in_nats=False),
         facts=_facts(document),
         judged=document.get("judgement"),
-        roles=_roles(document["columns"]),
+        roles=[(name, words) for role, words in _ROLES.items() for name in columns[role]],
         alone=_alone(document["kept"]),
-        by_role=_by_role(document),
+        by_role=by_role,
         kinds=sorted({measure["kind"] for measure in document["measures"]}),
         limit=N_ROWS,
         tiles=marks.tiles(document),
@@ -76,25 +78,18 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
     verdict, origin = document["verdict"], document["origin"] or {}
     standing = f" ({verdict['standing']['words']})" if verdict["standing"] else ""
     rows = document.get("n_rows")
+    printed = {"resample": "values of the same columns", "label": "labels of groups"}
     found = [
         ("Date", origin.get("date")),
         ("Table", origin.get("table")),
         ("Rows", None if rows is None else str(rows)),
         ("Policy", origin.get("policy")),
         ("Mechanism", verdict["mechanism"] + standing),
-        ("Printed as", _PRINTED.get(verdict["output"], verdict["output"])),
+        ("Printed as", printed.get(verdict["output"], verdict["output"])),
         ("Made by", f"sanitize {document['library_version']}"),
         ("Released file", origin.get("digest")),
     ]
     return [(name, words) for name, words in found if words]
-
-
-def _by_role(document: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """Names of the columns by role, where they are many and nothing else is said of each."""
-    columns = document["columns"]
-    if _alone(document["kept"]) or sum(map(len, columns.values())) <= _MOST_LISTED:
-        return []
-    return [(words, columns[role]) for role, words in _ROLES.items() if columns[role]]
 
 
 def _alone(kept: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -125,10 +120,6 @@ def _pictures(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _template() -> Template:
-    return environment().get_template("report.html.jinja")
-
-
 @cache
 def environment() -> Environment:
     """Templates of the pages, with the filters that escape, shorten and round what they print."""
@@ -146,7 +137,7 @@ def environment() -> Environment:
     made.filters["number"] = _number
     made.filters["allowed"] = lambda measure: allowed(measure).replace("inf", "∞")
     made.filters["interval"] = lambda measure: interval(measure).replace("inf", "∞")
-    made.filters["cell"] = _cell
+    made.filters["cell"] = lambda cell: clip(str(cell), N_CELLS) if is_words(cell) else _number(cell)
     made.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
     made.filters["of_source"] = of_source
     made.filters["of_100"] = of_100
@@ -159,11 +150,72 @@ def _number(value: Number) -> str:
     return number(value).replace("inf", "∞")
 
 
-def _cell(cell: Number) -> str:
-    """Name or figure of a section's table."""
-    return clip(str(cell), N_CELLS) if is_words(cell) else _number(cell)
+def plan_page(
+    document: dict[str, Any],
+    curves: list[dict[str, Any]],
+    proposals: str,
+    path: str | Path | None = None,
+    *,
+    chosen: int | None = None,
+    refusal: str | None = None,
+) -> str:
+    """The page; also written to ``path`` in one step, readable by its owner only, when one is given.
+
+    Parameters
+    ----------
+    document : dict
+        Internal document of the report (`LeakageReport.to_dict`), with the plan's sections.
+    curves : list of dict
+        Documents of the curves (`TradeoffCurve.to_dict`), the policy's own mechanism first.
+    proposals : str
+        Lines of a policy.
+    path : path, optional
+    chosen : int, optional
+        Place of the policy's own budget among the points of the first curve.
+    refusal : str, optional
+        Why the report is of no release, and what to do about it.
+    """
+    page = (
+        environment()
+        .get_template("plan.html.jinja")
+        .render(
+            colour=colour(document),
+            plain_words=plain_words(document),
+            utility_words=utility_words(document),
+            curves=curves,
+            plot=plot_of(curves),
+            chosen=chosen,
+            refusal=refusal,
+            proposals=proposals.splitlines(),
+            shown=[
+                section for section in document["sections"] if section["name"] in ("parts", "comparison", "budgets")
+            ],
+            limit=200,
+            **document,
+        )
+    )
+    if path is not None:
+        write_text(path, page)
+    return page
 
 
-def _roles(columns: dict[str, list[str]]) -> list[tuple[str, str]]:
-    """Name and role of each column."""
-    return [(name, words) for role, words in _ROLES.items() for name in columns[role]]
+def plot_of(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Places of the budgets, from left to right, and of what each mechanism keeps, up; None without a curve."""
+    if not curves:
+        return None
+    labels = [point["label"] for point in curves[0]["points"]]
+    places = {label: i / max(1, len(labels) - 1) for i, label in enumerate(labels)}
+    drawn = []
+    for place, curve in enumerate(curves):
+        dots = [
+            {"x": places[point["label"]], "y": 1 - min(1.0, max(0.0, float(point["normalized_utility"])))} | point
+            for point in curve["points"]
+            if point["label"] in places
+        ]
+        line = " ".join(f"{1000 * dot['x']:.1f},{1000 * dot['y']:.1f}" for dot in dots)
+        drawn.append({"name": curve["mechanism"], "number": place, "dots": dots, "line": line})
+    ends = "; ".join(
+        f"{one['name']} keeps {100 * (1 - one['dots'][0]['y']):.3g} % to {100 * (1 - one['dots'][-1]['y']):.3g} %"
+        for one in drawn
+    )
+    return {"labels": [(label, places[label]) for label in labels], "curves": drawn, "words": ends}

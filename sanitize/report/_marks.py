@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, times
+from sanitize._limits import LARGEST_EXPONENT
 from sanitize.budgets import LiftBudget, budget_from_dict
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, times_up
 
@@ -14,14 +15,8 @@ if TYPE_CHECKING:
 
     from sanitize._formatting import Number
 
-# Shades on either side of zero.
-_SHADES = 4
 # Rows and columns of a saved report's pictures that are drawn at most.
 _MOST_ROWS, _MOST_COLUMNS = 48, 24
-# Longest log-lift that is drawn to scale.
-_LARGEST_LOG = 700.0
-# Percent of the width that the label of a point of the curve takes.
-_LABEL_ROOM = 12
 
 
 def tiles(document: dict[str, Any]) -> list[dict[str, str]]:
@@ -63,10 +58,10 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
         rows.append(("allowed", top["bound"], "allow"))
     logs = [float(value) for _, value, _ in rows]
     most = max((v for v in logs if math.isfinite(v)), default=0.0)
-    end = math.exp(min(most, _LARGEST_LOG))
+    end = math.exp(min(most, LARGEST_EXPONENT))
 
     def width(value: float) -> str:
-        return f"{100 * min(1.0, math.exp(min(value, _LARGEST_LOG)) / end):.2f}%"
+        return f"{100 * min(1.0, math.exp(min(value, LARGEST_EXPONENT)) / end):.2f}%"
 
     return [
         {"label": label, "words": _times(v, kind), "width": width(v), "kind": kind}
@@ -85,7 +80,7 @@ def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:
     """Rows of a lift map: name, and of each cell the shade and the figure."""
     rows = zip(side["symbols"][:_MOST_ROWS], side["log_lift"], strict=False)
     return [
-        {"symbol": symbol, "cells": [{"shade": _shade(v, most), "words": _signed(v)} for v in cells[:_MOST_COLUMNS]]}
+        {"symbol": symbol, "cells": [_cell(float(v or 0.0), most) for v in cells[:_MOST_COLUMNS]]}
         for symbol, cells in rows
     ]
 
@@ -96,20 +91,14 @@ def largest(found: dict[str, Any]) -> float:
     return max((value for value in values if math.isfinite(value)), default=0.0)
 
 
-def _shade(value: Number, most: float) -> str:
-    v = float(value or 0.0)
+def _cell(v: float, most: float) -> dict[str, str]:
+    """One of four shades on either side of zero, and the figure."""
     if math.isinf(v):
-        return "none" if v < 0 else f"more{_SHADES}"
-    level = min(_SHADES, math.ceil(_SHADES * (abs(v) / most) - 0.5)) if most > 1e-9 else 0
-    return "zero" if level <= 0 else f"{'more' if v > 0 else 'less'}{level}"
-
-
-def _signed(value: Number) -> str:
-    v = float(value or 0.0)
-    if math.isinf(v):
-        return "×" if v < 0 else "∞"
+        return {"shade": "none", "words": "×"} if v < 0 else {"shade": "more4", "words": "∞"}
+    level = min(4, math.ceil(4 * (abs(v) / most) - 0.5)) if most > 1e-9 else 0
+    shade = "zero" if level <= 0 else f"{'more' if v > 0 else 'less'}{level}"
     shown = f"{v:+.2f}" if abs(v) < 10 else f"{v:+.3g}"
-    return "0" if float(shown) == 0 else shown
+    return {"shade": shade, "words": "0" if float(shown) == 0 else shown}
 
 
 def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> tuple[float, tuple[float, float] | None]:
@@ -157,7 +146,7 @@ def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
     marked: list[dict[str, str]] = []
     last = -math.inf
     for x, y, label in sorted(pairs):
-        far = 100 * x / most - last >= _LABEL_ROOM
+        far = 100 * x / most - last >= 12  # percent of the width that a label takes
         last = 100 * x / most if far else last
         marked.append(place(x, y) | {"label": label, "words": label if far else ""})
     line = " ".join(f"{1000 * min(x / most, 1.0):.1f},{1000 * (1 - y):.1f}" for x, y, _ in sorted(pairs))

@@ -5,23 +5,25 @@ The measuring code reads the channel's matrix and nothing else: it does not know
 
 from __future__ import annotations
 
+import json
 import math
+import weakref
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._version import __version__
 from sanitize.budgets import ChannelBudget
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_law
 from sanitize.lifts import lift
+from sanitize.report._columns import kept_columns
 from sanitize.report._curve import check_same_law
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
-from sanitize.report._kept import kept_columns
-from sanitize.report._measuring import measure_all, measure_worst_case, measured_before, worst_case_of
 from sanitize.report._saved import SavedReport
-from sanitize.report._verdict import Verdict
+from sanitize.report._verdict import Verdict, measure_all, measure_worst_case, measured_before, worst_case_of
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class LeakageReport(Verdict, ReportViews):
             Judge every law of the symbols seen that the counts allow, not the frequencies alone; None claims the rows
             are everybody.
         """
-        after = check_law(joint).release(channel)
+        after, facts = check_law(joint).release(channel), facts or ReleaseFacts()
         lines, over = measure_all(joint, after, channel, budget), -math.inf
         if isinstance(budget, ChannelBudget):
             whole = budget.measure_channel(channel)
@@ -96,7 +98,8 @@ class LeakageReport(Verdict, ReportViews):
         return cls(
             measures=lines,
             budget=budget,
-            facts=_with_standing(facts or ReleaseFacts(), channel),
+            # How good the channel is known to be, where its designer said so.
+            facts=replace(facts, standing=channel.standing) if facts.standing is None else facts,
             sensitive=joint.sensitive.columns,
             public=joint.public.columns,
             n_rows=joint.n,
@@ -298,6 +301,30 @@ class LeakageReport(Verdict, ReportViews):
         return f"LeakageReport({self.facts.mechanism}, {short(self.state, useless=self.useless)})"
 
 
-def _with_standing(facts: ReleaseFacts, channel: Channel) -> ReleaseFacts:
-    """Facts that say how good the channel is known to be, where its designer said so."""
-    return replace(facts, standing=channel.standing) if facts.standing is None else facts
+# By object identity, because frames are not hashable; an entry goes when its frame does.
+_KEPT: dict[int, LeakageReport] = {}
+
+
+def attach_report(frame: Any, report: LeakageReport) -> Any:
+    """Remember the report of a released frame; pandas frames also carry a summary without counts."""
+    key = id(frame)
+    try:
+        weakref.finalize(frame, _KEPT.pop, key, None)
+    except TypeError:  # arrays of some kinds cannot be watched, so nothing is remembered for them
+        return frame
+    _KEPT[key] = report
+    if hasattr(frame, "attrs"):
+        frame.attrs["sanitize"] = json.dumps(
+            {
+                "version": __version__,
+                "mechanism": report.facts.mechanism,
+                "budget": repr(report.budget),
+                "within_budget": report.ok,
+            }
+        )
+    return frame
+
+
+def report_of(frame: Any) -> LeakageReport | None:
+    """Report attached to a released frame, if it is that very object."""
+    return _KEPT.get(id(frame))

@@ -20,7 +20,7 @@ from sanitize.report._axes import (
     new_axes,
     short_name,
 )
-from sanitize.report._pictures import lift_map, margins
+from sanitize.report._document import lift_map, margins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,13 +20,14 @@ from sanitize._files.declared import (
     require,
     said,
 )
-from sanitize._files.strict_json import NotStrict, strict_json
+from sanitize._files.sealed_text import NotStrict, strict_json
 from sanitize._formatting import exact
 from sanitize.budgets import BUDGETS, budget_from_dict, budget_words
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.measures import Kind, Measure
 from sanitize.report._audience import Audience, check_audience, publish, warnings_of_facts
 from sanitize.report._document import SCHEMA, VERSION
+from sanitize.report._facts import StandingForm
 from sanitize.report._headline import (
     VERDICT_TOLERANCE,
     State,
@@ -37,7 +38,6 @@ from sanitize.report._headline import (
     state_of,
     with_headline,
 )
-from sanitize.report._standing import StandingForm
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
@@ -229,7 +229,8 @@ class SavedReport(ReportViews):
 
         if table not in ("measures", "symbols"):
             raise InvalidParameter(f"table must be 'measures' or 'symbols', got {table!r}")
-        return pd.DataFrame(_floats(self._saved.get(table, [])))
+        rows = self._saved.get(table, [])
+        return pd.DataFrame([{k: float(v) if v in ("inf", "-inf") else v for k, v in row.items()} for row in rows])
 
     @property
     def _audience(self) -> Audience:
@@ -247,10 +248,6 @@ class SavedReport(ReportViews):
 
     def __repr__(self) -> str:
         return f"SavedReport({self._saved['verdict']['mechanism']!r}, {short(self.state, useless=self.useless)})"
-
-
-def _floats(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: float(value) if value in ("inf", "-inf") else value for name, value in row.items()} for row in rows]
 
 
 def _check_sense(document: dict[str, Any]) -> None:
@@ -273,7 +270,8 @@ def _check_sense(document: dict[str, Any]) -> None:
     if missing:
         raise SourceError(f"the report lacks the measure {min(missing)!r}")
     for measure in document["measures"]:
-        if verdict["ok"] and measure["kind"] == "exact" and _is_beyond(measure):
+        room = _ROUNDING * abs(float(measure["bound"] or 0.0)) + 1e-6
+        if verdict["ok"] and measure["kind"] == "exact" and excess_of(measure) > room:
             raise SourceError(f"the report is said to be within its budget, and its {measure['name']} is not")
     _check_headline(document)
     if document["audience"] == "internal":
@@ -317,7 +315,3 @@ def _check_words(verdict: dict[str, Any]) -> None:
         raise SourceError("the report's budget is not one") from None
     if verdict["allowed"] != budget_words(made):
         raise SourceError("the report's words on its budget contradict the budget")
-
-
-def _is_beyond(measure: dict[str, Any]) -> bool:
-    return excess_of(measure) > _ROUNDING * abs(float(measure["bound"] or 0.0)) + 1e-6

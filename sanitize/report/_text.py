@@ -24,12 +24,7 @@ _LEAST_TOLD = (
     "local DP of the public",
     "local DP of S, worst",
 )
-# The utility has a sentence of its own.
-_IN_WORDS = ("utility", "normalized_utility")
 _ELLIPSIS = "..."
-_MARKS = {"exact": "", "bound": " bnd.", "estimate": " est."}
-# Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
-_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 
 
 def to_text(document: dict[str, Any]) -> str:
@@ -93,13 +88,10 @@ def clip(text: str, limit: int) -> str:
     Characters that do not show, or that steer a terminal, are escaped as in a Python string; so is the
     backslash, which keeps different names different.
     """
-    return _shorten(map(_visible, text), limit)
-
-
-def _visible(character: str) -> str:
-    if character == " " or (character != "\\" and unicodedata.category(character) not in _UNSEEN):
-        return character
-    return ascii(character)[1:-1]
+    # Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
+    unseen = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+    shown = (c == " " or (c != "\\" and unicodedata.category(c) not in unseen) for c in text)
+    return _shorten((c if is_shown else ascii(c)[1:-1] for c, is_shown in zip(text, shown, strict=True)), limit)
 
 
 def _shorten(pieces: Iterable[str], limit: int) -> str:
@@ -214,20 +206,17 @@ def _head(document: dict[str, Any]) -> list[str]:
     return lines + _paragraph(clip(verdict["alone"], 200), most=2)
 
 
-def _is_extreme(measure: dict[str, Any]) -> bool:
-    """Whether a measure is of the lifts, which come first: what is cut off is at the end."""
-    return measure["name"].endswith(("max_log_lift", "min_log_lift", "ldp_sensitive"))
-
-
 def _measures(measures: list[dict[str, Any]]) -> list[str]:
     """Table of the measures; of what kind the figures are is said once, and again only where it differs."""
-    shown = [measure for measure in measures if not measure["name"].startswith(_IN_WORDS)]
-    rows = sorted(shown, key=lambda measure: (not _is_extreme(measure), of_source(measure)))
+    # The utility has a sentence of its own.
+    shown = [measure for measure in measures if not measure["name"].startswith(("utility", "normalized_utility"))]
+    first = ("max_log_lift", "min_log_lift", "ldp_sensitive")  # of the lifts: what is cut off is at the end
+    rows = sorted(shown, key=lambda measure: (not measure["name"].endswith(first), of_source(measure)))
     kinds = {measure["kind"] for measure in rows}
     title = f"measure (all {kinds.pop()})" if len(kinds) == 1 else "measure (exact if not marked)"
     lines = [f"{title:<34}{'before':>11}{'after':>11}{'allowed':>13}  unit"]
     for measure in rows:
-        mark = _MARKS[measure["kind"]] if kinds else ""
+        mark = {"exact": "", "bound": " bnd.", "estimate": " est."}[measure["kind"]] if kinds else ""
         figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>13}"
         if excess_of(measure) > VERDICT_TOLERANCE:
             mark = f"{mark.rstrip('.') or ' '}!"

@@ -1,11 +1,13 @@
-"""What every report can do with its document: JSON, text, a page, a fragment for notebooks."""
+"""What every report can do with its document: JSON, text, a page, a fragment, and a badge to stand beside a frame."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from sanitize.report._audience import Audience
+from sanitize.report._headline import colour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,3 +61,15 @@ class ReportViews(ABC):
         from sanitize.report._html import N_ROWS, to_fragment
 
         return to_fragment(self._document(self._audience, N_ROWS))
+
+
+def badge(report: ReportViews) -> str:
+    """Headline and sentence of a report for the public, which names no symbol and no count."""
+    document = report.to_dict(audience="public")
+    verdict = document["verdict"]
+    # Of the bar beside the words, which are in the colour of the notebook's own text.
+    colours = {"good": "#1a7f37", "doubt": "#b45309", "bad": "#b42318", "plain": "#2563eb"}
+    return (
+        f'<div style="border-left: 6px solid {colours[colour(document)]}; padding: 2px 0 2px 10px; margin: 6px 0">'
+        f"<strong>{escape(verdict['headline'])}</strong><br>{escape(verdict['sentence'])}</div>"
+    )

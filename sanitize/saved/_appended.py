@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from sanitize._release.row_order import RowOrder
+    from sanitize._release.first_pass import RowOrder
     from sanitize.report import Audience, LeakageReport
 
 LAW = "the law of the rows that the channel was fitted on"

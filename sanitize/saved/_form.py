@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from sanitize._files.declared import LARGEST, Declared, Finite, Version1, require, said
-from sanitize._release.layout import Layout, Missing
-from sanitize._release.tree_layout import TreeLayout, through_tree
+from sanitize._release.layout import Layout, Missing, TreeLayout, through_tree
 from sanitize.binning import AnyBins
 from sanitize.budgets import BUDGETS
 from sanitize.channel import ChannelForm

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._files.workers import in_turn
+from sanitize._files.loads import in_turn
 from sanitize._release.design import restrict
 from sanitize._release.first_pass import numbered_loads
 from sanitize._tables.combined import n_rows_of
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._files.source import Load
-    from sanitize._release.first_pass import FirstPass
+    from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import Columns, Layout
-    from sanitize._release.row_order import OrderAudit, RowOrder
+    from sanitize._release.row_order import OrderAudit
     from sanitize.budgets import Budget
     from sanitize.joint import ContingencyTable
 

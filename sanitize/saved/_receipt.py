@@ -16,12 +16,11 @@ import pyarrow as pa
 import scipy
 
 from sanitize._files.declared import Declared, Digest, Misfit, Version1, sealed, unsealed
-from sanitize._files.digest import digest_of
-from sanitize._files.names import path_of
+from sanitize._files.open import path_of
+from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
-from sanitize._release.designer import Designer
-from sanitize._release.recipes.secret_dp import refuse_secret_dp
-from sanitize._release.row_order import RowOrder
+from sanitize._release.designer import Designer, refuse_secret_dp
+from sanitize._release.first_pass import RowOrder
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.channel import Channel, ChannelForm

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from sanitize._files.declared import Misfit, plain, read, sealed, unsealed
-from sanitize._files.numbers import Numbers
 from sanitize._files.outputs import write_text
-from sanitize._files.source import bytes_of
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
+from sanitize._files.source import Numbers, bytes_of
 from sanitize._release.design import Specification
-from sanitize._release.prepared import Prepared
+from sanitize._release.designer import Prepared
+from sanitize._release.layout import bare_tree
 from sanitize._release.release import Release, bare_design, no_mechanism
-from sanitize._release.tree_layout import bare_tree
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.binning import AnyBins
@@ -36,9 +35,8 @@ if TYPE_CHECKING:
     import os
 
     from sanitize._release.design import ReleaseMode
-    from sanitize._release.first_pass import FirstPass
+    from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import Layout
-    from sanitize._release.row_order import RowOrder
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.measures import Measure

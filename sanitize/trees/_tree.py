@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sanitize._files.declared import Declared, require
-from sanitize._files.workers import in_turn
+from sanitize._files.loads import in_turn
 from sanitize._tables.columns import python_values
 from sanitize.errors import ColumnError
 from sanitize.trees._levels import Levels, as_ordered

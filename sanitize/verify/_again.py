@@ -9,39 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sanitize._files.digest import digest_of
-from sanitize._files.kept import KeptRows
-from sanitize._files.open import open_source
+from sanitize._files.loads import KeptRows, n_workers
+from sanitize._files.open import Target, open_source
 from sanitize._files.outputs import outputs, temporary_place
+from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.target import Target
-from sanitize._files.workers import n_workers
-from sanitize._release.designer import RecipeDesigner
+from sanitize._release.designer import RecipeDesigner, refuse_secret_dp
 from sanitize._release.first_pass import FirstPass
-from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
-from sanitize.verify._check import Check
+from sanitize.verify._verification import Check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
-    from sanitize._release.designer import Designer
-    from sanitize._release.prepared import Prepared
-    from sanitize._release.row_order import RowOrder
+    from sanitize._release.designer import Designer, Prepared
+    from sanitize._release.first_pass import RowOrder
     from sanitize.joint import ContingencyTable
     from sanitize.saved import Receipt
-
-
-_LIMIT = "time_limit"
-_NO_VERIFY = (
-    "what verify says of a release would tell of them, and a design again would have other noise; keep the report with "
-    "the digest of the released file"
-)
 
 
 def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -> tuple[Designer, ContingencyTable]:
@@ -51,7 +40,7 @@ def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -
         fitted, counts = again.recipe().fit(
             FirstPass(table, BATCH_ROWS, workers=n_workers(None)), rows, is_priced=False
         )
-        again._remember(fitted)
+        fitted.kept_by(again)
     pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
     return again, counts
 
@@ -97,7 +86,11 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
         again = designer_of(sanitizer)
     else:
         again = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
-    refuse_secret_dp(again, _NO_VERIFY)
+    refuse_secret_dp(
+        again,
+        "what verify says of a release would tell of them, and a design again would have other noise; keep the report "
+        "with the digest of the released file",
+    )
     return again
 
 
@@ -137,7 +130,7 @@ def _differences(own: Source, released: Source, receipt: Receipt) -> list[Check]
     elif own.n_rows != released.n_rows:
         fault = f"{released.n_rows} rows, and the release has {own.n_rows}"
     else:
-        names = [name for name in own.schema.names if not _same_rows(own, released, name)]
+        names = [name for name in own.schema.names if not _column(own, name).equals(_column(released, name))]
         fault = f"column {', '.join(map(repr, names))} is not what the key draws" if names else ""
     if fault:
         hint = f" (made with {other})" if other else ""
@@ -147,10 +140,6 @@ def _differences(own: Source, released: Source, receipt: Receipt) -> list[Check]
     if other:
         detail += f"; it was made with {other}: write it again with those versions, or release anew"
     return [rows, Check.failed("form", detail)]
-
-
-def _same_rows(one: Source, other: Source, name: str) -> bool:
-    return bool(_column(one, name).equals(_column(other, name)))
 
 
 def _column(source: Source, name: str) -> pa.ChunkedArray:
@@ -176,5 +165,5 @@ def design_check(again: Designer, channel: Channel | None) -> Check:
 def _limits(sanitizer: Designer) -> list[float]:
     """Time limits of a sanitizer and its parts."""
     recipe = sanitizer.recipe()
-    found = (getattr(one, _LIMIT, None) for one in (recipe, *(part for _, part in getattr(recipe, "parts", ()))))
+    found = (getattr(one, "time_limit", None) for one in (recipe, *(part for _, part in getattr(recipe, "parts", ()))))
     return [limit for limit in found if limit is not None]

@@ -11,22 +11,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 
 from sanitize._files.csv import CsvSource
-from sanitize._files.digest import digest_of
 from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.parquet import is_text, open_parquet, read_footer
+from sanitize._files.sealed_text import NotStrict, digest_of, strict_json
 from sanitize._files.source import reading
-from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._formatting import rounded
 from sanitize.parquet import CsvWriter, ReleaseWriter
-from sanitize.verify._check import Check
+from sanitize.verify._verification import Check
 
 if TYPE_CHECKING:
     from sanitize._files.outputs import Outputs
     from sanitize._files.source import Source
-
-_SUMMARY = b"sanitize"
-_VERSION = re.compile(r"\d{1,3}(\.(\d{1,4}|dev\d{1,4})){1,3}((a|b|rc)\d{1,2})?")
-_SUMMARY_BYTES = 1 << 16
 
 
 def write_canonical(released: Source, target: Path, made: Outputs) -> list[bytes]:
@@ -60,7 +55,7 @@ def _write_parquet(file: Path, stream: BinaryIO) -> bytes:
         text = [field.name for field in reader.schema_arrow if is_text(field.type)]
     with reading(file.name), open_parquet(file, read_dictionary=text, pre_buffer=False) as reader:
         schema = reader.schema_arrow.remove_metadata()
-        summary: bytes = (reader.metadata.metadata or {}).get(_SUMMARY, b"")
+        summary: bytes = (reader.metadata.metadata or {}).get(b"sanitize", b"")
         writer = ReleaseWriter(stream, schema, summary)
         for number in range(reader.num_row_groups):
             rows = reader.read_row_group(number, use_threads=False).combine_chunks()
@@ -93,7 +88,7 @@ def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
 def summary_fault(found: list[bytes], expected: dict[str, Any]) -> str:
     """What is wrong with the summaries of the files; empty when they say what designing again says."""
     for packed in found:
-        if len(packed) > _SUMMARY_BYTES:
+        if len(packed) > 1 << 16:
             return "a summary is larger than any that sanitize writes"
         try:
             told = strict_json(packed)
@@ -107,7 +102,11 @@ def summary_fault(found: list[bytes], expected: dict[str, Any]) -> str:
         if strange:
             return f"a summary has {len(strange)} entries that no release has"
         for key, value in told.items():
-            if not (_is_version(value) if key == "sanitize" else _same(value, expected[key])):
+            is_true = _same(value, expected[key])
+            if key == "sanitize":  # the version that wrote the file, which need not be this one
+                version = r"\d{1,3}(\.(\d{1,4}|dev\d{1,4})){1,3}((a|b|rc)\d{1,2})?"
+                is_true = isinstance(value, str) and re.fullmatch(version, value) is not None
+            if not is_true:
                 return f"a summary says something else about {key} than designing the release again"
     return ""
 
@@ -117,8 +116,3 @@ def _same(told: Any, expected: Any) -> bool:
     if isinstance(told, float) and isinstance(expected, float):
         return told == rounded(told) and abs(told - expected) <= 1.01e-3 * abs(expected) + 1e-9
     return type(told) is type(expected) and told == expected
-
-
-def _is_version(told: Any) -> bool:
-    """Whether an entry can name the library that wrote the file, which need not be this one."""
-    return isinstance(told, str) and _VERSION.fullmatch(told) is not None

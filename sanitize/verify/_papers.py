@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sanitize._files.csv import CsvSource
-from sanitize._files.digest import digest_of
-from sanitize._files.names import path_of
-from sanitize._files.open import open_source
+from sanitize._files.open import open_source, path_of
+from sanitize._files.sealed_text import NotStrict, digest_of, strict_json
 from sanitize._files.source import bytes_of
-from sanitize._files.strict_json import NotStrict, strict_json
 from sanitize._version import __version__
 from sanitize.errors import SourceError
 
@@ -32,7 +30,6 @@ CROISSANT = "http://mlcommons.org/croissant/1.1"
 # What a statement may name beside the released files.
 PAPERS = ("policy", "report", "channel", "croissant")
 GROWING = "croissant"
-_MOST_BYTES = 1 << 26
 
 _CONTEXT = {
     "@language": "en",
@@ -77,15 +74,6 @@ _CONTEXT = {
     "subField": "cr:subField",
     "transform": "cr:transform",
 }
-_TYPES: tuple[tuple[Any, str], ...] = (
-    (pa.types.is_boolean, "sc:Boolean"),
-    (pa.types.is_integer, "sc:Integer"),
-    (pa.types.is_floating, "sc:Float"),
-    (pa.types.is_decimal, "sc:Number"),
-    (pa.types.is_date, "sc:Date"),
-    (pa.types.is_timestamp, "sc:DateTime"),
-    (pa.types.is_time, "sc:Time"),
-)
 
 
 def croissant_of(released: Path, name: str, description: str, date: str | None = None) -> dict[str, Any]:
@@ -141,9 +129,17 @@ def _records(released: Path, table: Source) -> dict[str, Any]:
 
 
 def _type_of(kind: pa.DataType) -> str:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return next((name for holds, name in _TYPES if holds(kind)), "sc:Text")
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    types = (
+        (pa.types.is_boolean, "sc:Boolean"),
+        (pa.types.is_integer, "sc:Integer"),
+        (pa.types.is_floating, "sc:Float"),
+        (pa.types.is_decimal, "sc:Number"),
+        (pa.types.is_date, "sc:Date"),
+        (pa.types.is_timestamp, "sc:DateTime"),
+        (pa.types.is_time, "sc:Time"),
+    )
+    return next((name for holds, name in types if holds(kind)), "sc:Text")
 
 
 def digests(released: Path) -> dict[str, str]:
@@ -183,7 +179,7 @@ def read_json(path: Path, what: str) -> Any:
         If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
     """
     try:
-        return strict_json(bytes_of(path_of(path, SourceError), _MOST_BYTES))
+        return strict_json(bytes_of(path_of(path, SourceError), 1 << 26))
     except SourceError as error:
         raise SourceError(f"{what} {error}") from None
     except NotStrict as error:

@@ -1,21 +1,29 @@
-"""Printed columns of a release as the symbols they were printed from."""
+"""Printed rows of a release as the released symbols that they were printed from, for tuples and for whole tables."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sanitize._release.layout import TreeLayout
 from sanitize._sampling.noise import NoiseKey
+from sanitize._tables.columns import as_arrow, factorize, look_up
 from sanitize.binning import as_numbers
+from sanitize.channel import Channel
 from sanitize.parquet import released_schema, typed
+from sanitize.printing import PrintTable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from sanitize._files.source import Source
@@ -129,3 +137,168 @@ def _in_doubt(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.bool_]]
         yield from ((k, numbers == narrow[k + 1]) for k in range(len(edges) - 2))
     elif pa.types.is_decimal(dtype):
         yield from ((k, np.abs(numbers - edges[k + 1]) <= 10.0**-dtype.scale) for k in range(len(edges) - 2))
+
+
+class Reader(Protocol):
+    """Tells which symbol each printed row stands for.
+
+    Attributes
+    ----------
+    channel : Channel
+        To the symbols that printing tells apart.
+    doubtful : set of tuple
+        Columns and bins of which a row read so far leaves in doubt whether it was printed from the next.
+    """
+
+    @property
+    def channel(self) -> Channel: ...
+
+    @property
+    def doubtful(self) -> set[tuple[str, int]]: ...
+
+    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
+        """Released symbol of each printed row; -1 where the release prints no such row."""
+        ...
+
+
+def reader_of(release: Release) -> Reader:
+    """Who reads the rows of a release."""
+    if release.printer is None:
+        return _Tuples(release)
+    return _Labels(release) if release.spec.output == "label" else Cells(release)
+
+
+@dataclass(eq=False)
+class _Tuples:
+    """Rows whose columns are the symbols themselves, or numbers drawn in their bins."""
+
+    release: Release
+    doubtful: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def channel(self) -> Channel:
+        return self.release.design.channel
+
+    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
+        columns = Printed(batch, self.release.drawn_bins)
+        codes = columns.codes(self.channel.outputs)
+        self.doubtful.update(columns.doubtful())
+        return codes
+
+
+@dataclass(eq=False)
+class Cells:
+    """Real rows of a whole table: the tree finds the cell that a row was printed from."""
+
+    release: Release
+    doubtful: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def channel(self) -> Channel:
+        return self.release.design.channel
+
+    @property
+    def table(self) -> PrintTable:
+        """The rows that are printed."""
+        assert isinstance(self.release.printer, PrintTable)
+        return self.release.printer
+
+    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
+        cells, places = self.places(batch)
+        return np.where(places >= 0, cells, -1).astype(np.int32)
+
+    def places(self, batch: Mapping[str, Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Cell of each row, and which of the real rows of its cell it is, -1 where it is none."""
+        layout = self.release.layout
+        assert isinstance(layout, TreeLayout)
+        cells = layout.tree.assign({name: as_arrow(batch[name], name) for name in layout.tree.names})
+        return cells, self._index.of(batch, cells)
+
+    @cached_property
+    def _index(self) -> _RowIndex:
+        return _RowIndex(self.table)
+
+
+@dataclass(eq=False)
+class _Labels:
+    """Rows of intervals and sets, each of which names a released symbol, or several that have one label."""
+
+    release: Release
+    doubtful: set[tuple[str, int]] = field(default_factory=set)
+
+    @cached_property
+    def _index(self) -> _RowIndex:
+        assert isinstance(self.release.printer, PrintTable)
+        return _RowIndex(self.release.printer, by_cell=False)
+
+    @cached_property
+    def channel(self) -> Channel:
+        """To labels: symbols that print the same are one."""
+        made = self.release.design.channel
+        labels = self._index.kinds
+        return made if len(np.unique(labels)) == len(labels) else made.then(Channel.merge(labels))
+
+    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
+        found = self._index.of(batch, None)
+        return np.where(found >= 0, self._index.kinds[found], -1).astype(np.int32)
+
+
+class _RowIndex:
+    """Which entry of a print table a row of values is, found by a digest and compared value by value.
+
+    Parameters
+    ----------
+    table : PrintTable
+    by_cell : bool
+        An entry is found by its cell as well as its values.
+
+    Attributes
+    ----------
+    kinds : ndarray of int, shape (n_printed,)
+        Number of the row that each entry prints: entries that print the same have one.
+    """
+
+    kinds: NDArray[np.int32]
+
+    def __init__(self, table: PrintTable, *, by_cell: bool = True) -> None:
+        self._levels = table.values
+        cells = np.repeat(np.arange(table.n_cells), np.diff(table.starts))
+        self._rows = np.column_stack([cells, table.codes]) if by_cell else table.codes.astype(np.int64)
+        _, first, kinds = np.unique(self._rows, axis=0, return_index=True, return_inverse=True)
+        # Numbers of different rows, in the order of the entries.
+        self.kinds = np.argsort(np.argsort(first)).astype(np.int32)[kinds.reshape(-1)]
+        for seed in range(32):
+            words = random_words(seed, self._rows.shape[1])
+            digests = digests_of(self._rows[first], words)
+            order = np.argsort(digests)
+            self._words, self._digests, self._entries = words, digests[order], first[order]
+            if (np.diff(self._digests) > 0).all():
+                return
+        raise AssertionError("distinct rows have one digest")  # pragma: no cover
+
+    def of(self, batch: Mapping[str, Any], cells: NDArray[np.integer] | None) -> NDArray[np.int64]:
+        """Entry of each row; -1 where there is none."""
+        columns: Iterable[Any] = (_places(batch[name], level, name) for name, level in self._levels.items())
+        rows = np.column_stack([*columns] if cells is None else [cells, *columns]).astype(np.int64)
+        at = np.minimum(np.searchsorted(self._digests, digests_of(rows, self._words)), len(self._digests) - 1)
+        found = self._entries[at]
+        return np.where((self._rows[found] == rows).all(axis=1), found, -1)
+
+
+def random_words(seed: int, n: int) -> NDArray[np.uint64]:
+    """Odd factors for digests."""
+    return np.random.default_rng(seed).integers(0, 1 << 63, n, np.uint64) * 2 + 1
+
+
+def digests_of(rows: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Digest of each row: sums of products modulo 2^64, with a factor for each column."""
+    digests = np.zeros(len(rows), np.uint64)
+    for column, word in zip(rows.T, words, strict=False):
+        digests += column.astype(np.uint64) * word
+    return digests
+
+
+def _places(column: Any, level: Any, name: str) -> NDArray[np.int32]:
+    """Place of each value among levels; missing is -1, and a value that is not among them lower."""
+    values, codes = factorize(as_arrow(column, name), name)
+    return np.append(look_up(values, level), np.int32(-1))[codes]

@@ -17,9 +17,8 @@ from sanitize._release.random_order import log_cells
 from sanitize._release.row_order import MOST_SYMBOLS, SymbolOrder
 from sanitize._tables.combined import count, spread
 from sanitize.channel import Channel
-from sanitize.verify._check import Check
-from sanitize.verify._printed import printed_batches
-from sanitize.verify._readers import reader_of
+from sanitize.verify._printed import printed_batches, reader_of
+from sanitize.verify._verification import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,17 +27,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._files.source import Source
+    from sanitize._release.first_pass import RowOrder
     from sanitize._release.release import Release
-    from sanitize._release.row_order import RowOrder
     from sanitize.joint import ContingencyTable
 
     Codes: TypeAlias = "NDArray[np.signedinteger]"
 
 # Bytes of codes that are kept; what is beyond is read again.
 MOST_BYTES = 1 << 25
-# Rounding of expected counts, in rows.
-_ROUNDING = 1e-6
-_TESTS = 2
+_TESTS = 2  # which share the rate of false alarms
 # Rows whose intermediate arrays stay in the cache, and cells of a table that does.
 _ROWS, _CELLS = 1 << 18, 1 << 15
 
@@ -174,7 +171,10 @@ def check_rows(
     s_counts = counts.counts.sum(axis=1)
     groups = closed_groups(channel, x_counts > 0)
     left, order = 0, OrderTally.of(int(y_counts.sum()) + unknown, y_counts, [s_counts, x_counts])
-    for s, x, y in in_step(_source_codes(source, release, counts), ((y,) for y in blocks())):
+    names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
+    batches = (batch for file in source.files for batch in source.batches(file, names))
+    raw = ((counts.sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]) for batch in batches)
+    for s, x, y in in_step(raw, ((y,) for y in blocks())):
         left += int((groups[0][x] != groups[1][y])[y >= 0].sum()) if rows == "keep" else 0
         order.add(y, [s, x])
     if reader.doubtful:  # a printed number may be of either of two bins, so that their counts are not known
@@ -229,13 +229,6 @@ def _unknown(rows: int) -> str:
     return f"{rows} rows hold a symbol that the channel never prints" if rows else ""
 
 
-def _source_codes(source: Source, release: Release, counts: ContingencyTable) -> Iterator[tuple[Codes, Codes]]:
-    names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
-    for file in source.files:
-        for batch in source.batches(file, names):
-            yield counts.sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]
-
-
 def in_step(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
     """Blocks of several streams as blocks of the same rows; it ends with the shortest."""
     held: list[tuple[Codes, ...]] = [() for _ in streams]
@@ -279,7 +272,7 @@ def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[],
 
 def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float) -> NDArray[np.float64]:
     """Log of Bennett's bound on a sum of independent terms of mean 0, each at most 1 in size, being so far from 0."""
-    t = np.maximum(np.abs(np.asarray(deviation, np.float64)) - _ROUNDING, 0)
+    t = np.maximum(np.abs(np.asarray(deviation, np.float64)) - 1e-6, 0)  # rounding, in rows
     v = np.maximum(np.asarray(variance, np.float64), 1e-12)
     u = t / v
     return np.minimum(0.0, math.log(2) - v * ((1 + u) * np.log1p(u) - u))

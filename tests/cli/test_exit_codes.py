@@ -20,7 +20,7 @@ from sanitize.channel import Channel
 @pytest.fixture
 def leaky(monkeypatch):
     monkeypatch.setattr(
-        "sanitize._release.recipes.merging.subset_merging",
+        "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
 

@@ -14,7 +14,7 @@ import pytest
 from commands_cases import POLICY, SETTINGS, START, as_csv, assert_line, command, left_in, table
 
 import sanitize as sz
-from sanitize._files import workers
+from sanitize._files import loads as workers
 from sanitize._files.parquet import ParquetSource
 from sanitize.channel import Channel
 from sanitize.parquet import plan_parquet
@@ -96,7 +96,7 @@ def test_3_the_input_does_not_fit_the_policy(command, old, new, words, place, ru
 
 def test_1_a_policy_whose_budget_a_release_exceeds(place, run, monkeypatch):
     monkeypatch.setattr(
-        "sanitize._release.recipes.merging.subset_merging",
+        "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     for asked in (["plan"], ["release", "-o", "out.parquet"], ["release", "-o", "-"]):
@@ -187,7 +187,7 @@ def test_a_ledger_of_the_policy_remembers_releases(place, run):
 def test_workers_are_said_by_the_policy_or_the_command_line(place, run, monkeypatch):
     used = []
     whole = workers.n_workers
-    for place_of_use in ("sanitize.parquet._privatize", "sanitize.policy._plan.plan"):
+    for place_of_use in ("sanitize.parquet._privatize", "sanitize.policy._plan"):
         monkeypatch.setattr(f"{place_of_use}.n_workers", lambda n: used.append(n) or whole(n))
     (place / "policy.toml").write_text("workers = 2\n" + POLICY)
     for said, expected in (((), 2), (("--workers", "3"), 3)):

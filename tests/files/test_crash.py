@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sanitize._files.open import Target
 from sanitize._files.outputs import outputs
-from sanitize._files.target import Target
 from sanitize.errors import TargetError, TargetExists
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork servers and /proc as Linux has them")

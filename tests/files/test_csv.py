@@ -19,7 +19,7 @@ from csv_cases import KEY, merging, sailors, write
 
 from sanitize._files.csv import CsvSource
 from sanitize._files.csv_stream import CheckedBytes
-from sanitize._files.numbers import Numbers
+from sanitize._files.source import Numbers
 from sanitize.alphabet import Alphabet
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceChanged, SourceError, TargetError

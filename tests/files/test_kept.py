@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sanitize._files.kept import KeptRows
+from sanitize._files.loads import KeptRows
 from sanitize._files.parquet import ParquetSource
 from sanitize._tables.combined import CombinedRows, n_rows_of
 from sanitize.alphabet import Alphabet

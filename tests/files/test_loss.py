@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+from sanitize._files.open import Target
 from sanitize._files.outputs import new_file, outputs
-from sanitize._files.target import Target
 from sanitize.cli import main
 from sanitize.errors import ColumnError, TargetExists
 from sanitize.transformers import SubsetMerging

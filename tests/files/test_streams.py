@@ -13,7 +13,7 @@ import pytest
 from csv_cases import KEY, merging, sailors, write
 
 import sanitize as sz
-from sanitize._files import spool as _spool
+from sanitize._files import csv_stream as _spool
 from sanitize._files.csv import CsvSource
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
 from sanitize.parquet import audit_parquet, privatize_parquet
@@ -63,7 +63,7 @@ def test_a_stream_leaves_no_file_and_gets_nothing_when_the_gate_fails(titanic, t
     assert all(names == ["raw.csv"] for names in seen)
     out = io.BytesIO()
     monkeypatch.setattr(
-        "sanitize._release.recipes.merging.subset_merging",
+        "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: sz.Channel.identity(len(joint.public), joint.public),
     )
     with pytest.raises(sz.errors.BudgetExceeded):

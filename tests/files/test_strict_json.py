@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize._files.strict_json import NotStrict, seal_of, strict_json
+from sanitize._files.sealed_text import NotStrict, seal_of, strict_json
 from sanitize.errors import SanitizeError
 from sanitize.saved import SavedRelease
 

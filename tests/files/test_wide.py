@@ -14,8 +14,8 @@ import pytest
 
 from sanitize._files import parquet, source
 from sanitize._files.csv import CsvSource
-from sanitize._files.numbers import Numbers
 from sanitize._files.parquet import ParquetSource
+from sanitize._files.source import Numbers
 from sanitize._release.first_pass import FirstPass
 from sanitize.cli._policy_skeleton import skeleton
 from sanitize.errors import ColumnError

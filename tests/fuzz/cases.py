@@ -22,7 +22,7 @@ from fuzz.mutations import damage, edit_json, edit_text
 
 import sanitize as sz
 import sanitize.verify  # what commands import late is there before children are made
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize.cli import _policy_skeleton, main
 from sanitize.errors import SanitizeError
 from sanitize.ledger import UnitLedger

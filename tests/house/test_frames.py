@@ -1,4 +1,4 @@
-"""How far the mechanism is from a call: frames of ours on the stack, traced by the benchmark of that name."""
+"""How far the mechanism is from a call, in frames of ours on the stack and in files, by the benchmark of that name."""
 
 from __future__ import annotations
 
@@ -24,15 +24,19 @@ def frames() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("door", "first", "most"),
+    ("door", "first", "most", "files"),
     [
-        ("fit_transform", "Sanitizer.fit", 5),
-        ("privatize_parquet", "privatize_parquet", 7),
-        ("sanitize release", "main", 10),
+        ("fit_transform", "Sanitizer.fit", 5, 35),
+        ("privatize_parquet", "privatize_parquet", 7, 49),
+        ("sanitize release", "main", 10, 62),
+        ("verify_parquet", "verify_parquet", 10, 60),
     ],
 )
-def test_the_mechanism_is_near(frames, tmp_path, door, first, most):
-    stack = frames.one_run(frames.doors(tmp_path)[door]).stack
-    assert stack[0].startswith(f"{first} in")
-    assert stack[-1].startswith("subset_merging in")
-    assert len(stack) <= most, "\n".join(stack)
+def test_the_mechanism_is_near_and_few_files_are_entered(frames, tmp_path, door, first, most, files):
+    job = frames.doors(tmp_path)[door]
+    job()  # for what is imported and kept at first use
+    trace = frames.one_run(job)
+    assert trace.stack[0].startswith(f"{first} in")
+    assert trace.stack[-1].startswith("subset_merging in")
+    assert len(trace.stack) <= most, "\n".join(trace.stack)
+    assert len(trace.files) <= files, "\n".join(sorted(map(frames.inside, trace.files)))

@@ -143,7 +143,7 @@ def test_a_file_release_that_fails_is_taken_back(tmp_path, monkeypatch):
     def broken(*_):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr("sanitize._files.target.os.fsync", broken)
+    monkeypatch.setattr("sanitize._files.outputs.os.fsync", broken)
     # The same os.fsync writes the ledger, so nothing can be recorded and nothing is released.
     with pytest.raises(LedgerError, match="No space left"):
         sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)

@@ -9,7 +9,7 @@ import pytest
 from ledger_cases import KEY, WIDE, respond, table
 
 import sanitize as sz
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize.binning import Bins
 from sanitize.errors import LedgerError
 from sanitize.ledger._book import Book

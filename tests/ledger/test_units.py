@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize._sampling.kept_draws import PairWords, keyed_digests
 from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from parquet_cases import KEY, LOOSE, left_in, merging, rows_of, table
 
-from sanitize._files.kept import KeptRows
+from sanitize._files.loads import KeptRows
 from sanitize.errors import (
     SourceChanged,
     SourceError,

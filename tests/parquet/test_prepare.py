@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.open import open_source
+from sanitize._files.open import Target, open_source
 from sanitize._files.outputs import outputs
-from sanitize._files.target import Target
 from sanitize._release.first_pass import FirstPass
 from sanitize.errors import InvalidParameter, SourceChanged
 from sanitize.parquet import plan_parquet, privatize_parquet

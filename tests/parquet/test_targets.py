@@ -28,7 +28,7 @@ from sanitize.transformers import Sanitizer
 def leaky(monkeypatch):
     """A mechanism whose channel exceeds every budget that the raw table exceeds."""
     monkeypatch.setattr(
-        "sanitize._release.recipes.merging.subset_merging",
+        "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
 

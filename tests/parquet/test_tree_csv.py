@@ -8,7 +8,7 @@ import pytest
 
 import sanitize as sz
 from sanitize._files.csv import CsvSource
-from sanitize._files.numbers import Numbers
+from sanitize._files.source import Numbers
 from sanitize.errors import ColumnError
 from sanitize.parquet import plan_parquet
 from sanitize.saved import SavedRelease

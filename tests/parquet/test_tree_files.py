@@ -68,7 +68,7 @@ def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
 
 
 def test_a_tree_from_a_sample_is_counted_on_all_rows(raw, monkeypatch):
-    monkeypatch.setattr("sanitize._release.recipes.tree.MOST_SAMPLED", 1500)
+    monkeypatch.setattr("sanitize._release.recipes.trees.MOST_SAMPLED", 1500)
     for sanitizer in KINDS:
         with open_source(raw) as table:
             report = sanitizer.prepare(FirstPass(table, 1000), "shuffle").report

@@ -14,8 +14,8 @@ from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
 import sanitize._files.parquet as reading_parquet
 from sanitize import SavedRelease
-from sanitize._files import kept
-from sanitize._files.workers import in_turn
+from sanitize._files import loads as kept
+from sanitize._files.loads import in_turn
 from sanitize._progress import told
 from sanitize._tables import combined
 from sanitize.errors import InvalidParameter, SourceError

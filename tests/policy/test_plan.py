@@ -18,7 +18,7 @@ import sanitize as sz
 from sanitize.errors import ColumnError
 from sanitize.parquet import plan_parquet
 from sanitize.policy import PolicyBudget, make_plan
-from sanitize.policy._plan.drafts import Drafts
+from sanitize.policy._alternatives import Drafts
 
 HEAD = """
 version = 1

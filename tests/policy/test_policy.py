@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 import sanitize as sz
 import sanitize.transformers
-from sanitize._release.recipes.by_name import recipe_type
+from sanitize._release.recipes.recipe import recipe_type
 from sanitize.budgets import CapacityBudget
 from sanitize.errors import ColumnError, PolicyError
 from sanitize.policy._declaration import MECHANISMS, OWNERS

@@ -15,7 +15,8 @@ from scipy import sparse
 from strategies import joints
 
 import sanitize as sz
-from sanitize.report import _kept, column_laws, kept_beyond_chance
+from sanitize.report import _columns as _kept
+from sanitize.report import column_laws, kept_beyond_chance
 
 
 @given(joints())

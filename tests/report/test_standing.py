@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize.channel import Standing
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.mechanisms import best_subset_merging, paper_subset_merging, paper_subset_random_response

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize.channel import Channel
 from sanitize.transformers import SubsetMerging
 

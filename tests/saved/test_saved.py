@@ -17,7 +17,7 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize.binning import Bins
 from sanitize.budgets import BUDGETS, CapacityBudget
 from sanitize.errors import (

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize._tables.packed import unpacked
 from sanitize.errors import InvalidParameter
 from sanitize.parquet import privatize_parquet

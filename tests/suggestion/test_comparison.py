@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._release.recipes import merging, random_response
+from sanitize import mechanisms
 from sanitize.cli import main
 from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
 from sanitize.parquet import privatize_parquet
 from sanitize.policy import make_plan
-from sanitize.policy._plan.drafts import Drafts
+from sanitize.policy._alternatives import Drafts
 from sanitize.suggestion import KINDS, compare, most_useful
 from sanitize.transformers import BestSanitizer, JointRelease, OptimalRandomResponse, SubsetMerging, Watchdog
 
@@ -158,9 +158,7 @@ def test_a_plan_designs_nothing_twice(df, tmp_path, monkeypatch):
             designed[original.__name__, str(budget)] += 1
             return original(joint, budget, *args, **settings)
 
-        for module in (merging, random_response):
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, counted)
+        monkeypatch.setattr(mechanisms, name, counted)
     make_plan(sz.Policy.from_toml(POLICY), tmp_path / "raw.parquet")
     assert len(designed) == 3 * 5
     assert set(designed.values()) == {1}

@@ -156,7 +156,7 @@ def left_in(folder: Path) -> list[str]:
 def make_leaky(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the mechanism design a channel over its budget."""
     monkeypatch.setattr(
-        "sanitize._release.recipes.merging.subset_merging",
+        "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
 

@@ -348,10 +348,8 @@ def test_a_budget_is_required():
 
 
 def test_a_part_over_the_budget_of_its_own_is_refused_whatever_the_joint_one(monkeypatch):
-    from sanitize._release.recipes import merging as _estimators
-
     monkeypatch.setattr(
-        _estimators, "subset_merging", lambda joint, budget, **_: sz.Channel.identity(len(joint.public))
+        "sanitize.mechanisms.subset_merging", lambda joint, budget, **_: sz.Channel.identity(len(joint.public))
     )
     df = table()
     with pytest.raises(BudgetExceeded) as caught:
@@ -364,7 +362,7 @@ def test_too_many_combinations_are_refused_with_the_columns(monkeypatch):
     monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 40)
     with pytest.raises(ColumnError, match=r"'a', 'b', 'c', 'k', 'day' cannot be released.* 144 combi"):
         joint_release(PARTS["response"]).fit(df)
-    monkeypatch.setattr("sanitize._release.recipes.given_law._MOST_CELLS", 40)
+    monkeypatch.setattr("sanitize._release.recipes.joint_turns._PART_CELLS", 40)
     with pytest.raises(ColumnError, match="cannot be designed given 4 combinations"):
         joint_release([("p", Watchdog(public="a"))]).fit(df)
 

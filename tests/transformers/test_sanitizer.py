@@ -140,7 +140,7 @@ def test_a_channel_over_its_budget_is_refused_at_fit(monkeypatch):
     from sanitize.channel import Channel
 
     monkeypatch.setattr(
-        "sanitize._release.recipes.merging.watchdog",
+        "sanitize.mechanisms.watchdog",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     sanitizer = Watchdog(0.01, sensitive=S, public=X)

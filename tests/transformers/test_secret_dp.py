@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize._release.recipes import secret_counts, tree
+from sanitize._release.recipes import secret_dp as noisy
+from sanitize._release.recipes import trees
 from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
 from sanitize.accounting import moved_count_delta
 from sanitize.errors import ColumnError, InvalidParameter
@@ -84,13 +85,13 @@ def under_same_noisy_counts(
 ) -> list[dict[str, Any]]:
     """What is published of two tables whose noise makes up for their difference."""
     exact: list[Any] = []
-    counted = secret_counts._declared
+    counted = noisy._declared
 
     def spied(*arguments: Any) -> Any:
         exact.append(counted(*arguments))
         return exact[-1]
 
-    monkeypatch.setattr(secret_counts, "_declared", spied)
+    monkeypatch.setattr(noisy, "_declared", spied)
     for df in (one, two):
         estimator().fit(df)
     noise = np.random.default_rng(1).integers(-9, 10, exact[0].shape)
@@ -118,7 +119,7 @@ def test_all_that_is_published_depends_on_noisy_counts_alone(kind, monkeypatch, 
 def unnoised(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
     """A fault: the law that is measured is that of the exact counts."""
     exact = copy.copy(counts)
-    made = secret_counts.with_noise(layout, counts, secret_dp, key)
+    made = noisy.with_noise(layout, counts, secret_dp, key)
     counts.sensitive, counts.counts = exact.sensitive, exact.counts
     return made
 
@@ -126,7 +127,7 @@ def unnoised(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
 def told_in_passing(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
     """A fault: the number of rows that the report shows has the last bit of an exact count in it."""
     exact = counts.counts.copy()
-    made = secret_counts.with_noise(layout, counts, secret_dp, key)
+    made = noisy.with_noise(layout, counts, secret_dp, key)
     counts.n += int(exact[0, 0]) % 2
     return made
 
@@ -138,8 +139,8 @@ def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypat
     moved = int(np.flatnonzero((cell == 0) & (df["s"] == "no"))[0])
     other = df.assign(s=np.where(np.arange(N) == moved, "yes", df["s"].to_numpy()))
     other.loc[df["s"].isna(), "s"] = None
-    monkeypatch.setattr(tree, "with_noise", fault)
-    monkeypatch.setattr(tree, "with_promise", lambda report, *_: report)
+    monkeypatch.setattr(trees, "with_noise", fault)
+    monkeypatch.setattr(trees, "with_promise", lambda report, *_: report)
     first, second = under_same_noisy_counts(monkeypatch, df, other, tmp_path)
     assert {"report", "text"} <= {name for name in first if first[name] != second[name]}
 

@@ -192,7 +192,7 @@ def test_a_release_is_verified_with_its_policy(folder):
 def test_a_design_that_fails_is_a_failed_check(folder, monkeypatch):
     target = release(folder, merging())
     monkeypatch.setattr(
-        "sanitize._release.recipes.merging.subset_merging",
+        "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     found = verify_parquet(target, folder / "raw.parquet", SubsetMerging(0.01, **ROLES))

@@ -14,7 +14,7 @@ import pytest
 from commands_cases import assert_line
 
 import sanitize as sz
-from sanitize._files.strict_json import seal_of
+from sanitize._files.sealed_text import seal_of
 from sanitize.cli import main
 from sanitize.errors import InvalidParameter, SourceError, TargetError, TargetExists
 from sanitize.parquet import privatize_parquet

@@ -163,7 +163,7 @@ def test_values_that_nobody_had_are_caught(folder):
 
 def test_labels_that_name_several_symbols_count_as_one(folder):
     """Two released symbols may have one smallest box; a row then names either."""
-    from sanitize.verify._readers import reader_of
+    from sanitize.verify._printed import reader_of
 
     fitted = given("response label").fit(people()[["ill", *X]])
     reader = reader_of(fitted._release)

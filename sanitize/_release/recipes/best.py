@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from sanitize._release.recipes.merging import SubsetMergingRecipe, WatchdogRecipe
-from sanitize._release.recipes.random_response import OptimalRandomResponseRecipe, SubsetRandomResponseRecipe
-from sanitize._release.recipes.recipe import Recipe, TupleParameters
+import numpy as np
+
+from sanitize._release.recipes.recipe import Recipe, TupleParameters, recipe_type
 from sanitize.suggestion import comparison_section, kinds_for, most_useful
 
 if TYPE_CHECKING:
@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Layout
     from sanitize._release.recipes.recipe import Fitted
     from sanitize._sampling.noise import RandomWords
-
-_RECIPES: dict[str, type[Any]] = {
-    "watchdog": WatchdogRecipe,
-    "subset merging": SubsetMergingRecipe,
-    "optimal random response": OptimalRandomResponseRecipe,
-    "subset random response": SubsetRandomResponseRecipe,
-}
-# Robust responses take longer: with a confidence they fit up to so many public symbols.
-_MOST_ROBUST = 60
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):
@@ -37,8 +28,9 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self._recipe("subset merging").specification()
 
     def _recipe(self, name: str) -> Recipe:
-        made: Recipe = _RECIPES[name](**{one.name: getattr(self, one.name) for one in fields(self)})
-        return made
+        made: Any = recipe_type(name.title().replace(" ", ""))
+        found: Recipe = made(**{one.name: getattr(self, one.name) for one in fields(self)})
+        return found
 
     def design(
         self,
@@ -52,9 +44,9 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         """Design all that fit, and take the one that keeps most."""
         if spec.given is not None:
             return super().design(spec, layout, counted, words, is_priced=is_priced)
-        n_x = len(counted.table.to_joint().public)
+        n_x = int(np.count_nonzero(counted.table.counts.sum(axis=0)))
         kinds = kinds_for(n_x, spec.budget)
-        if self.confidence is not None and n_x > _MOST_ROBUST:
+        if self.confidence is not None and n_x > 60:  # robust responses take longer
             kinds = [kind for kind in kinds if not kind.is_response]
         unordered = replace(counted, order=None)
         recipes = [self._recipe(kind.name) for kind in kinds]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._limits import CHANNEL_CELLS
 from sanitize._release.layout import Layout
 from sanitize._release.recipes.recipe import Fitted, Recipe
 from sanitize._tables.columns import as_arrow
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from sanitize.mechanisms import Method
 
     Pair = Sequence[float]
-
-_MOST_CELLS = 1 << 24
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -155,7 +154,7 @@ def _product(
         gaussian_channel(grid, share, step=grid[1] - grid[0], reach=noise.reach, method=noise.method) for grid in grids
     ]
     n_x, n_y = (math.prod(sizes) for sizes in zip(*((c.n_inputs, c.n_outputs) for c in channels), strict=True))
-    if n_x * n_y > _MOST_CELLS:
+    if n_x * n_y > CHANNEL_CELLS:
         raise InvalidParameter(
             f"the channel on all columns together would map {n_x} tuples of grid points to {n_y}, too many to "
             "measure; take larger steps, a smaller reach, or fewer columns"

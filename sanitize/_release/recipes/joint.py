@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._checks import positive
 from sanitize._release.design import Specification
-from sanitize._release.recipes.joint_design import JointLayout, JointPlan
+from sanitize._release.recipes.joint_plan import JointLayout, JointPlan
 from sanitize._release.recipes.recipe import Fitted, Recipe
 from sanitize._release.recipes.roles import require_named, select, with_sensitive
+from sanitize._release.release import no_mechanism
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.report import ReleaseFacts
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from sanitize._tables.frame import Table
     from sanitize.binning import Bins
     from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.joint import JointDistribution
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -107,7 +105,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         _check_weights(self.weights, {name for name, part in self.parts if part.budget is None})
         if not self.parts and self.keep is None:
             raise InvalidParameter("there is nothing to release: give sanitizers, keep, or both")
-        return Specification("joint release", _not_planned, budget, output=self.output, prints=False)
+        return Specification("joint release", no_mechanism, budget, output=self.output, prints=False)
 
     def _check_part(self, name: str, part: Recipe) -> None:
         """Refuse a part that contradicts the whole."""
@@ -147,7 +145,11 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 if bins.setdefault(column, own) != own:
                     raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)
         public = (*(column for layout in layouts.values() for column in layout.public), *keep)
-        _check_disjoint(public, sensitive)
+        for i, name in enumerate(public):
+            if name in public[:i]:
+                raise ColumnError(f"column {name!r} is released twice: it belongs to one part, or to keep", name)
+            if name in sensitive:
+                raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
         labelled = {c for name, part in self.parts if part.output == "label" for c in layouts[name].public}
         # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
         layouts = {name: _binned(layout, bins) for name, layout in layouts.items()}
@@ -178,25 +180,18 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         layout.check_distinct(counted.table)
         if spec.given is not None:
             return replace(spec, facts=ReleaseFacts(kept=layout.keep)), layout, counted.clipped
-        with _naming(layout.public):
+        try:
             plan = JointPlan.of(layout, self.parts, counted.table, spec.budget, self.weights or {})
+        except ColumnError as error:
+            if error.column is not None:
+                raise
+            names = ", ".join(repr(name) for name in layout.public)
+            raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
         return replace(spec, mechanism=plan, facts=plan.facts), layout, counted.clipped
 
     def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
         plan = release.spec.mechanism
         return Fitted(release, {"channels_": plan.channels} if isinstance(plan, JointPlan) else {})
-
-
-@contextlib.contextmanager
-def _naming(columns: tuple[str, ...]) -> Iterator[None]:
-    """Errors about all columns together, with their names."""
-    try:
-        yield
-    except ColumnError as error:
-        if error.column is not None:
-            raise
-        names = ", ".join(repr(name) for name in columns)
-        raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
 
 
 def _check_names(names: Sequence[str], parameters: set[str]) -> None:
@@ -220,18 +215,6 @@ def _check_weights(weights: Any, names: set[str]) -> None:
             raise InvalidParameter(f"weights: there is no part {name!r} without a budget of its own")
         if not 0 < positive(f"weights[{name!r}]", weight) < math.inf:
             raise InvalidParameter(f"weights[{name!r}] must be finite, got {weight!r}")
-
-
-def _not_planned(_: JointDistribution) -> Channel:
-    raise AssertionError("a joint release is planned from counts")  # pragma: no cover
-
-
-def _check_disjoint(public: tuple[str, ...], sensitive: tuple[str, ...]) -> None:
-    for i, name in enumerate(public):
-        if name in public[:i]:
-            raise ColumnError(f"column {name!r} is released twice: it belongs to one part, or to keep", name)
-        if name in sensitive:
-            raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
 
 
 def _binned(layout: Layout, bins: Mapping[str, Bins]) -> Layout:

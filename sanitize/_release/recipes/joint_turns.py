@@ -1,37 +1,119 @@
-"""Parts without a budget of their own, designed in turns under a rising budget so that no order of theirs decides."""
+"""Law of S and all columns of a joint release while some of its parts are released already."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import entr
 
 from sanitize._progress import progress
 from sanitize._release.design import channels_of
-from sanitize._release.recipes.given_law import labels_of
+from sanitize._tables.keys import distinct_rows
 from sanitize._tolerances import BUDGET
+from sanitize.alphabet import Alphabet
 from sanitize.budgets import conditional_budget, scaled_budget
+from sanitize.channel import Channel, Tuples
+from sanitize.errors import ColumnError
+from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from sanitize._release.recipes.given_law import GivenLaw
+    from numpy.typing import NDArray
+
     from sanitize._release.recipes.recipe import Recipe
     from sanitize.budgets import Budget
-    from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
 
-# Steps in which the budget rises: with more of them no part can take all at once, with fewer each is used better.
-_LADDERS = (4, 2, 1)
+# Cells of P(s, what is released already, x) that a part is designed on: half a gigabyte.
+_PART_CELLS = 1 << 26
 # Where a part keeps nothing, because its first two symbols no longer fit when its turn comes: ladders with random
 # weights, by their steps.
 _BLURRED_LADDERS = (4, 3, 6, 2, 4, 3, 6, 2)
-_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-_LAST_TURNS = 2  # at the whole budget, from the best of the ladders
 _TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # sets of symbols that a turn judges, where its part does not say
-_HALVINGS = 20
+
+
+def summed(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
+    """Columns of cells added up by place, shape (n_s, n)."""
+    sums = np.stack([np.bincount(places, weights=row, minlength=n) for row in cells])
+    return sums if np.issubdtype(cells.dtype, np.floating) else np.rint(sums).astype(cells.dtype)
+
+
+@dataclass(frozen=True)
+class GivenLaw:
+    """P(s, tuple) in which some parts are released already and the kept columns are as they are.
+
+    Attributes
+    ----------
+    pmf : ndarray of shape (n_s, n)
+    tuples : Tuples
+        Symbol of each part, and of the kept columns, in each of the n tuples.
+    settled : frozenset of int
+        Parts that are as they are released; the others are as in the table.
+    """
+
+    pmf: NDArray[np.float64]
+    tuples: Tuples
+    settled: frozenset[int]
+
+    @classmethod
+    def of(cls, law: JointDistribution, groups: Sequence[Sequence[str]], keep: Sequence[str]) -> GivenLaw:
+        """The law of a table, its parts numbered like their groups of columns; the kept columns are one more."""
+        tuples, _ = Tuples.split(law.public, [*groups, keep] if keep else groups)
+        # In the order of these groups, so that sums are the same to the last digit however the law was given.
+        rows = np.lexsort(tuples.codes.T[::-1]) if tuples.sizes else np.arange(len(tuples))
+        settled = frozenset({len(groups)} if keep else ())
+        return cls(law.pmf[:, rows], Tuples(tuples.codes[rows], tuples.sizes), settled)
+
+    def settled_law(self) -> JointDistribution:
+        """Law of S and what is released already."""
+        before, places = self.tuples.select(sorted(self.settled))
+        pmf = summed(self.pmf, places, len(before))
+        names = Alphabet.of_size("s", len(pmf)), Alphabet.of_size("released", len(before))
+        return JointDistribution(pmf / pmf.sum(), *names)
+
+    def cells(self, part: int, merged: Mapping[int, Channel]) -> NDArray[np.float64]:
+        """P(s, b, x) of a part that is not settled and what else is told, b, shape (n_s, n_b, n_x).
+
+        ``merged`` has the channels, which draw nothing, of parts that b shall hold beside the settled ones.
+        """
+        columns, sizes = [], []
+        for other in sorted({*self.settled, *merged}):
+            codes, size = self.tuples.codes[:, other], self.tuples.sizes[other]
+            columns.append(labels_of(merged[other])[codes] if other in merged else codes)
+            sizes.append(merged[other].n_outputs if other in merged else size)
+        rows = np.stack(columns, axis=1) if columns else np.zeros((len(self.tuples), 0), np.int32)
+        before, places = distinct_rows(rows.astype(np.int32), sizes)
+        n_x = self.tuples.sizes[part]
+        if len(self.pmf) * len(before) * n_x > _PART_CELLS:
+            raise ColumnError(
+                f"{n_x} symbols of one part cannot be designed given {len(before)} combinations of what is released "
+                "already: keep fewer columns, give the part a budget of its own, or bin and pool values first"
+            )
+        cells = places.astype(np.int64) * n_x + self.tuples.codes[:, part]
+        return np.asarray(summed(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
+
+    def released(self, part: int, channels: Sequence[Channel]) -> GivenLaw:
+        """The law after a part is released: its merged symbols, or what is printed of random ones."""
+        first = channels[0].stages
+        # Printing a merged symbol draws inside its group and tells no more, but there are more printed symbols.
+        merges = all(stage.is_deterministic for stage in first)
+        stages = first if merges else [stage for one in channels for stage in one.stages]
+        pmf, tuples = self.pmf, self.tuples
+        for kernel in stages:
+            stage, tuples = tuples.through(part, kernel)
+            pmf = Channel((stage,)).push(pmf)
+        return GivenLaw(pmf, tuples, self.settled | {part})
+
+
+def labels_of(channel: Channel) -> NDArray[np.intp]:
+    """Released symbol of each input of a channel that draws nothing."""
+    labels: NDArray[Any] = np.arange(channel.n_inputs)
+    for stage in channel.stages:
+        labels = stage.indices[labels]
+    return labels
 
 
 @dataclass(frozen=True)
@@ -98,14 +180,15 @@ def design_in_turns(
     if len(parts) == 1 or start == 1:
         return _turns(given, parts, budget, _State({}, dict.fromkeys(parts, 0.0)), None)[0].channels
     with progress("joint release") as show:
-        found = [_climb(given, parts, budget, start, steps, show) for steps in _LADDERS]
+        # Steps in which the budget rises: with more no part can take all at once, with fewer each is used better.
+        found = [_climb(given, parts, budget, start, steps, show) for steps in (4, 2, 1)]
         state = max(found, key=lambda state: round(state.mean(parts), 9))
         if state.n_useful < len(parts):
             blurred = zip(_BLURRED_LADDERS, _blurred(parts), strict=False)
             found = [_climb(given, weighed, budget, start, steps, show) for steps, weighed in blurred]
             found = [state, *(other for other in found if other.n_useful >= state.n_useful)]
             state = max(found, key=lambda state: round(state.mean(parts), 9))
-        for _ in range(_LAST_TURNS):
+        for _ in range(2):
             state, moved = _turns(given, parts, budget, state, _LAST_EFFORT)
             if not moved:
                 break
@@ -116,7 +199,8 @@ def _blurred(parts: Mapping[int, OpenPart]) -> Iterator[dict[int, OpenPart]]:
     """The parts with random weights, by number: these decide who goes first."""
     rng = np.random.default_rng(0)
     while True:
-        factors = dict(zip(sorted(parts), rng.choice(_FACTORS, len(parts)).tolist(), strict=True))
+        chosen = rng.choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), len(parts))
+        factors = dict(zip(sorted(parts), chosen.tolist(), strict=True))
         yield {number: replace(part, weight=part.weight * factors[number]) for number, part in parts.items()}
 
 
@@ -130,7 +214,7 @@ def _used(given: GivenLaw, budget: Budget) -> float:
     if within(0.0):
         return 0.0
     low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(20):
         middle = (low + high) / 2
         low, high = (low, middle) if within(middle) else (middle, high)
     return high
@@ -167,18 +251,14 @@ def _turns(
         part = parts[number]
         others = {other: channels[0] for other, channels in state.channels.items() if other != number}
         pairs, conditional = conditional_budget(given.cells(number, others), part.table.public, budget)
-        spec = _with_effort(part.recipe, effort).changed(budget=conditional).specification()
+        own = {"effort": effort} if getattr(part.recipe, "effort", 0) is None else {}  # where it has none of its own
+        spec = part.recipe.changed(budget=conditional, **own).specification()
         channels = channels_of(part.table, part.table.to_joint(), spec, pairs)
         share = _share(channels[0], part.table)
         if number not in state.channels or share > state.shares[number] + BUDGET:
             moved = moved or share > BUDGET
             state = state.with_part(number, channels, share)
     return state, moved
-
-
-def _with_effort(recipe: Recipe, effort: float | None) -> Recipe:
-    """The same with this effort, where it has none of its own."""
-    return recipe.changed(effort=effort) if getattr(recipe, "effort", 0) is None else recipe
 
 
 def _share(merged: Channel, table: ContingencyTable) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from sanitize._files.numbers import Numbers
+from sanitize._files.source import Numbers
 from sanitize._release.design import MIN_COUNT, Specification, design, priced
 from sanitize._release.layout import Layout
 from sanitize._release.recipes.roles import bins_of, public_columns, require_named, with_sensitive
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._release.first_pass import Counted, FirstPass
+    from sanitize._release.first_pass import Counted, FirstPass, RowOrder
     from sanitize._release.recipes.roles import ColumnSpec
-    from sanitize._release.row_order import RowOrder
     from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable, JointDistribution
     from sanitize.report import LeakageReport
+
 
 Missing = Literal["category", "error"]
 Unknown = Literal["high_risk", "error"]
@@ -68,6 +69,13 @@ class Fitted:
     def channel(self) -> Channel:
         """From public symbols to what is printed."""
         return self.release.design.channel
+
+    def kept_by(self, designer: Any) -> None:
+        """Let an estimator, or another designer, remember it."""
+        designer._release, designer._joint = self.release, self.joint
+        designer.channel_, designer.report_ = self.channel, self.report
+        for name, value in self.beside.items():
+            setattr(designer, name, value)
 
     def with_report(self, report: LeakageReport) -> Fitted:
         """The same with another report."""
@@ -255,8 +263,8 @@ class Recipe(ABC):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TupleParameters:
-    """Of recipes that release combinations of values of the public columns, and of their estimators."""
+class PooledParameters:
+    """Of recipes that release combinations of values of the public columns, the rare ones pooled."""
 
     budget: Budget | float | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
@@ -267,6 +275,20 @@ class TupleParameters:
     missing: Missing = "category"
     smoothing: float = 0.0
     min_count: int = MIN_COUNT
-    confidence: float | None = None
     keep_sensitive: bool = False
     random_state: Randomness = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TupleParameters(PooledParameters):
+    """Of those that a confidence can be asked for, too."""
+
+    confidence: float | None = None
+
+
+def recipe_type(name: str) -> type[Recipe]:
+    """Class of the recipe of an estimator, whose file is loaded now: a release needs few of them."""
+    files = {"BestSanitizer": "best", "GaussianChannel": "gaussian", "JointRelease": "joint"}
+    file = files.get(name, "trees" if name.startswith("Tree") else "tuples")
+    found: type[Recipe] = getattr(import_module(f"sanitize._release.recipes.{file}"), f"{name}Recipe")
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ import numpy as np
 from sanitize._checks import required
 from sanitize._sampling.count_noise import CountNoise, Gaussian
 from sanitize._sampling.noise import NoiseKey
+from sanitize._tables.columns import UNSEEN, look_up
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.report import Section
@@ -22,9 +24,14 @@ from sanitize.report import Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from sanitize._release.layout import Layout
+    from sanitize._release.recipes.grown_layout import GrownLayout
     from sanitize._sampling.noise import Randomness
+    from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport, ReleaseFacts
+
 
 # Noise is drawn for each of them in each cell, and so many rows of a secret are needed that more make no sense.
 _MOST_SECRETS = 64
@@ -188,21 +195,11 @@ def with_level(facts: ReleaseFacts, secret_dp: SecretDP, *, seeded: bool) -> Rel
 
 def with_promise(report: LeakageReport, secret_dp: SecretDP, n_secrets: int) -> LeakageReport:
     """Report that says what is promised of each row's secret, and calls its figures of secrets estimates."""
+    of_public_columns = ("utility", "normalized_utility", "mean_column_utility", "mean_pair_utility")
     measures = tuple(
-        line if line.name in _OF_PUBLIC_COLUMNS else replace(line, kind="estimate") for line in report.measures
+        line if line.name in of_public_columns else replace(line, kind="estimate") for line in report.measures
     )
     return replace(report, measures=measures, sections=(_section(secret_dp, n_secrets), *report.sections))
-
-
-def refuse_secret_dp(sanitizer: object, instead: str) -> None:
-    """Refuse an estimator with ``secret_dp`` where its table's secrets would be looked at again, without noise."""
-    fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now
-    asked = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
-    if getattr(asked, "secret_dp", None) is not None or (fitted and fitted.facts.secret_dp):
-        raise InvalidParameter(f"secret_dp does not allow a second look at the secrets of the table: {instead}")
-
-
-_OF_PUBLIC_COLUMNS = ("utility", "normalized_utility", "mean_column_utility", "mean_pair_utility")
 
 
 def _section(secret_dp: SecretDP, n_secrets: int) -> Section:
@@ -222,3 +219,71 @@ def _section(secret_dp: SecretDP, n_secrets: int) -> Section:
         ("noise on each count (standard deviation, rows)", secret_dp.noise(n_secrets).variance ** 0.5),
     )
     return Section("secret_dp", "Secrets under differential privacy", words, ("", "figure"), figures, public=True)
+
+
+def with_noise(layout: GrownLayout, counts: ContingencyTable, secret_dp: SecretDP, key: NoiseKey) -> GrownLayout:
+    """Layout with noisy counts of the rows of the design and of the others; ``counts`` becomes the sum of both.
+
+    The exact counts are overwritten: whoever holds the table holds the noisy one from here on. Rows of the design and
+    all others are different rows, so one level of noise serves both tables.
+
+    Raises
+    ------
+    ColumnError
+        If a row has a secret that was not declared; it names the column alone.
+    """
+    secrets = secret_dp.alphabet(layout)
+    tables = _declared(layout, counts, secrets)
+    # Other counts have other noise, also under a key that is used again by mistake.
+    digest = hashlib.sha256(repr(tables.shape).encode() + tables.tobytes()).hexdigest()
+    n_parts, n_secrets, n_cells = tables.shape
+    noise = secret_dp.noise(n_secrets)
+    drawn = noise.draw(key.derive(f"noise on counts of secrets {digest}"), n_parts * n_cells)
+    rows = tables.sum(axis=1)
+    noisy = tables + drawn.reshape(n_secrets, n_parts, n_cells).swapaxes(0, 1)
+    # Rows of a cell are public, so the mean of its noise is known and taken off.
+    centred = noisy - (noisy.sum(axis=1) - rows)[:, None] / n_secrets
+    design, fresh = (_whole(told, n) for told, n in zip(centred, rows, strict=True))
+    counts.sensitive, counts.counts = secrets, _each_once(design + fresh)
+    return replace(layout, secrets=secrets, design=design, fresh=centred[1], noise=noise)
+
+
+def _declared(layout: GrownLayout, counts: ContingencyTable, secrets: Alphabet) -> NDArray[np.int64]:
+    """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
+    seen = counts.sensitive
+    place = secrets.encode(seen.decode(np.arange(len(seen))))
+    if (place < 0).any():
+        for name, level, declared, codes in zip(seen.columns, seen.levels, secrets.levels, seen.codes.T, strict=True):
+            known = np.append(look_up(level, declared) != UNSEEN, (secrets.codes == len(declared)).any())
+            if not known[codes].all():
+                raise ColumnError(
+                    f"column {name!r} has rows with a value, or a missing one, that secret_dp does not declare; "
+                    "declare all values that may occur, None among them if some are missing",
+                    name,
+                )
+    tables = np.zeros((2, len(secrets), counts.counts.shape[1]), np.int64)
+    for table, part in zip(tables, layout.apart(counts), strict=True):
+        table[place] = part
+    return tables
+
+
+def _whole(told: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Whole counts >= 0 (n_s, n_cells) next to noisy ones, that add up to the rows of each cell."""
+    ordered = -np.sort(-told, axis=0)
+    left = (np.cumsum(ordered, axis=0) - rows) / np.arange(1, len(told) + 1)[:, None]
+    last = len(told) - 1 - np.argmax((ordered > left)[::-1], axis=0)
+    nearest = np.maximum(told - left[last, np.arange(told.shape[1])], 0.0)
+    nearest[:, rows == 0] = 0.0
+    found = np.floor(nearest + 1e-9).astype(np.int64)
+    rank = np.argsort(np.argsort(found - nearest, axis=0, kind="stable"), axis=0, kind="stable")
+    return found + (rank < rows - found.sum(axis=0))
+
+
+def _each_once(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Counts in which every secret has a row, as a law needs it: one of the largest cell changes its secret."""
+    found = counts.copy()
+    cell = int(found.sum(axis=0).argmax())
+    for secret in np.flatnonzero(found.sum(axis=1) == 0):
+        found[found[:, cell].argmax(), cell] -= 1
+        found[secret, cell] += 1
+    return found

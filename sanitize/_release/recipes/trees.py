@@ -1,15 +1,25 @@
-"""Recipes over whole tables: merging of cells into blocks of a tree, and random responses inside blocks."""
+"""Recipes over whole tables, whose public symbols are the cells of a tree over all columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from sanitize._release.recipes.tree import TreeParameters, TreeRecipe
-from sanitize._release.recipes.tree_growth import FEWEST_CELLS
-from sanitize.budgets import LiftBudget
+from sanitize._release.design import Specification
+from sanitize._release.first_pass import Counted
+from sanitize._release.recipes.grown_layout import FEWEST_CELLS, GrownLayout, cells_section, output_of, with_people
+from sanitize._release.recipes.recipe import Fitted, Recipe
+from sanitize._release.recipes.secret_dp import check_settings, noise_key, with_level, with_noise, with_promise
+from sanitize._release.release import no_mechanism
+from sanitize._release.survey import refuse_identifiers
+from sanitize._sampling.noise import random_words
+from sanitize._tables.frame import Table
+from sanitize.budgets import LiftBudget, as_budget
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.mechanisms import (
     MOST_MERGED,
     MOST_PAIRED,
@@ -21,20 +31,179 @@ from sanitize.mechanisms import (
     tree_merging,
     tree_random_response,
 )
+from sanitize.report import with_columns
 from sanitize.trees import DESIGN_SHARE, MOST_BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from sanitize._files.source import Numbers
+    from sanitize._release.first_pass import FirstPass, RowOrder
+    from sanitize._release.layout import Layout
+    from sanitize._release.recipes.grown_layout import Output
+    from sanitize._release.recipes.recipe import Missing, Printed
+    from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.recipes.secret_dp import SecretDP
-    from sanitize._release.recipes.tree_growth import GrownLayout
+    from sanitize._release.release import Release
+    from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable, JointDistribution
-    from sanitize.trees import Tree
+    from sanitize.trees import Hierarchy, Tree
+
+
+# Rows of files that a tree is grown on: more would not make it better.
+MOST_SAMPLED = 1_000_000
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TreeParameters:
+    """Of trees."""
+
+    budget: Budget | float | None = field(default=None, kw_only=False)
+    sensitive: ColumnSpec = None
+    public: ColumnSpec = None
+    min_rows: int = 20
+    max_cells: int | None = None
+    weights: Mapping[str, float] | None = None
+    hierarchies: Mapping[str, Hierarchy | str | Path] | None = None
+    target: str | None = None
+    bins: Mapping[str, Sequence[float] | int] | None = None
+    output: Output | None = None
+    confidence: float | None = None
+    missing: Missing = "category"
+    keep_sensitive: bool = False
+    random_state: Randomness = None
+
+
+class TreeRecipe(TreeParameters, Recipe):
+    """Base of the recipes whose public symbols are the cells of a tree: every row has one, and cells are not rare."""
+
+    is_part = False
+    handle_unknown = "error"
+    name: ClassVar[str]
+
+    @abstractmethod
+    def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
+        """Budget, and rows and numbers of blocks and cells, of a tree; without P(s) where that is not to be seen."""
+
+    @abstractmethod
+    def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
+        """From the law of (S, cell) to the channel."""
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns with bins, and public ones that a CSV file writes as numbers throughout."""
+        public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
+        if isinstance(public, Collection):
+            return replace(super().numbers, found=public.__contains__)
+        if isinstance(sensitive, Collection):
+            return replace(super().numbers, found=lambda name: name not in sensitive)
+        return super().numbers
+
+    def specification(self) -> Specification:
+        """Budget; the tree's certificate takes the place of a set of laws, its printer that of resampled columns."""
+        output_of(self.output, 0)
+        if self.secret_dp is not None:
+            check_settings(self.secret_dp, vars(self))
+        return Specification(self.name, no_mechanism, as_budget(self.budget))
+
+    def layout(
+        self, table: Table, sensitive_features: Any = None, weights: NDArray[np.float64] | None = None
+    ) -> tuple[Layout, Mapping[str, Any]]:
+        """Roles of the columns, and the tree grown over the public ones."""
+        layout, source = super().layout(table, sensitive_features, weights)
+        return self._grow(layout, source, table.n_rows), source
+
+    def _grow(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
+        if self.target is not None and self.target not in layout.public:
+            shown = ", ".join(map(repr, layout.public[:10]))
+            raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
+        free = [name for name in layout.public if name not in layout.bins and name not in (self.hierarchies or {})]
+        refuse_identifiers(source, free)
+        settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
+        return GrownLayout.grow(
+            layout,
+            source,
+            partial(self._growth, n_rows, as_budget(self.budget)),
+            share=None if self.confidence is None else DESIGN_SHARE,
+            blind=self.secret_dp is not None,
+            **settings,
+        )
+
+    def fit(
+        self,
+        table: FirstPass,
+        order: RowOrder,
+        words: RandomWords | None = None,
+        *,
+        given: Channel | None = None,
+        is_priced: bool = True,
+    ) -> tuple[Fitted, ContingencyTable]:
+        """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""
+        assert given is None, "a tree has no time limit, so its channel is designed again"
+        self.check_for_files()
+        spec = self.specification()
+        if self.secret_dp is not None and order != "shuffle":
+            raise InvalidParameter(
+                "rows='keep' is allowed after a look at every secret; use rows='shuffle', the default, with secret_dp"
+            )
+        with table.naming_absent():
+            roles, _ = super().layout(Table.of(table.empty()))
+            sample = table.sample((*roles.sensitive, *roles.public), MOST_SAMPLED)
+            n_sampled = len(sample[roles.public[0]])
+            layout = self._grow(roles, sample, n_sampled)
+            is_whole = order == "shuffle" and n_sampled == table.source.n_rows
+            counted = Counted.of(layout, sample) if is_whole else table.count(layout.bare(), order)
+        if n_sampled < counted.table.n:
+            note = f"the tree and what prints its cells were learned from a uniform sample of {n_sampled} rows"
+            spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
+        return self.design(spec, layout, counted, words, is_priced=is_priced), counted.table
+
+    def _settled(
+        self, spec: Specification, layout: Layout, counted: Counted
+    ) -> tuple[Specification, Layout, Mapping[str, int]]:
+        assert isinstance(layout, GrownLayout)
+        clipped = counted.clipped
+        if self.secret_dp is not None:
+            layout = with_noise(layout, counted.table, self.secret_dp, noise_key(self.random_state))
+            spec = replace(spec, facts=with_level(spec.facts, self.secret_dp, seeded=self.is_seeded))
+            clipped = {}  # how many secrets were clipped is not told
+        mechanism = self._mechanism(layout, counted.table, spec.budget)
+        if self.confidence is not None:
+            notes = layout.doubts(counted.table, spec.budget, self.confidence)
+            spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, *notes)))
+        # Labels name what the mechanism releases; rows are printed from a cell that is drawn for it.
+        output: Printed = "label" if self._output(counted) == "label" else "resample"
+        return replace(spec, mechanism=mechanism, output=output), layout, clipped
+
+    def _output(self, counted: Counted) -> Output:
+        return output_of(self.output, int(counted.table.counts.sum()))
+
+    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
+        layout, made = release.layout, release.design
+        assert isinstance(layout, GrownLayout)
+        output = self._output(counted)
+        printer = layout.printer(output, made.channel, random_words(self.random_state) if words is None else words)
+        facts = with_people(made.report.facts, printer, output)
+        report = replace(made.report, public=layout.tree.names, facts=facts)
+        if self.confidence is not None:  # the tree's own certificate claims what a set of laws does elsewhere
+            lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
+            report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
+        if layout.raw is not None:
+            report = report.beside(layout.raw)
+        report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), made.channel)
+        rows = counted.table.counts.sum(axis=0)
+        report = report.with_section(cells_section(layout.tree, rows, self.confidence))
+        if self.secret_dp is not None:
+            report = with_promise(report, self.secret_dp, len(layout.secrets))
+        bare = replace(release, layout=layout.bare(), design=replace(made, report=report), printer=printer)
+        return Fitted(bare, {"tree_": layout.tree})
+
 
 MOST_CELLS = 4096
 # Fresh rows of the least cell of certified merging, and of the average one of a certified response, in parts of those
@@ -42,9 +211,6 @@ MOST_CELLS = 4096
 _MERGED_ROWS, _CERTIFIED_ROWS = 1.4, 1.2
 # The same where no secret may be looked at.
 _BLIND_ROWS = 330.0
-# Of the rows of an average cell, that each has at least.
-_LEAST_PART = 1 / 3
-_ANY = LiftBudget(lower=inf, upper=inf)
 
 
 class TreeMergingRecipe(TreeRecipe):
@@ -64,7 +230,7 @@ class TreeMergingRecipe(TreeRecipe):
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
-            return partial(_merged, tree=layout.tree, budget=budget)
+            return partial(_within_blocks, tree=layout.tree, budget=budget, design=tree_merging)
         design, fresh = layout.apart(counts)
         return partial(
             certified_tree_merging,
@@ -101,11 +267,13 @@ class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
         most = most if self.max_cells is None else self.max_cells
         if p_s is None:
             return limits | {"max_cells": most, "max_block_cells": None, "budget": None}
-        return _singles(max(self.min_cell_rows, int(_LEAST_PART * DESIGN_SHARE * n_rows / most)), most)
+        # Each cell has a third of the rows of an average one at least.
+        return _singles(max(self.min_cell_rows, int(1 / 3 * DESIGN_SHARE * n_rows / most)), most)
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
-            return partial(_mixed, tree=layout.tree, budget=budget, target=layout.target_law(self.target))
+            made = partial(tree_random_response, target=layout.target_law(self.target))
+            return partial(_within_blocks, tree=layout.tree, budget=budget, design=made)
         design, fresh = layout.apart(counts)
         return partial(
             certified_random_response,
@@ -127,12 +295,8 @@ def _at_most(cells: int, budget: Budget) -> dict[str, Any]:
 def _singles(least: int, most: int) -> dict[str, Any]:
     """Limits of a tree whose blocks are single cells, which may tell anything but do not for its own sake."""
     limits = {"min_rows": least, "min_cell_rows": least, "max_blocks": most, "max_cells": most, "max_block_cells": 1}
-    return limits | {"budget": _ANY}
+    return limits | {"budget": LiftBudget(lower=inf, upper=inf)}
 
 
-def _merged(joint: JointDistribution, tree: Tree, budget: Budget) -> Channel:
-    return tree_merging(joint, blocks_within(tree, joint, budget), budget)
-
-
-def _mixed(joint: JointDistribution, tree: Tree, budget: Budget, target: NDArray[np.float64] | None) -> Channel:
-    return tree_random_response(joint, blocks_within(tree, joint, budget), budget, target=target)
+def _within_blocks(joint: JointDistribution, tree: Tree, budget: Budget, design: Callable[..., Channel]) -> Channel:
+    return design(joint, blocks_within(tree, joint, budget), budget)

@@ -1,28 +1,30 @@
-"""What a release keeps of each public column by itself, I(X_j;Y) / H(X_j), and what the column tells by itself."""
+"""What a release keeps of each public column and pair, I(X_j;Y) / H(X_j), and what a column tells by itself."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from sanitize.channel import ReducedChannel
 from sanitize.joint import sparse_counts
-from sanitize.measures import entropy, normalized_utility, share_of_entropy
+from sanitize.measures import Kind, Measure, entropy, normalized_utility, share_of_entropy
+from sanitize.report._facts import Section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
 
-_SEED = 13  # of rows dealt at random
-# Cells (levels of a column x symbols) that are worth a figure beside the verdict.
-_MOST_CELLS = 1 << 22
+
+Report = TypeVar("Report")  # a `LeakageReport`, whose file imports this one
+
 # Released symbols of each symbol, on average, up to which laws are released as sparse ones.
 _FEW_ENTRIES = 8
 
@@ -79,7 +81,7 @@ def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:
     n_symbols = max(reduced.n_states, *(stage.n_outputs for stage in reduced.stages), 1)
     codes = [np.unique(column, return_inverse=True)[1] for column in joint.public.codes.T]
     n_levels = [int(of_column.max()) + 1 for of_column in codes]
-    if sum(n_levels) * n_symbols > _MOST_CELLS:
+    if sum(n_levels) * n_symbols > 1 << 22:  # levels x symbols that are worth a figure beside the verdict
         return
     for name, of_column, n in zip(joint.public.columns, codes, n_levels, strict=True):
         before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
@@ -143,7 +145,7 @@ def kept_beyond_chance(
 
 def dealt(counts: sparse.csr_array) -> NDArray[np.intp]:
     """X of each row in random order: the same for all columns of the same rows."""
-    return np.random.default_rng(_SEED).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
+    return np.random.default_rng(13).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
 
 
 def _released(law: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
@@ -155,3 +157,73 @@ def _released(law: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | 
             return channel.push(law.toarray())
         made = made @ stage.probabilities
     return law @ made if len(made.indices) <= most else channel.push(law.toarray())
+
+
+# Pairs that are listed one by one.
+_MOST_PAIRS = 30
+
+
+def with_columns(
+    report: Report,
+    counts: Iterable[tuple[str, sparse.csr_array]],
+    pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]],
+    channel: Channel,
+) -> Report:
+    """Report that says what is kept of each column and of each pair, and their means over those that are not constant.
+
+    Parameters
+    ----------
+    report : LeakageReport
+    counts : iterable of (name, sparse array of shape (n_groups, n_x))
+        Rows of (X_j, X) of each column in groups of its values, of all columns the same rows.
+    pairs : iterable of ((name, name), sparse array of shape (n_groups, n_x))
+        Rows of (X_i, X_j, X) of each pair of columns in groups of their values, of all pairs the same rows.
+    channel : Channel
+        From X to Y.
+    """
+    kept: dict[str, float] = {}
+    varied = []
+    chance = None
+    for name, rows in counts:  # one at a time: all tables together are large
+        chance = dealt(rows) if chance is None else chance
+        kept[name] = kept_beyond_chance(rows, channel, chance)
+        if rows.shape[0] > 1:
+            varied.append(kept[name])
+    line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
+    words = (
+        "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y), in at most 16 groups "
+        "of its values and beyond what rows dealt at random keep."
+    )
+    columns = tuple(KeptColumn(name, share) for name, share in kept.items())
+    section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
+    made: Any = report
+    made = replace(made, measures=(*made.measures, line), kept=columns).with_section(section)
+    found: Report = _with_pairs(made, pairs, channel)
+    return found
+
+
+def _with_pairs(report: Any, pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]], channel: Channel) -> Any:
+    kept: dict[str, float] = {}
+    n_seen, n_all, chance = 0, math.comb(len(report.kept or ()), 2), None
+    for names, rows in pairs:
+        n_seen += 1
+        if rows.shape[0] > 1:
+            chance = dealt(rows) if chance is None else chance
+            kept[" x ".join(names)] = kept_beyond_chance(rows, channel, chance)
+    if not kept:
+        return report
+    kind: Kind = "exact" if n_seen == n_all else "estimate"
+    line = Measure("mean_pair_utility", "information kept, mean of pairs", "1", kind, 1.0, _mean(list(kept.values())))
+    least = sorted(kept.items(), key=lambda item: item[1])[:_MOST_PAIRS]
+    words = (
+        "The same of two columns together: the share of H(X_i, X_j) that the release keeps, I(X_i, X_j;Y), beyond what "
+        "rows dealt at random keep"
+    )
+    words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
+    words += f"; the {_MOST_PAIRS} least kept of {len(kept)} pairs." if len(kept) > _MOST_PAIRS else "."
+    section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)
+    return replace(report, measures=(*report.measures, line)).with_section(section)
+
+
+def _mean(kept: list[float]) -> float:
+    return float(np.mean(kept)) if kept else 1.0

@@ -1,4 +1,4 @@
-"""JSON that others may have written: read so that it says one thing only, and sealed by a digest of all it says."""
+"""Texts and files that others may have written: JSON that says one thing only, and digests of all that is there."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from sanitize.errors import SourceError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 
 class NotStrict(ValueError):
@@ -57,3 +60,23 @@ def _finite(digits: str) -> float:
     if not math.isfinite(value):
         raise NotStrict("a number is not finite")
     return value
+
+
+def digest_of(path: Path) -> str:
+    """``sha256:`` and 64 digits: of a file its bytes, of a folder those of its files, in a list.
+
+    A folder's is what ``sha256sum`` gives of the lines that ``sha256sum`` prints of its files, sorted by name.
+    """
+    try:
+        if path.is_dir():
+            files = sorted((file.relative_to(path).as_posix(), file) for file in path.rglob("*") if file.is_file())
+            lines = "".join(f"{_of_file(file)}  {name}\n" for name, file in files)
+            return f"sha256:{hashlib.sha256(lines.encode('utf-8', 'surrogateescape')).hexdigest()}"
+        return f"sha256:{_of_file(path)}"
+    except OSError as error:
+        raise SourceError(f"{path.name} cannot be read ({error.strerror}); check its name") from None
+
+
+def _of_file(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -18,15 +18,9 @@ if TYPE_CHECKING:
     from sanitize.policy._policy import Policy
     from sanitize.report import LeakageReport
 
+
 # Budgets of the curves, as multiples of the one asked for; ascending.
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
-# Symbols up to which a search for a random response is quick enough to be made for every budget; under a confidence
-# it is a search over many laws.
-_MOST_OF_A_RESPONSE = 50
-_MOST_OF_A_ROBUST_ONE = 20
-# Of the search for a robust one, a tenth of what a release spends: the rest would prove how little is missing, which
-# no draft shows.
-_EFFORT_OF_A_ROBUST_ONE = 40_000_000
 # Rows up to which a tree is grown, or a joint release planned, for every budget.
 _MOST_ROWS = 200_000
 
@@ -121,7 +115,8 @@ class Drafts:
         if not (self._is_robust and name in OWNERS["gap"]):
             return policy
         channel = policy.channels[0]
-        settings = {"effort": _EFFORT_OF_A_ROBUST_ONE, **channel.settings}
+        # A tenth of what a release spends: the rest would prove how little is missing, which no draft shows.
+        settings = {"effort": 40_000_000, **channel.settings}
         return replace(policy, channels=(replace(channel, settings=settings),))
 
     def curves(self) -> tuple[TradeoffCurve, ...]:
@@ -189,7 +184,8 @@ class Drafts:
     def _is_quick(self, name: str) -> bool:
         if not name.endswith("response") or name in (*TREES, "randomized-response"):
             return True
-        return self.n_symbols <= (_MOST_OF_A_ROBUST_ONE if self._is_robust else _MOST_OF_A_RESPONSE)
+        # A search that is quick enough to be made for every budget; under a confidence it is over many laws.
+        return self.n_symbols <= (20 if self._is_robust else 50)
 
     @property
     def _is_robust(self) -> bool:

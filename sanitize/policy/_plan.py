@@ -6,32 +6,28 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
-from sanitize._files.workers import n_workers
 from sanitize._formatting import percent
 from sanitize._progress import counted, shown
+from sanitize._release.designer import refuse_secret_dp
 from sanitize._release.first_pass import RememberedPass
-from sanitize._release.recipes.secret_dp import refuse_secret_dp
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
+from sanitize.policy._alternatives import Drafts, chosen
 from sanitize.policy._declaration import AUTO
-from sanitize.policy._plan.drafts import Drafts, chosen
-from sanitize.policy._plan.proposals import Proposal, proposals_text, propose
-from sanitize.policy._plan.whole_table import advice
-from sanitize.policy._plan.words import budget_lines, others_text
 from sanitize.policy._policy import designer_of, is_joint
+from sanitize.policy._proposals import Proposal, advice, proposals_text, propose
 from sanitize.report import Section, plan_page
 from sanitize.suggestion import comparison_section, most_useful
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from sanitize._files.open import SourceLike
     from sanitize.policy._policy import Policy
     from sanitize.report import LeakageReport, TradeoffCurve
-
-# Rows that proposals are made from.
-_MOST_SAMPLED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +62,9 @@ class Plan:
         if self.report is None:
             return None
         report = self.report
-        for section in (self._others, _budgets_section(self.curves), _proposals_section(self.proposals)):
+        lines = tuple((f"[{one.table}] {one.setting}", one.why) for one in self.proposals)
+        proposed = Section("proposals", "Proposed lines of the policy", "", ("Line", "why"), lines) if lines else None
+        for section in (self._others, _budgets_section(self.curves), proposed):
             if section is not None:
                 report = report.with_section(section)
         return report
@@ -154,7 +152,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
         with shown():
             if advise and (n_rows := table.n_rows):
                 names = (*policy.sensitive, *policy.public)
-                proposals = propose(policy, first.sample(names, _MOST_SAMPLED), n_rows)
+                proposals = propose(policy, first.sample(names, 100_000), n_rows)
             try:
                 report = sanitizer.prepare(first, policy.rows).report
             except BudgetExceeded as error:
@@ -191,7 +189,8 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
     if name != drafts.own:
         found.append(Proposal("channel", "mechanism", json.dumps(name), why))
     if multiple < 1:
-        found += [Proposal("budget", key, value, why) for key, value in budget_lines(drafts.policy_at(name, multiple))]
+        bounds = drafts.policy_at(name, multiple).budget.bounds
+        found += [Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items()]
     return tuple(found)
 
 
@@ -210,8 +209,9 @@ def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:
     """What every mechanism keeps within every budget."""
     if not curves:
         return None
+    kept = [{point.label: point.normalized_utility for point in reversed(curve.points)} for curve in curves]
     rows: list[tuple[Any, ...]] = [
-        (point.label, *(_at(curve, point.label) for curve in curves)) for point in curves[0].points
+        (point.label, *(shares.get(point.label) for shares in kept)) for point in curves[0].points
     ]
     words = (
         "The share of the information that each mechanism keeps within each budget: of a lift, the least and the most "
@@ -221,12 +221,11 @@ def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:
     return Section("budgets", "Within other budgets", words, heads, tuple(rows))
 
 
-def _at(curve: TradeoffCurve, label: str) -> float | None:
-    return next((point.normalized_utility for point in curve.points if point.label == label), None)
-
-
-def _proposals_section(proposals: tuple[Proposal, ...]) -> Section | None:
-    if not proposals:
-        return None
-    rows = tuple((f"[{one.table}] {one.setting}", one.why) for one in proposals)
-    return Section("proposals", "Proposed lines of the policy", "", ("Line", "why"), rows)
+def others_text(curves: Sequence[TradeoffCurve]) -> str:
+    """Share that each mechanism keeps within each budget, as a table of at most 80 columns."""
+    labels = [point.label for point in curves[0].points]
+    lines = [f"{'kept, in %, within times':<25}" + "".join(f"{label[:10]:>11}" for label in labels)]
+    for curve in curves:
+        shares = {point.label: f"{100 * point.normalized_utility:.1f}" for point in curve.points}
+        lines.append(f"{curve.mechanism:<25}" + "".join(f"{shares.get(label, '-'):>11}" for label in labels))
+    return "\n".join(lines)

@@ -7,25 +7,27 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sanitize._formatting import quoted
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
-from sanitize.policy._declaration import GRID, MECHANISMS, TREES
-from sanitize.policy._policy import is_joint
+from sanitize.errors import SanitizeError
+from sanitize.policy._declaration import GRID, MECHANISMS, OWNERS, TREES
+from sanitize.policy._policy import designer_of, is_joint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from sanitize._files.open import SourceLike
+    from sanitize._release.designer import Designer
     from sanitize.policy._policy import Policy, PolicyChannel
+
 
 # Combinations of values with fewer rows than this on average are not worth a law.
 FEW_ROWS = 5
 # Bins that a column is proposed to have.
 N_BINS = 5
-# Words with more values than this are easier to split by a hierarchy than value by value.
-_MANY_WORDS = 50
-# A sensitive column whose values have fewer rows than this on average tells little of any of them.
-_FEW_OF_A_SECRET = 50
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     found: list[Proposal] = []
     for name in policy.sensitive:
         secret = surveys[name]
-        if name not in binned and secret.is_wide and secret.n_values * _FEW_OF_A_SECRET > n_rows:
+        if name not in binned and secret.is_wide and secret.n_values * 50 > n_rows:
             found.append(_bins_of(secret, is_sure=any(map(_is_sure, policy.channels))))
     for channel in policy.channels:
         own = _of_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
@@ -121,7 +123,8 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
     wide = [own for own in surveys if own.is_wide and own.name not in channel.bins]
     kept = [own for own in surveys if not own.is_identifier]
     after = math.prod(N_BINS if own in wide else sizes[own.name] for own in kept)
-    tree = _tree_for(policy, channel)
+    allowed = () if is_joint(policy) else reversed(TREES)
+    tree = next((name for name in allowed if policy.budget.notion in MECHANISMS[name][1]), None)
     if after * FEW_ROWS > n_rows and len(kept) > 1 and tree is not None:
         why = f"{_count(math.prod(sizes.values()))} combinations of the public columns in {n_rows} rows"
         return [
@@ -130,13 +133,6 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
             *_hierarchies(channel, kept),
         ]
     return [*_left_out(surveys), *(_bins_of(own, is_sure=_is_sure(channel)) for own in wide)]
-
-
-def _tree_for(policy: Policy, channel: PolicyChannel) -> str | None:
-    """The tree that the budget allows, where the release is of one channel alone."""
-    if is_joint(policy):
-        return None
-    return next((name for name in reversed(TREES) if policy.budget.notion in MECHANISMS[name][1]), None)
 
 
 def _is_sure(channel: PolicyChannel) -> bool:
@@ -174,7 +170,7 @@ def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Pr
             f"{_count(own.n_values)} different values; a file with a line for each: value;wider;widest",
         )
         for own in surveys
-        if own.kind == "text" and own.n_values > _MANY_WORDS and own.name not in given and not own.is_identifier
+        if own.kind == "text" and own.n_values > 50 and own.name not in given and not own.is_identifier
     ]
 
 
@@ -185,3 +181,61 @@ def _key(name: str) -> str:
 
 def _count(n: int) -> str:
     return f"{n}" if n < MANY_VALUES else f"{n:.3g}".replace("+", "")
+
+
+def advice(policy: Policy, sanitizer: Designer, table: SourceLike) -> str | None:
+    """What to do where a release that was designed is one of too many tuples; None where it is not, or nothing helps.
+
+    Parameters
+    ----------
+    policy : Policy
+    sanitizer : Designer
+        Fitted, for the policy.
+    table : Source
+    """
+    n_rows, n_symbols = sanitizer.report_.n_rows, sanitizer.channel_.n_inputs
+    if is_joint(policy) or n_rows is None or n_symbols * FEW_ROWS <= n_rows or len(policy.public) < 2:
+        return None
+    tree = _tree_of(policy)
+    if tree is None:
+        return None
+    from sanitize.parquet import plan_parquet
+
+    try:
+        kept = plan_parquet(table, designer_of(tree)).summary["mean_column_utility"]
+    except SanitizeError:  # dates that no tree can split, for one: then there is nothing to advise
+        return None
+    own = _kept(sanitizer)
+    if own is not None and own >= kept:
+        return None
+    instead = "" if own is None else f", where this release keeps {own:.4g}"
+    return (
+        f"{n_symbols} combinations of the public columns have {n_rows / n_symbols:.2g} rows each, too few to learn a "
+        f'law of them; within the same budget mechanism = "{tree.channels[0].mechanism}" keeps {kept:.4g} of what each '
+        f"column says by itself, in the mean{instead}"
+    )
+
+
+def _tree_of(policy: Policy) -> Policy | None:
+    """The same policy with a tree in place of tuples; None where its budget is none for trees."""
+    channel, notion = policy.channels[0], policy.budget.notion
+    fitting = [name for name in reversed(TREES) if notion in MECHANISMS[name][1]]
+    if channel.mechanism in TREES or not fitting:
+        return None
+    settings = {
+        name: value for name, value in channel.settings.items() if name != "output" and fitting[0] in OWNERS[name]
+    }
+    bins = {name: edges for name, edges in channel.bins.items() if name in policy.sensitive}
+    made = replace(channel, mechanism=fitting[0], settings=settings, bins=bins)
+    return replace(policy, channels=(made,))
+
+
+def _kept(sanitizer: Designer) -> float | None:
+    """Mean of what a release of tuples keeps of each column; None where that is too much to compute."""
+    from sanitize.report import column_laws, kept_beyond_chance
+
+    joint = sanitizer._joint
+    if joint.n is None or sum(len(level) for level in joint.public.levels) * len(joint.public) > 1 << 25:
+        return None
+    tables = (np.rint(law * joint.n).astype(np.int64) for law in column_laws(joint).values())
+    return float(np.mean([kept_beyond_chance(table, sanitizer.channel_) for table in tables]))

@@ -1,15 +1,24 @@
-"""Rows that are read twice, kept in memory where a byte or two a row and column hold them."""
+"""Rows on their way through threads: read by several at a time, in order, and kept where they are read twice.
+
+Arrow and NumPy release the interpreter's lock while they read, look up and count, so threads are enough. What comes out
+does not depend on the number of threads: results are taken in order, and so is the first error.
+"""
 
 from __future__ import annotations
 
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._checks import whole_number
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS, Load
 from sanitize._progress import advance
@@ -18,12 +27,50 @@ from sanitize._tables.keys import all_below
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     from sanitize._files.source import Source
 
     Batch = Mapping[str, pa.Array]
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def n_workers(workers: int | None) -> int:
+    """Threads to use: as many as asked for, or one for each core that this process may run on."""
+    if workers is not None:
+        return whole_number("workers", workers, 1)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
+    """``work`` of every item, in their order.
+
+    At most one item more than ``workers`` is in work or done and not yet taken: a thread that is done goes on while the
+    next item is made, and memory does not grow with their number.
+    """
+    if workers == 1:
+        for item in items:
+            yield work(item)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                done = [waiting.popleft().result()] if len(waiting) > workers else []
+                # Whoever listens to progress listens to the threads too.
+                waiting.append(pool.submit(copy_context().run, work, item))
+                yield from done  # the next one is in work before this one is looked at
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
+
 
 # Bytes of rows that are kept; all others are read again.
 MOST_BYTES = 1 << 26
@@ -75,8 +122,11 @@ class KeptRows:
 
     def _narrow(self, batch: Batch) -> Batch | None:
         """What is kept of a batch; None where there is no room, or a column takes too much of it."""
-        if self._n_bytes >= self.most_bytes or not all(map(_has_dictionary, batch.values())):
+        if self._n_bytes >= self.most_bytes:
             return None
+        for column in batch.values():  # a byte or two a row must hold each
+            if not (isinstance(column, pa.DictionaryArray) and 0 < len(column.dictionary) <= 1 << 16):
+                return None
         combined = _combined(batch)
         if combined is not None:
             return self._taken(CombinedRows(combined), combined.numbers.nbytes)
@@ -92,11 +142,6 @@ class KeptRows:
         with self._lock:
             self._n_bytes += n_bytes
         return batch
-
-
-def _has_dictionary(column: pa.Array) -> bool:
-    """Whether a byte or two a row can hold a column."""
-    return isinstance(column, pa.DictionaryArray) and 0 < len(column.dictionary) <= 1 << 16
 
 
 def _combined(batch: Batch) -> Combined | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._formatting import percent
-from sanitize._release.tree_layout import TreeLayout
+from sanitize._release.layout import TreeLayout
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 
 Output = Literal["model", "label", "resample"]
 
-_OUTPUTS = ("model", "label", "resample")
-_MOST_RAW = 1 << 24  # rows times secrets
 FEWEST_CELLS = 8  # of a certified response
-_MOST_NAMED = 3  # secrets that are too rare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +89,7 @@ class GrownLayout(TreeLayout):
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
         bare, raw = TreeLayout.of(layout, grown.tree), None
-        if not blind and len(secrets) * len(alphabet) <= _MOST_RAW:
+        if not blind and len(secrets) * len(alphabet) <= 1 << 24:
             raw = JointDistribution.from_matrix(grown.row_counts(secrets, len(alphabet)) / len(secrets))
         return cls(
             *_roles(bare),
@@ -134,7 +131,7 @@ class GrownLayout(TreeLayout):
             f"the value of {columns} that {about}{told[s]:.0f} of {told.sum():.0f} rows have is in too few to certify "
             f"{FEWEST_CELLS} cells: about {float(f'{needed[s] / n_fresh * told[s]:.2g}'):.0f} would have to have it; "
             "join it with another value, or take more rows"
-            for s in np.flatnonzero((needed > n_fresh) & (told > 0))[:_MOST_NAMED]
+            for s in np.flatnonzero((needed > n_fresh) & (told > 0))[:3]
         ]
         if repeats_too_often(self.grown.repeats):
             found.append(REPEATED)
@@ -189,8 +186,8 @@ def output_of(asked: Output | None, n_rows: int) -> Output:
     """How released cells of a table are printed: as asked, or by a model unless the rows are few."""
     if asked is None:
         return "model" if n_rows >= MODELLED_ROWS else "label"
-    if asked not in _OUTPUTS:
-        raise InvalidParameter(f"output must be None or one of {', '.join(map(repr, _OUTPUTS))}, got {asked!r}")
+    if asked not in ("model", "label", "resample"):
+        raise InvalidParameter(f"output must be None or one of 'model', 'label', 'resample', got {asked!r}")
     return asked
 
 

@@ -1,4 +1,4 @@
-"""Design of the parts of a joint release, each given what the others release."""
+"""What a joint release does: its parts designed given what the others release, and all of them side by side."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from sanitize._release.design import channels_of
 from sanitize._release.layout import Layout
-from sanitize._release.recipes.given_law import GivenLaw, summed
-from sanitize._release.recipes.joint_turns import OpenPart, design_in_turns
+from sanitize._release.recipes.joint_turns import GivenLaw, OpenPart, design_in_turns, summed
 from sanitize._tolerances import BUDGET
-from sanitize.channel import Channel, Tuples, tuple_channel
+from sanitize.alphabet import Alphabet
+from sanitize.channel import Channel, Stage, Tuples, tuple_channel
 from sanitize.errors import InvalidParameter
 from sanitize.joint import ContingencyTable
 from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
@@ -23,6 +23,47 @@ if TYPE_CHECKING:
     from sanitize._release.recipes.recipe import Recipe
     from sanitize.budgets import Budget
     from sanitize.joint import JointDistribution
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A release as it is measured beside others.
+
+    Attributes
+    ----------
+    column : str
+        Name of its symbols among those of all releases.
+    stages : tuple of Stage
+        From the number of a symbol to what is drawn; none where the symbol itself is told.
+    """
+
+    column: str
+    stages: tuple[Stage, ...]
+
+    def channels(self, symbols: Alphabet) -> list[Channel]:
+        """Channel from the symbols that occur to what is drawn, if anything is."""
+        if not self.stages:
+            return []
+        first, *others = self.stages
+        stages = (first.take(np.asarray(symbols.symbols)), *others)
+        return [Channel(stages, symbols, Alphabet.of_size(self.column, stages[-1].n_outputs))]
+
+
+def side_by_side(public: Alphabet, releases: Sequence[Beside]) -> Channel:
+    """Channel of all releases together, on tuples of their symbols; columns of no release are kept as they are.
+
+    Raises
+    ------
+    ColumnError
+        If the tuples would be too many.
+    """
+    by_column = {release.column: release for release in releases}
+    groups = [(name,) for name in public.columns]
+    channels = [
+        by_column[name].channels(symbols) if name in by_column else []
+        for name, symbols in zip(public.columns, Tuples.split(public, groups)[1], strict=True)
+    ]
+    return tuple_channel(public, groups, channels)
 
 
 @dataclass(frozen=True)
@@ -99,7 +140,11 @@ class JointPlan:
             If the columns have too many combinations.
         """
         law = counts.to_joint()
-        tables = marginal_tables(_positive(counts, law), layout.groups)
+        # Symbols that only rows of weight 0 have are none of the law's.
+        rows, columns = counts.sensitive.union(law.sensitive)[2], counts.public.union(law.public)[2]
+        weighty = counts.counts[np.ix_(rows, columns)]
+        positive = replace(counts, sensitive=law.sensitive, public=law.public, counts=weighty)
+        tables = marginal_tables(positive, layout.groups)
         # Numbered by their columns, so that the order in which the parts were given decides nothing.
         order = sorted(range(len(parts)), key=lambda number: layout.groups[number])
         given = GivenLaw.of(law, [layout.groups[number] for number in order], layout.keep)
@@ -120,10 +165,11 @@ class JointPlan:
         for place, channels in design_in_turns(given, open_, budget).items() if open_ else ():
             made[parts[order[place]][0]] = _there(channels)
         lines, warnings = _told(layout, parts, tables, {name: _whole(made[name]) for name, _ in parts})
-        kept = tuple(
-            PartLeakage.of(name, (name,), None, _as_it_is(own).summary)
-            for name, own in zip(layout.keep, marginal_tables(counts, [(name,) for name in layout.keep]), strict=True)
-        )
+        kept = []
+        for name, own in zip(layout.keep, marginal_tables(counts, [(name,) for name in layout.keep]), strict=True):
+            joint = own.to_joint()
+            as_it_is = LeakageReport.measure(joint, Channel.identity(len(joint.public), joint.public))
+            kept.append(PartLeakage.of(name, (name,), None, as_it_is.summary))
         channels_by_name = {name: _whole(made[name]) for name, _ in parts}
         applied = [made[name] for name, _ in parts] + ([()] if layout.keep else [])
         facts = ReleaseFacts(kept=layout.keep, parts=(*lines, *kept), warnings=warnings)
@@ -134,23 +180,11 @@ class JointPlan:
         return self.channel
 
 
-def _positive(counts: ContingencyTable, law: JointDistribution) -> ContingencyTable:
-    """The counts without symbols that only rows of weight 0 have."""
-    rows = counts.sensitive.union(law.sensitive)[2]
-    columns = counts.public.union(law.public)[2]
-    return replace(counts, sensitive=law.sensitive, public=law.public, counts=counts.counts[np.ix_(rows, columns)])
-
-
 def _whole(channels: Sequence[Channel]) -> Channel:
     whole = channels[0]
     for channel in channels[1:]:
         whole = whole.then(channel)
     return whole
-
-
-def _as_it_is(table: ContingencyTable) -> LeakageReport:
-    joint = table.to_joint()
-    return LeakageReport.measure(joint, Channel.identity(len(joint.public), joint.public))
 
 
 def _there(channels: tuple[Channel, Channel | None]) -> tuple[Channel, ...]:
@@ -177,7 +211,12 @@ def _told(
         report = LeakageReport.measure(table.to_joint(), channels[name])
         lines.append(PartLeakage.of(name, layout.parts[name].public, spec.name, report.summary))
         if len(table.public) > 1 and lines[-1].normalized_utility <= BUDGET:
-            warnings.append(_keeps_nothing(name, own=own))
+            warnings.append(
+                f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to be told apart"
+                if own
+                else f"part {name!r} keeps nothing: what the others release leaves it no budget; give it a larger "
+                "weight, drop other parts, or release its columns in one part with others"
+            )
     return tuple(lines), tuple(warnings)
 
 
@@ -193,13 +232,3 @@ def _check_open(name: str, part: Recipe) -> None:
             f"part {name!r} has no budget of its own, so it is designed on the joint frequencies of all columns as "
             f"they are: smoothing must be 0, got {part.smoothing!r}"
         )
-
-
-def _keeps_nothing(name: str, *, own: bool) -> str:
-    """Warning about a part that releases one symbol for all rows."""
-    if own:
-        return f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to be told apart"
-    return (
-        f"part {name!r} keeps nothing: what the others release leaves it no budget; give it a larger weight, drop "
-        "other parts, or release its columns in one part with others"
-    )

@@ -1,0 +1,172 @@
+"""The public names of every module, frozen: one that comes or goes is a change that somebody means."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+import sanitize
+
+# Module of `sanitize`: what its ``__all__`` lists.
+NAMES = {
+    "accounting": """
+        Balance ComputationalBalance GeneralComposition MeanTail ParallelComposition PrivacyLoss
+        balance_function basic_composition compose computational_balance_function conditional_dependence
+        cross_capacity general_composition group_capacity_bound group_privacy independent_release_budget
+        joint_release moved_count_delta moved_count_sigma parallel_composition permanent_release
+        private_mean_tail sensitive_ldp_composition sequential_budget sequential_log_lift
+    """,
+    "alphabet": """
+        Alphabet
+    """,
+    "analyze": """
+        Estimates logistic mean table
+    """,
+    "anonymity": """
+        AlphaK AnonymityProfile alpha_k_anonymity anonymity_profile beta_likeness delta_disclosure
+        enhanced_beta_likeness entropy_l_diversity k_anonymity l_diversity recursive_l_diversity t_closeness
+    """,
+    "attack": """
+        BayesAttack Comparison Downstream GroupInference InferenceAttack Judgement LeaveOneOut LinkAttack
+        Linkage Pair bayes check downstream infer judge leave_one_out link
+    """,
+    "binning": "",
+    "bounds": """
+        Bound alpha_lift_bound alpha_lift_inverse_bound arimoto_bound chi2_bound chi2_lift_inverse_bound
+        implied_bounds l1_lift_bound l1_lift_inverse_bound ldp_bound max_lift_from_alpha max_lift_from_chi2
+        max_lift_from_l1 min_lift_from_alpha_inverse min_lift_from_chi2_inverse min_lift_from_l1_inverse
+        mutual_information_bound sibson_bound total_variation_bound
+    """,
+    "budgets": """
+        AlphaLiftBudget Budget CVaRLiftBudget CapacityBudget Chi2LiftBudget L1LiftBudget LDPBudget LiftBudget
+    """,
+    "capacity": """
+        AmplitudeCapacity Capacity amplitude_capacity awgn_capacity channel_capacity dp_information_bound
+        known_values_capacity
+    """,
+    "channel": """
+        Channel Standing
+    """,
+    "cli": """
+        main
+    """,
+    "confidence": """
+        ConfidenceSet WorstCase worst_case_lift
+    """,
+    "conversions": """
+        approximate_dp_delta approximate_dp_epsilon binary_entropy binary_entropy_inverse kl_from_dp
+        mutual_information_from_dp mutual_information_from_kl mutual_information_from_total_variation
+        printed_mutual_information_from_total_variation total_variation_from_kl
+        total_variation_from_mutual_information
+    """,
+    "dask": """
+        privatize_parquet transform
+    """,
+    "datasets": """
+        SOURCES ChecksumMismatch RemoteFile Source fetch_adult fetch_bank_marketing fetch_credit_default
+        fetch_german_credit fetch_heart_disease load_berkeley load_framingham load_hair_eye load_titanic
+        make_joint make_table
+    """,
+    "errors": """
+        BudgetExceeded ColumnError InfeasibleTarget InvalidBudget InvalidChannel InvalidDistribution
+        InvalidParameter LedgerError LedgerExceeded PolicyError ReleaseRefuted ReleaseWarning RowOrderLeak
+        SanitizeError SourceChanged SourceError TargetError TargetExists UnknownSymbol UnseenSymbolWarning
+        VerificationFailed
+    """,
+    "frame": """
+        FrameMethods audit last_report release
+    """,
+    "individual": """
+        IndividualCapacity individual_channel_capacity individual_max_information mi_dp
+    """,
+    "joint": """
+        ContingencyTable JointDistribution
+    """,
+    "ledger": """
+        Ledger UnitEntry UnitLedger UnitReport
+    """,
+    "lifts": """
+        alpha_lift alpha_lift_inverse chi2_lift chi2_lift_inverse l1_lift l1_lift_inverse ldp_ratio lift
+        log_lift max_lift max_log_lift min_lift min_log_lift
+    """,
+    "measures": """
+        Measure arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage
+        mutual_information normalized_utility sibson_information total_variation utility
+    """,
+    "mechanisms": """
+        RandomResponse best_subset_merging calibrate_exponential calibrate_randomized_response
+        capacity_randomized_response certified_random_response certified_tree_merging discrete_laplace_channel
+        exponential_channel exponential_entropy gaussian_channel gaussian_noise_variance hamming_channel
+        identifiability_channel optimal_random_response paper_subset_merging paper_subset_random_response
+        product_channel randomized_response randomized_response_capacity sequential_response
+        solve_optimal_random_response subset_merging subset_random_response tail_merging tail_random_response
+        tree_merging tree_random_response watchdog
+    """,
+    "notions": """
+        approximate_dp global_dp hamming_neighbours identifiability prior_ratio renyi_dp
+    """,
+    "pandas": "",
+    "parquet": """
+        audit_parquet plan_parquet plan_units privatize_parquet release_units
+    """,
+    "plots": """
+        lift_histogram lift_map
+    """,
+    "polars": "",
+    "policy": """
+        Policy
+    """,
+    "printing": """
+        PrintTable Printer RowModel
+    """,
+    "report": """
+        LeakageReport ReleaseFacts TradeoffCurve TradeoffPoint
+    """,
+    "saved": """
+        AppendedReport Receipt SavedRelease
+    """,
+    "spark": """
+        privatize_parquet transform
+    """,
+    "suggestion": """
+        Compared Comparison Suggestion TradeoffCurve TradeoffPoint compare suggest_budget tradeoff_curve
+    """,
+    "tradeoff": """
+        DatabaseDP DatabaseIdentifiability DatabaseMutualInformation OptimalChannel OptimalDP
+        OptimalIdentifiability OptimalMaxInformation OptimalSibson PriorDP PriorMaximalLeakage PrivacyInterval
+        RecordsDP Tradeoff UniformDP UniformRenyiDP UniformSibson hamming_distances max_information_bound
+    """,
+    "transformers": """
+        BestSanitizer ExponentialChannel GaussianChannel JointRelease OptimalRandomResponse RandomizedResponse
+        Sanitizer SecretDP SubsetMerging SubsetRandomResponse TreeMerging TreeRandomResponse Watchdog
+        leakage_scorer utility_scorer
+    """,
+    "trees": """
+        GrownTree Levels Profiles Tree cell_counts design_rows grow read_hierarchy
+    """,
+    "verify": """
+        Verification verify_parquet
+    """,
+}
+
+
+def modules() -> list[str]:
+    return [found.name for found in pkgutil.iter_modules(sanitize.__path__) if not found.name.startswith("_")]
+
+
+def test_every_public_module_is_listed():
+    assert sorted(NAMES) == sorted(modules())
+
+
+@pytest.mark.parametrize("module", sorted(NAMES))
+def test_a_module_has_the_names_that_are_listed_and_no_others(module):
+    made = importlib.import_module(f"sanitize.{module}")
+    assert sorted(made.__all__) == sorted(NAMES[module].split())
+    assert [name for name in made.__all__ if not hasattr(made, name)] == []
+
+
+def test_there_are_few_names_beside_those_of_the_hall():
+    beside = {name for names in NAMES.values() for name in names.split()} - set(dir(sanitize))
+    assert 150 < len(beside) <= 230
