@@ -10,11 +10,20 @@ import numpy as np
 from sanitize._checks import whole_number
 from sanitize._release.given import given_channel
 from sanitize.alphabet import group_alphabet
+from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Channel
-from sanitize.confidence import MOST_ENTRIES, REPEATED, ConfidenceSet, repeats_too_often
+from sanitize.confidence import (
+    MOST_ENTRIES,
+    REPEATED,
+    ConfidenceSet,
+    level_of_each,
+    repeats_too_often,
+    rows_to_tell_two,
+)
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.lifts import lift
 from sanitize.measures import Measure, normalized_utility
+from sanitize.mechanisms import as_lift_budget
 from sanitize.report import (
     VERDICT_TOLERANCE,
     LeakageReport,
@@ -284,8 +293,10 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} rows have and that are printed as "
             f"they are: those are somebody's ({way_out})"
         )
-    if spec.confidence is not None and repeats_too_often(table.counts):
-        found.append(REPEATED)
+    if spec.confidence is not None:
+        found += _too_rare(layout, table, spec.budget, spec.confidence)
+        if repeats_too_often(table.counts):
+            found.append(REPEATED)
     if spec.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0), spec.budget)
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
@@ -321,3 +332,17 @@ def held_out(counts: ContingencyTable, design: Design, confidence: float) -> Lea
     plain = tuple(measure for measure in report.measures if not measure.name.startswith("worst_"))
     lines = (*as_estimates(plain, worst, channel), *measure_worst_case(worst, report.budget))
     return replace(report, measures=lines, _worst=worst)
+
+
+def _too_rare(layout: Layout, table: ContingencyTable, budget: Budget, confidence: float) -> list[str]:
+    """Secrets that leave nothing to certify: sentences that name none of them."""
+    if not isinstance(budget, (LiftBudget, LDPBudget)):
+        return []
+    bounds, rows = as_lift_budget(budget), table.counts.sum(axis=1)
+    needed = rows_to_tell_two(bounds.lower, bounds.upper, level_of_each(len(rows), table.counts.shape[1], confidence))
+    columns = " x ".join(map(repr, layout.sensitive))
+    return [
+        f"the value of {columns} that {n} of {rows.sum()} rows have is in too few to certify even two symbols: about "
+        f"{needed} or more would have to have it; join it with another value, or take more rows"
+        for n in rows[(rows > 0) & (rows < needed)][:3].tolist()
+    ]

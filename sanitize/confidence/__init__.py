@@ -14,9 +14,11 @@ from sanitize.confidence._boxes import lift_bounds as lift_bounds
 from sanitize.confidence._boxes import moved as moved
 from sanitize.confidence._boxes import ratio_bounds as ratio_bounds
 from sanitize.confidence._boxes import released_bounds as released_bounds
+from sanitize.confidence._boxes import rows_to_tell_two as rows_to_tell_two
 from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
 from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_case_lift
 from sanitize.confidence._confidence_set import laws_of as laws_of
+from sanitize.confidence._confidence_set import level_of_each as level_of_each
 from sanitize.confidence._intervals import intervals as intervals
 from sanitize.confidence._repeats import REPEATED as REPEATED
 from sanitize.confidence._repeats import repeats_too_often as repeats_too_often

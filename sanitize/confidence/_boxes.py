@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _WHOLE, _RELATIVE = 1e-9, 1e-14
 # Where Newton's steps take a fifth of the time of SciPy's inverse, which is wrong where one is 1,000.
 _FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
+_MOST_ROWS = 1 << 30
 _NOT_COUNTS = (
     "confidence needs whole counts of independent rows, and these are weighted or smoothed: leave out sample_weight "
     "and smoothing, or leave out confidence"
@@ -103,6 +104,39 @@ def _by_newton(a: Numbers, b: Numbers, tail: float, *, above: bool) -> tuple[Num
         if (np.abs(step) <= short * deviation).all():
             break
     return x, np.abs(step) <= short * deviation
+
+
+def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
+    """About how many rows of one secret certify two symbols that are equally frequent, whatever the other rows are.
+
+    So many that P(y|s) is shown to be within e^-lower and e^upper of 1/2 by a count that is two standard deviations
+    from half of them.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Of the budget, in nats.
+    level : float
+        Of each interval.
+
+    Examples
+    --------
+    >>> rows_to_tell_two(1.0, 1.0, 0.05 / 18)
+    54
+    """
+
+    def tell(n: int) -> bool:
+        far = np.sqrt(n)
+        low, high = clopper_pearson(n / 2 - far, n, level)[0], clopper_pearson(n / 2 + far, n, level)[1]
+        return bool(low >= np.exp(-lower) / 2 and (upper >= np.log(2) or high <= np.exp(upper) / 2))
+
+    few, enough = 3, 4  # two deviations from half of 4 are none and all
+    while not tell(enough) and enough < _MOST_ROWS:
+        few, enough = enough, 2 * enough
+    while enough - few > 1:
+        half = (few + enough) // 2
+        few, enough = (few, half) if tell(half) else (half, enough)
+    return enough
 
 
 def total_variation_radius(k: int, n: ArrayLike, level: float) -> NDArray[np.float64]:

@@ -117,7 +117,7 @@ class ConfidenceSet:
         cls, cells: NDArray[np.int64], confidence: float, sensitive: Alphabet, public: Alphabet
     ) -> ConfidenceSet:
         n_s, n_x = cells.shape
-        level = (1 - confidence) / (2 * n_s + n_s * n_x)
+        level = level_of_each(n_s, n_x, confidence)
         rows = cells.sum(axis=1)
         bounds = clopper_pearson(cells, rows[:, None], level)
         prior = clopper_pearson(rows, rows.sum(), level)
@@ -252,6 +252,11 @@ class WorstCase:
     def excess(self, budget: Budget) -> NDArray[np.float64]:
         """Nats above a lift or LDP budget of each released symbol under the worst law, shape (n_y,)."""
         return excess_of(self.least_lift, self.most_lift, self.ldp_ratio, budget)
+
+
+def level_of_each(n_s: int, n_x: int, confidence: float) -> float:
+    """Probability of error of each interval of a set."""
+    return (1 - confidence) / (2 * n_s + n_s * n_x)
 
 
 def worst_case_lift(

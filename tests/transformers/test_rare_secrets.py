@@ -1,0 +1,61 @@
+"""With a confidence, a secret that too few rows have is named by its rows, and never by its value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sanitize as sz
+from sanitize.confidence import clopper_pearson, rows_to_tell_two
+
+BUDGET = sz.LiftBudget(lower=1.0, upper=1.0)
+
+
+def table(rare, n=3000):
+    rng = np.random.default_rng(0)
+    secret = np.where(np.arange(n) < rare, "measles", np.where(np.arange(n) % 2, "flu", "none"))
+    shown = np.where((secret == "flu") & (rng.random(n) < 0.3), 1, rng.integers(0, 2, n))
+    return pd.DataFrame({"ill": secret, "town": [f"t{x}" for x in shown]})
+
+
+def fitted(frame, kind=sz.SubsetMerging, budget=BUDGET):
+    return kind(budget, sensitive="ill", public="town", confidence=0.95, random_state=0).fit(frame).report_
+
+
+def notes(report):
+    return [note for note in report.facts.warnings if "too few to certify" in note]
+
+
+@pytest.mark.parametrize("kind", [sz.SubsetMerging, sz.Watchdog, sz.SubsetRandomResponse])
+def test_a_rare_secret_is_named_by_its_rows_and_what_helps_does(kind):
+    few = fitted(table(30), kind)
+    [note] = notes(few)
+    assert "the value of 'ill' that 30 of 3000 rows have is in too few to certify even two symbols" in note
+    assert "join it with another value, or take more rows" in note
+    assert not any(value in note for value in ("measles", "flu", "none"))
+    needed = int(note.split("about ")[1].split()[0])
+    assert 30 < needed < 100
+    joined, more = table(30), fitted(table(2 * needed), kind)
+    joined = fitted(joined.replace({"ill": {"measles": "flu"}}), kind)
+    for other in (joined, more):
+        assert not notes(other)
+        assert other.summary["normalized_utility"] > few.summary["normalized_utility"] + 0.2
+
+
+def test_without_a_confidence_nothing_is_said_of_rare_secrets():
+    report = sz.SubsetMerging(BUDGET, sensitive="ill", public="town", random_state=0).fit(table(30)).report_
+    assert not notes(report)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1.0, 1.0), (0.7, 0.4), (np.inf, 0.5), (0.2, 0.1)])
+def test_so_many_rows_are_the_first_that_tell_two_symbols(lower, upper):
+    """By trying every number of rows."""
+    level = 1e-3
+
+    def within(n):
+        low, high = (clopper_pearson(n / 2 + sign * np.sqrt(n), n, level)[side] for side, sign in ((0, -1), (1, 1)))
+        return low >= np.exp(-lower) / 2 and min(float(high), 1.0) <= np.exp(upper) / 2
+
+    found = rows_to_tell_two(lower, upper, level)
+    assert found == next(n for n in range(4, 100_000) if within(n))
