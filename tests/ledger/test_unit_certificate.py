@@ -225,7 +225,7 @@ def test_who_does_not_choose_has_no_say_in_channel_and_blocks(tmp_path, monkeypa
             here = table["who"].isin(others)
             table.loc[here, "ill"] = 1 - table.loc[here, "ill"]
             table.loc[here, "town"] = table.loc[here, "town"].sample(frac=1, random_state=0).to_numpy()
-        whole = sz.SubsetMerging(0.8, sensitive="ill", public="town", random_state=1).fit(table)
+        whole = sz.OptimalRandomResponse(0.5, sensitive="ill", public="town", random_state=1).fit(table)
         starts.append(len(wanted))
         with ledger.spending(table.to_dict("series"), whole) as (release, *_):
             channels.append(release.design.channel.matrix)
