@@ -47,7 +47,8 @@ TABLES: dict[str, tuple[str, str, list[str]]] = {
 }
 GENERATED_ROWS = 30_000
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
-TARGETS, ATTACKED, GROUPS = 8, 1_500, 8
+TARGETS, GROUPS = 8, 8
+ATTACKED, ASKED = 5_000, 3_000  # people, and as many outsiders, whose columns are guessed; who are told apart
 
 
 def table(name: str, data: Path) -> pd.DataFrame:
@@ -177,7 +178,7 @@ def density(df: pd.DataFrame, sensitive: str, seed: int) -> tuple[float, float]:
     """AUC of the ratio of densities of people and a reference: by models of printed rows, and by the model itself."""
     people, others = halves(df, seed, 1 / 3)
     outsiders, reference = halves(others, seed, 1 / 2)
-    asked = pd.concat([side[: 2 * ATTACKED] for side in (people, outsiders)], ignore_index=True)
+    asked = pd.concat([side[:ASKED] for side in (people, outsiders)], ignore_index=True)
     of_printed, of_models = [], []
     for rows in (people, reference):
         sanitizer = fitted(rows, sensitive, "model", seed)
@@ -186,7 +187,7 @@ def density(df: pd.DataFrame, sensitive: str, seed: int) -> tuple[float, float]:
         of_models.append(log_density(sanitizer._release.printer, sanitizer.channel_.push(law)[0], asked))
         printed = sanitizer.transform(rows) if rows is people else rows.drop(columns=sensitive)
         of_printed.append(log_density(*modelled(printed), asked))
-    is_member = np.arange(len(asked)) < min(2 * ATTACKED, len(people))
+    is_member = np.arange(len(asked)) < min(ASKED, len(people))
     printed, model = (float(roc_auc_score(is_member, one - another)) for one, another in (of_printed, of_models))
     return printed, model
 

@@ -18,10 +18,13 @@ TASKS = (
     "add a trade-off",
     "add a measure",
     "add a command",
+    "change what verify says",
+    "add a chart to the report",
     "add a check to verify",
     "add an estimator",
     "add a data set",
 )
+HEAVY = 8  # files of a room from which a tree alone does not say where things are
 WRITTEN = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (
@@ -67,6 +70,23 @@ def test_every_task_leads_to_a_folder_or_file():
     there = dict(re.findall(r"^\| ([^|]+) \| `([^`]+)` \|", section, re.MULTILINE))
     assert tuple(there) == TASKS
     assert [path for path in there.values() if not (ROOT / path).exists()] == []
+
+
+def test_every_file_of_a_heavy_room_has_a_line_in_the_words_of_its_own_first():
+    section = PAGE[PAGE.index("## The files of the heavy rooms") : PAGE.index("## Worked example: a mechanism")]
+    told: dict[str, list[str]] = {}
+    for room, words in re.findall(r"^\*\*(\w+)\*\*\n\n((?:- .*\n)+)", section, re.MULTILINE):
+        told[room] = words.splitlines()
+    wanted: dict[str, list[str]] = {}
+    for room in (room for rooms in floors() for room in rooms if stands(room)):
+        folder = (ROOT / "sanitize" / room).resolve()
+        files = sorted(path for path in folder.rglob("*.py") if path.name != "__init__.py")
+        if len(files) >= HEAVY or room in told:
+            first = [(ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n")[0] for path in files]
+            names = [path.relative_to(ROOT).as_posix() for path in files]
+            wanted[room] = [f"- `{name}`: {words}" for name, words in zip(names, first, strict=True)]
+    assert told == wanted
+    assert len(told) > 12
 
 
 def test_the_commands_are_those_of_the_readme():
