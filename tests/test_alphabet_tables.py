@@ -141,6 +141,7 @@ def test_the_code_of_a_row_does_not_depend_on_the_rows_beside_it(fitted, values)
     assert encode(values) == [c for i in range(len(values)) for c in encode(values.slice(i, 1))]
 
 
+@pytest.mark.slow
 def test_many_columns_whose_cells_exceed_64_bits_are_counted():
     rng = np.random.default_rng(6)
     n_rows, names = 100_000, [f"c{j}" for j in range(10)]

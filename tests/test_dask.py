@@ -87,6 +87,7 @@ def small(tmp_path):
 # --------------------------------------------------------------------------------------- the same release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_threads_release_what_one_machine_releases(rows, source, alone, tmp_path):
     sanitizer = merging()
@@ -96,10 +97,12 @@ def test_threads_release_what_one_machine_releases(rows, source, alone, tmp_path
     assert left_in(tmp_path) == ["out"]
 
 
+@pytest.mark.slow
 def test_whole_tables_are_released_as_on_one_machine(tmp_path):
     assert_as_alone(privatize_parquet, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_a_killed_worker_changes_nothing(rows, source, alone, client, tmp_path, monkeypatch):
     last = {"shuffle": "write", "keep": "rewrite"}[rows]
@@ -110,6 +113,7 @@ def test_a_killed_worker_changes_nothing(rows, source, alone, client, tmp_path, 
     assert left_in(tmp_path) == [f"failed-{last}", "out"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_tasks_that_fail_once_change_nothing(rows, source, alone, client, tmp_path, monkeypatch):
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"count", "rewrite", "write"})
@@ -119,6 +123,7 @@ def test_tasks_that_fail_once_change_nothing(rows, source, alone, client, tmp_pa
     assert sum(name.startswith("failed-") for name in left_in(tmp_path)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("task_rows", [1, 130, 10**9])
 def test_the_size_of_tasks_does_not_matter(task_rows, rows, small, tmp_path, monkeypatch):
@@ -133,6 +138,7 @@ def test_the_size_of_tasks_does_not_matter(task_rows, rows, small, tmp_path, mon
     assert len(left_in(tmp_path / "out")) == parts[rows][task_rows]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*seed:sanitize.errors.ReleaseWarning")
 def test_a_seed_gives_the_release_of_one_machine_and_the_report_says_so(small, tmp_path):
     single, many = merging(2.0, random_state=3), merging(2.0, random_state=3)
@@ -142,6 +148,7 @@ def test_a_seed_gives_the_release_of_one_machine_and_the_report_says_so(small, t
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
 
 
+@pytest.mark.slow
 def test_two_releases_without_a_key_differ(small, tmp_path):
     for name in ("one", "two"):
         privatize_parquet(small, tmp_path / name, merging(2.0), rows="keep")
@@ -159,6 +166,7 @@ def test_nothing_is_written_when_the_gate_fails(rows, small, tmp_path, monkeypat
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "name"), [("shuffle", "write"), ("keep", "rewrite"), ("keep", "count")])
 def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(rows, name, small, tmp_path, monkeypatch):
     ran = interrupted_after(monkeypatch, _Tasks, name)
@@ -172,6 +180,7 @@ def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(rows, nam
         assert left_in(tmp_path) == ["raw.parquet"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_replacement_leaves_the_old_target(small, tmp_path, monkeypatch):
     privatize_parquet(small, tmp_path / "out", merging(2.0), key=KEY)
     old = rows_of(tmp_path / "out")
@@ -261,6 +270,7 @@ class Names(Callback):
         self.names.append(str(key))
 
 
+@pytest.mark.slow
 def test_names_of_tasks_are_random_and_not_hashes_of_the_key(small, tmp_path, monkeypatch):
     def hashed(self):
         raise AssertionError("Dask looked at the key")
@@ -278,6 +288,7 @@ def test_names_of_tasks_are_random_and_not_hashes_of_the_key(small, tmp_path, mo
     assert not seen[0] & seen[1]
 
 
+@pytest.mark.slow
 def test_a_failing_task_does_not_log_the_key(small, client, tmp_path, monkeypatch):
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"rewrite"})
     with pytest.raises(OSError, match="the network is away"):
@@ -295,6 +306,7 @@ def test_a_failing_task_does_not_log_the_key(small, client, tmp_path, monkeypatc
 # ------------------------------------------------------------------------------------------- the import
 
 
+@pytest.mark.slow
 def test_without_dask_the_error_names_the_extra():
     code = "import sys; sys.modules['dask'] = None; import sanitize, sanitize.dask"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

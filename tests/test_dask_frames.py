@@ -76,6 +76,7 @@ def response(eps: float) -> RandomizedResponse:
 # ---------------------------------------------------------------------------------------------- ledger
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_the_ledger_gets_the_entry_of_one_machine(rows, small, tmp_path, monkeypatch):
     alone, engine = two_ledgers(tmp_path, small)
@@ -97,6 +98,7 @@ def test_the_ledger_gets_the_entry_of_one_machine(rows, small, tmp_path, monkeyp
     assert book_of(engine)["together"] is None
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_booked_once(small, client, tmp_path, monkeypatch):
     alone, engine = two_ledgers(tmp_path, small)
     with_faults(monkeypatch, _Tasks, tmp_path, "kill", {"ledger", "rewrite"})
@@ -110,6 +112,7 @@ def test_a_killed_worker_is_booked_once(small, client, tmp_path, monkeypatch):
     assert book_of(engine) == book_of(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were(rows, small, tmp_path, monkeypatch):
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=0.5))
@@ -140,6 +143,7 @@ def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were
     assert (tmp_path / "ledger").read_bytes() == book
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "name"), [("shuffle", "write"), ("keep", "rewrite")])
 def test_a_release_that_fails_is_not_booked(rows, name, small, tmp_path, monkeypatch):
     ledger = sz.Ledger(tmp_path / "ledger", WIDE)
@@ -200,6 +204,7 @@ def frame(small):
     return made
 
 
+@pytest.mark.slow
 def test_rows_of_a_frame_are_those_of_a_local_transform_with_the_same_streams(frame):
     sanitizer = merging(2.0).fit(frame)
     released = transform(dd.from_pandas(frame, npartitions=3), sanitizer, key=KEY)
@@ -245,6 +250,7 @@ def test_a_frame_computed_twice_or_in_part_shows_the_same_noise(frame, small):
     assert not transform(dd.read_parquet(small), sanitizer).compute()["age"].equals(whole["age"])
 
 
+@pytest.mark.slow
 def test_workers_release_the_same_frame(frame, client):
     sanitizer = merging(2.0).fit(frame)
     ddf = dd.from_pandas(frame, npartitions=2)
@@ -254,6 +260,7 @@ def test_workers_release_the_same_frame(frame, client):
     assert_frames_equal(future.result(), local)
 
 
+@pytest.mark.slow
 def test_unseen_symbols_are_counted_or_refused(frame):
     other = frame.assign(occupation="new")
     ddf = dd.from_pandas(other, npartitions=1)

@@ -83,6 +83,7 @@ PANDAS = {
 MULTI_INDEX = pd.MultiIndex.from_arrays([np.arange(N)[::-1], ["a", "b"] * (N // 2)], names=["k", None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PANDAS)
 @pytest.mark.parametrize("budget", [LOOSE, TIGHT], ids=["loose", "tight"])
 def test_a_pandas_column_keeps_its_dtype_values_order_and_index(kind, budget):
@@ -280,6 +281,7 @@ def test_a_frame_that_was_never_released_has_no_report():
         FrameMethods(PANDAS_DF).report  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [lambda df: df, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
 )

@@ -175,6 +175,7 @@ def test_chunked_and_sliced_arrow_tables_are_read_right():
 # ------------------------------------------------------------------------------------- one law for all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["resample", "label"])
 @pytest.mark.parametrize("method", ["watchdog", "subset_merging", "randomized_response"])
 def test_a_seed_gives_the_same_rows_in_pandas_polars_and_pyarrow(method, output):

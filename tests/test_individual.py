@@ -318,6 +318,7 @@ def test_cy_dependent_records_tell_more_than_mi_dp_allows():
     assert individual_channel_capacity(matrix, 2, 2).lower == pytest.approx(information(matrix, alike, (2, 2), (0,)))
 
 
+@pytest.mark.slow
 @given(channels(), st.integers(0, 2**32 - 1))
 def test_cy_subadditivity_of_independent_answers(pair, seed):
     sizes, first = pair

@@ -71,6 +71,7 @@ def test_the_law_equals_the_relative_frequencies(frame):
     assert joint.n == len(frame)
 
 
+@pytest.mark.slow
 @given(strategies.frames())
 def test_pandas_polars_pyarrow_and_columns_give_the_same_law(frame):
     joint = JointDistribution.from_frame(frame, SENSITIVE, PUBLIC)
@@ -89,6 +90,7 @@ def test_pandas_polars_pyarrow_and_columns_give_the_same_law(frame):
         assert again.public.symbols == joint.public.symbols
 
 
+@pytest.mark.slow
 @given(strategies.frames(), st.lists(st.integers(0, 40), max_size=4).map(sorted))
 def test_counting_in_batches_equals_counting_at_once(frame, cuts):
     edges = [0, *cuts, len(frame)]
@@ -125,6 +127,7 @@ def test_batches_of_integers_count_alike_in_every_numeric_type(later):
     assert Counter(dict(zip(table.public.symbols, table.counts[0], strict=True))) == expected
 
 
+@pytest.mark.slow
 @given(strategies.frames(), strategies.frames())
 def test_adding_is_commutative_and_leaves_the_other_table_alone(frame, more):
     a, b, c, d = counted(frame), counted(more), counted(more), counted(frame)

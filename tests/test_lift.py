@@ -42,6 +42,7 @@ def test_extreme_lifts_equal_the_fractions(joint):
     close(sz.lifts.ldp_ratio(joint), [float(a / b) if b else np.inf for a, b in zip(top, bottom, strict=True)])
 
 
+@pytest.mark.slow
 @given(strategies.joints())
 def test_l1_and_chi2_lifts_equal_the_fractions(joint):
     law = oracles.exact(joint.pmf)

@@ -176,6 +176,7 @@ def test_the_identity_channel_keeps_all_utility_and_one_group_keeps_none(joint):
     assert sz.normalized_utility(joint, relabelled) == pytest.approx(1, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(strategies.joints_and_channels(), st.data())
 def test_post_processing_never_gains_utility_nor_loses_local_privacy(case, data):
     joint, channel = case

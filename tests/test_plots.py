@@ -180,6 +180,7 @@ def test_every_kind_draws_on_axes_that_are_given_and_can_be_saved(kind, tmp_path
     assert (tmp_path / "plot.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["$x_{2", "\\alpha $", "\u202egnp", "n" * 10_000, "a\nb\x00"])
 @pytest.mark.filterwarnings("ignore:Glyph")  # the font may lack a letter
@@ -209,6 +210,7 @@ def test_unknown_kinds_and_missing_curves_are_named():
         bare.plot("curve")
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_error_names_the_extra():
     code = """
 import sys

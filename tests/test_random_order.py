@@ -109,6 +109,7 @@ HONEST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "law"), HONEST)
 def test_random_orders_pass(n, law):
     """2,000 tables in all, at a rate of .05; of 200 more than 25 would have a chance below 1e-4."""
@@ -123,6 +124,7 @@ def test_random_orders_pass(n, law):
     assert alarms <= 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_found_is_what_a_slow_twin_counts(seed, monkeypatch):
     """Two segments and the rest of a walk over three symbols with a period and a drift: all chances, from loops."""
@@ -238,6 +240,7 @@ def assembled(n: int, values: np.ndarray, cuts: list[int], *, backwards: bool = 
     return tuple(found.tolist() for found in joined.orders[0].assembled())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_symbols", [2, 5, 64, 65, 300])
 @pytest.mark.parametrize("is_large", [False, True])
 def test_parts_of_any_lengths_put_together_in_any_order_are_one_sequence(n_symbols, is_large, monkeypatch):

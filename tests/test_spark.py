@@ -119,6 +119,7 @@ def small(source):
     return source / "deep" / "1.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "fault"), [("shuffle", "raise"), ("keep", "kill")])
 def test_spark_releases_what_one_machine_releases_though_tasks_fail(
     rows, fault, source, alone, spark, tmp_path, monkeypatch
@@ -131,6 +132,7 @@ def test_spark_releases_what_one_machine_releases_though_tasks_fail(
     assert left_in(tmp_path) == sorted({"out", *(f"failed-{name}" for name in passes)})
 
 
+@pytest.mark.slow
 def test_whole_tables_are_released_as_on_one_machine(spark, tmp_path):
     assert_as_alone(partial(privatize_parquet, spark=spark), tmp_path)
 
@@ -152,6 +154,7 @@ def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(small, sp
     assert left_in(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_the_ledger_gets_the_entry_of_one_machine_once_though_tasks_fail(small, spark, tmp_path, monkeypatch):
     alone, engine = two_ledgers(tmp_path, small)
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"ledger", "rewrite"})
@@ -173,6 +176,7 @@ def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were
     assert (tmp_path / "ledger").read_bytes() == book
 
 
+@pytest.mark.slow
 def test_errors_of_workers_come_back_as_they_are(small, spark, tmp_path):
     data = bytearray(small.read_bytes())
     data[4:200] = bytes(196)
@@ -182,6 +186,7 @@ def test_errors_of_workers_come_back_as_they_are(small, spark, tmp_path):
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
+@pytest.mark.slow
 def test_rows_of_a_frame_are_those_of_a_local_transform_with_the_same_streams(small, spark):
     table = pq.read_table(small).slice(0, 3000)
     sanitizer = merging().fit(table)
@@ -201,6 +206,7 @@ def test_rows_of_a_frame_are_those_of_a_local_transform_with_the_same_streams(sm
     assert len(found) == 3500
 
 
+@pytest.mark.slow
 def test_a_failed_task_over_a_frame_draws_the_same_noise_again(small, spark, tmp_path):
     sanitizer = merging().fit(pq.read_table(small))
     df = spark.read.parquet(str(small))
@@ -219,6 +225,7 @@ def test_a_failed_task_over_a_frame_draws_the_same_noise_again(small, spark, tmp
     assert again == plain
 
 
+@pytest.mark.slow
 def test_plans_and_logs_do_not_show_the_key(small, spark, log, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(NoiseKey, "__repr__", lambda words: words.key.hex())
     released = transform(spark.read.parquet(str(small)), merging().fit(pq.read_table(small)), key=KEY)
@@ -244,6 +251,7 @@ def test_errors_that_are_not_ours_stay_what_they_are():
     assert str(_own_error(told)) == "3 row(s) hold a value"
 
 
+@pytest.mark.slow
 def test_without_pyspark_the_error_names_the_extra():
     code = "import sys; sys.modules['pyspark'] = None; import sanitize, sanitize.spark"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

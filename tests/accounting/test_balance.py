@@ -273,6 +273,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUERIES)
 def test_balance_table_of_queries(name):
     """Both bounds at the printed digits, or a bracket inside the printed one."""
@@ -330,6 +331,7 @@ def record_information(p, channel, n, i):
     return float(xlogy(joint, joint).sum() - sum(xlogy(m, m).sum() for m in (joint.sum(axis=0), joint.sum(axis=1))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_several_records_against_direct_search(seed):
     """No law of the table beats the upper bound, and the lower bound is not beaten by a local search."""
@@ -391,6 +393,7 @@ def test_results_are_plain_numbers(sizes):
     assert {type(value) for value in (*values, balance.free_entropy, balance.gap, float(balance))} == {float}
 
 
+@pytest.mark.slow
 def test_letters_with_many_laws_still_get_a_bound():
     channel = np.random.default_rng(3).dirichlet(np.ones(3), 12)
     balance = balance_function(channel, 2.2, sizes=(2, 6), starts=4)

@@ -63,6 +63,7 @@ def test_wxh_proposition_8_three_levels_name_one_threshold(b):
     assert found.tau[0] > 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_wxh_definition_22_laws_of_large_effective_entropy(seed):
     """Effective entropy is the loss of the best constant, which is H: each law found has b, and tells what is said."""

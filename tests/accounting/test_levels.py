@@ -136,6 +136,7 @@ def test_wxh_lemma_4_chain_rule_over_records(seed):
     assert_allclose(both, split, atol=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(SEEDS)
 def test_wxh_theorem_6_1_group_capacity(seed):

@@ -314,6 +314,7 @@ def test_a_channel_too_large_to_undo_is_refused():
         sz.analyze.table(rows, channel, channel.inputs.columns[0])
 
 
+@pytest.mark.slow
 @given(strategies.joints(min_s=2, max_x=5, max_s=3))
 def test_an_optimal_random_response_keeps_the_margin(joint):
     plain = sz.optimal_random_response(joint, 0.4)

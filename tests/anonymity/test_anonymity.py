@@ -129,6 +129,7 @@ TWINS = {
 WORST = {"l_diversity": min, "entropy_l_diversity": min}
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(frames(max_rows=25), st.sampled_from(["unknown", "known"]))
 def test_every_measure_equals_a_loop_over_rows(df, others):
@@ -218,6 +219,7 @@ def test_the_family_is_ordered_as_its_papers_say(df):
 # ----------------------------------------------------------------------------------------- kinds of tables
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(frames())
 def test_counts_give_the_same_figures_as_rows(df):

@@ -99,6 +99,7 @@ def alarms_allowed(n: int, rate: float) -> int:
     return int(binom.ppf(1 - 1e-4, n, rate))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "rows", "n_runs"),
     [
@@ -137,6 +138,7 @@ def test_the_interval_covers_a_known_gain_at_its_level():
     assert missed <= alarms_allowed(200, 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [None, LOGISTIC, DecisionTreeClassifier(random_state=0)])
 @pytest.mark.parametrize("n", [60, 300])
 def test_the_expected_gain_never_exceeds_the_mutual_information(estimator, n):
@@ -309,6 +311,7 @@ def test_linkage_equals_bayes_rule_by_enumeration(data):
     assert found.before.observed == pytest.approx(found.before.expected)
 
 
+@pytest.mark.slow
 def test_the_expected_success_of_linkage_is_what_is_seen_on_average():
     """Mean over 300 tables of thirty rows, observed against expected: five standard errors."""
     rng = np.random.default_rng(0)

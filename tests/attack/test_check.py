@@ -59,6 +59,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_faults_are_caught(fault, seed):
@@ -72,6 +73,7 @@ def test_planted_faults_are_caught(fault, seed):
     assert not found.ok
 
 
+@pytest.mark.slow
 def test_honest_releases_pass_fifty_times_out_of_fifty():
     """At a false-alarm rate of 1e-3 each, one alarm among 50 would happen with probability below 0.05."""
     for seed in range(50):

@@ -144,6 +144,7 @@ def test_fresh_rows_are_tested_on_alone_and_rows_in_order_lend_their_target():
     assert lent.ignoring == pytest.approx(0.5, abs=0.12)
 
 
+@pytest.mark.slow
 def test_two_samples_of_one_source_seldom_look_different():
     false_alarms = 0
     for seed in range(30):

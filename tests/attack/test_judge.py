@@ -69,6 +69,7 @@ def entropy(values):
     return -(shares * np.log(shares)).sum()
 
 
+@pytest.mark.slow
 def test_the_nearest_row_is_what_loops_over_rows_find():
     rng = np.random.default_rng(8)
 
@@ -153,6 +154,7 @@ def test_intervals_of_shares_miss_no_more_often_than_they_say_at_any_number_of_r
             assert chance[high < p - q - 1e-9].sum() <= level / 2
 
 
+@pytest.mark.slow
 def test_what_copies_and_descriptions_owe_to_each_row_adds_up_to_their_variance():
     rng = np.random.default_rng(1)
     released = people(rng, 500, 3)
@@ -177,6 +179,7 @@ def null_run(seed: int):
     return released if seed % 2 else released.drop(columns="secret"), table, others
 
 
+@pytest.mark.slow
 def test_a_release_of_other_people_is_refuted_in_fewer_than_one_run_of_twenty():
     # 1,000 such runs gave no alarm (nominal: 25 of 1,000 at an excess of 0).
     alarms = 0
@@ -224,6 +227,7 @@ def partition(table):
     return released
 
 
+@pytest.mark.slow
 def test_six_releases_are_told_apart():
     """Raw rows give away most, resampled ones less but much, and what prints nobody's row no more than of outsiders."""
     table, others = split(0, 3600, 7)
@@ -532,6 +536,7 @@ def test_few_rows_are_judged_and_refute_nothing(n):
     assert judge(table, few, outsiders=them, sensitive="secret").ok
 
 
+@pytest.mark.slow
 def test_columns_of_one_value_of_none_and_of_huge_text_are_judged():
     table, others = split(0)
     huge = ["SECRET" * 20_000, "SECRET" * 20_001]

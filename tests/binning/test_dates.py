@@ -160,6 +160,7 @@ def people() -> pd.DataFrame:
     return pd.DataFrame({"ill": np.where(ill, "y", "n"), "born": born, "town": rng.choice(["a", "b"], 2000)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize(
     "bins", ['"decade"', "[1920-01-01, 1950-01-01, 1980-01-01, 2010-01-01]", '["1920-01-01", "2010-01-01"]']

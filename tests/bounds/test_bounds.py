@@ -89,6 +89,7 @@ def test_order_alpha_bounds_are_the_two_point_law_in_high_precision(alpha, lower
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["l1_lift_inverse", "chi2_lift_inverse"])
 @pytest.mark.parametrize(("lower", "upper"), PAIRS)
 def test_inverse_bounds_are_the_best_two_point_law_in_high_precision(name: str, lower: float, upper: float) -> None:

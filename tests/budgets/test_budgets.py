@@ -26,6 +26,7 @@ TWO_SIDED = [LiftBudget, L1LiftBudget, Chi2LiftBudget, functools.partial(AlphaLi
 ONE_EMPTY_CELL = JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @given(joint=strategies.joints(), data=st.data())
 def test_excess_is_positive_exactly_where_the_definition_is_broken(kind, joint, data):
@@ -43,6 +44,7 @@ def test_excess_is_positive_exactly_where_the_definition_is_broken(kind, joint, 
     assert_allclose(excess[positive], over[positive], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @given(joint=strategies.joints(), data=st.data())
 def test_risk_equals_the_oracle(kind, joint, data):

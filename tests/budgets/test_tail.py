@@ -71,6 +71,7 @@ def test_a_met_budget_bounds_the_mass_of_large_lifts(joint, upper, delta):
         assert (over @ joint.p_x).max() <= delta + 1e-9
 
 
+@pytest.mark.slow
 @given(strategies.joints(), NATS, DELTAS)
 def test_merging_meets_the_budget_and_a_report_says_so(joint, upper, delta):
     budget = CVaRLiftBudget(upper, delta)
@@ -82,6 +83,7 @@ def test_merging_meets_the_budget_and_a_report_says_so(joint, upper, delta):
         assert channel.n_outputs == len(joint.public)
 
 
+@pytest.mark.slow
 def test_merging_keeps_more_than_a_bound_on_every_lift():
     laws = [
         JointDistribution.from_matrix(np.random.default_rng(seed).dirichlet(np.full(36, 0.7)).reshape(3, 12))

@@ -38,6 +38,7 @@ def test_version_is_that_of_the_library(run):
     assert run("--version") == (0, f"sanitize {sz.__version__}\n", "")
 
 
+@pytest.mark.slow
 def test_python_m_sanitize_is_the_same_program(source, tmp_path):
     def call(*argv):
         command = [sys.executable, "-m", "sanitize", *argv]
@@ -256,6 +257,7 @@ def test_warnings_are_one_line_on_stderr(source, tmp_path, run, monkeypatch):
     assert err == "sanitize: warning: mind the gap\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(source, tmp_path):
     command = [sys.executable, "-m", "sanitize", "audit", "raw.parquet", "-s", "illness", "-x", "town"]
     read, write = os.pipe()
@@ -265,6 +267,7 @@ def test_a_reader_that_goes_away_is_no_error(source, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_release_stays_when_the_reader_of_its_report_goes_away(source, tmp_path):
     """As in ``sanitize release ... | head -1``, which once took the released file back."""
     command = [sys.executable, "-m", "sanitize", "release", "raw.parquet", "-o", "out.parquet", *USUAL]

@@ -183,6 +183,7 @@ def test_a_plan_of_every_notion(notion, mechanism, points, place, run):
 # ------------------------------------------------------------------------------------ streams of CSV
 
 
+@pytest.mark.slow
 def test_csv_goes_in_and_out_of_a_pipe(place):
     done = command("release", "-", "-o", "-", *SETTINGS, stdin=as_csv(), cwd=place)
     assert done.returncode == 0
@@ -194,6 +195,7 @@ def test_csv_goes_in_and_out_of_a_pipe(place):
     assert left_in(place) == START
 
 
+@pytest.mark.slow
 def test_csv_of_a_pipe_is_checked_against_the_policy(place):
     done = command("release", "-", "-o", "out.csv", "-p", "policy.toml", stdin=as_csv(), cwd=place)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -204,6 +206,7 @@ def test_csv_of_a_pipe_is_checked_against_the_policy(place):
     assert_line(done.stderr.decode(), "does not list the column 'name'")
 
 
+@pytest.mark.slow
 def test_what_is_not_csv_is_refused_and_nothing_is_printed(place):
     done = command("audit", "-", "-s", "illness", "-x", "town", stdin=b'illness,town\n"SECRET\n', cwd=place)
     assert (done.returncode, done.stdout) == (3, b"")

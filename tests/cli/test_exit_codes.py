@@ -144,6 +144,7 @@ def test_4_the_output_exists_or_cannot_be_written(source, tmp_path, run):
         assert_one_line(err, words)
 
 
+@pytest.mark.slow
 def test_4_a_full_disk_is_one_line(source, tmp_path):
     """The writer must not complain again when it is thrown away, so this runs apart."""
     program = (
@@ -201,6 +202,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("kind", ["plain", "named", "folder"])
@@ -222,6 +224,7 @@ def test_130_an_interrupted_release_leaves_nothing(number, kind, source, tmp_pat
     assert left_in(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are read from /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_130_a_larger_release_stopped_while_it_reads_leaves_nothing(number, tmp_path):
@@ -252,6 +255,7 @@ def open_files(pid: int) -> list[str]:
 # ---------------------------------------------------------------------------------------- standard streams
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without room here")
 @pytest.mark.parametrize(
     ("redirected", "there", "code"),
@@ -279,6 +283,7 @@ def test_closed_and_full_streams_change_no_exit_code_but_that_of_a_lost_report(r
 # ------------------------------------------------------------------------------- streams, and while it is loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argv", [["release", "-o", "-", *USUAL], ["init"]])
 def test_4_a_result_for_a_closed_standard_output(argv, source):
     name, *more = argv
@@ -302,6 +307,7 @@ runpy.run_module("sanitize", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["raise", "raise ImportError from stop", "pass"])
 def test_130_interrupted_while_it_is_loaded(then):
     """Also where a library makes another error of it as it is loaded, or none at all."""

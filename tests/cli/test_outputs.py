@@ -106,6 +106,7 @@ def test_a_report_that_is_lost_leaves_everything_as_it_was(command, place, run, 
         assert state(place) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_that_fails_at_any_of_its_outputs_leaves_everything_as_it_was(command, place, run, monkeypatch):
     """A full disk at the first, the second, ... of the names that are given: what was there comes back."""

@@ -214,6 +214,7 @@ def test_a_skeleton_lists_every_column_once_and_no_value(place, run):
     assert re.search(r'"name",  # string, 400 different values, a different value in most rows', out)
 
 
+@pytest.mark.slow
 def test_a_skeleton_is_a_policy_when_its_gaps_are_filled(place, run):
     assert run("init", "raw.parquet", "-o", "new.toml") == (0, "", "")
     text = (place / "new.toml").read_text()
@@ -254,6 +255,7 @@ def test_a_skeleton_of_odd_names_and_types(tmp_path, run):
     assert "list: flatten it to release it" in out
 
 
+@pytest.mark.slow
 def test_a_skeleton_of_csv_on_standard_input(place):
     done = command("init", "-", stdin=as_csv(), cwd=place)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -27,6 +27,7 @@ def place(tmp_path, monkeypatch, request) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_draft_asks_for_a_receipt_and_the_release_makes_its_folder(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     pq.write_table(table(4000), "raw.parquet")

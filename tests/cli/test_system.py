@@ -122,6 +122,7 @@ def shut(made) -> dict[tuple[str, str], tuple[int, str, str]]:
     return dict(zip(asked, found, strict=True))
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize("below", ["shut/", "shut/deeper/"])
 @pytest.mark.parametrize("name", FILES)
@@ -146,6 +147,7 @@ for kind, files in ((SourceError, ("shut/raw.parquet", "x.parquet")), (TargetErr
 """
 
 
+@pytest.mark.slow
 @on_linux
 def test_functions_name_the_folder_too(made):
     assert apart(FUNCTIONS, made, without_privileges).splitlines() == [
@@ -153,6 +155,7 @@ def test_functions_name_the_folder_too(made):
     ]
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize("n_files", [5, 6, 7])
 @pytest.mark.parametrize("name", ["release", "release of text", "receipt", "dossier"])
@@ -216,6 +219,7 @@ NAME = "gehalt € ł"
 NAMED = ["-s", "illness", "-x", NAME, "--lower", "3", "--upper", "2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp1250", "latin-1", "utf-8"])
 @pytest.mark.parametrize(
     "argv",

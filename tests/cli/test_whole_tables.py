@@ -43,6 +43,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["tree-merging", "tree-random-response"])
 def test_a_whole_table_is_planned_released_and_verified(place, run, mechanism):
     settings = [*SETTINGS, "-m", mechanism]
@@ -121,6 +122,7 @@ def test_a_whole_table_keeps_bins_for_its_secrets(tmp_path, run):
     assert '# "age"' not in text
 
 
+@pytest.mark.slow
 def test_plan_advises_a_tree_where_tuples_are_too_many(place, run):
     """The figures are those of the release that is advised, and of the one that was asked for."""
     few = [word for name in ("age", "town", "smokes", "floor") for word in ("-x", name)]

@@ -75,6 +75,7 @@ def test_columns_without_a_law_are_named_together(tmp_path, run, monkeypatch):
 # ----------------------------------------------------------------------------------------------- what is printed where
 
 
+@pytest.mark.slow
 def test_a_terminal_that_cannot_spell_a_name_is_told_it_in_escapes(tmp_path):
     pd.DataFrame({"ill": ["y", "n", "n"] * 40, "gehalt €": ["A", "B"] * 60}).to_parquet(tmp_path / "raw.parquet")
     for encoding in ("ascii", "cp1250"):

@@ -205,6 +205,7 @@ def test_merging_the_set_is_merging_its_laws(counts, seed):
 # ----------------------------------------------------------------------------------------------- worst case
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=30, deadline=None)
 def test_the_worst_case_is_that_of_linear_programs(data):
@@ -230,6 +231,7 @@ def test_the_worst_case_is_that_of_linear_programs(data):
             assert_allclose(worst.ldp_ratio[y], max(pairs), rtol=1e-5)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(0, 2**32 - 1))
 @settings(max_examples=25, deadline=None)
 def test_no_law_of_the_set_is_worse_and_intervals_hold_for_all(data, seed):
@@ -305,6 +307,7 @@ def test_batches_of_columns_do_not_change_the_worst_case(monkeypatch):
 # ----------------------------------------------------------------------------------------------- mechanisms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_robust_design_holds_at_extreme_laws_and_in_the_exact_audit(name, budget):
@@ -355,6 +358,7 @@ def test_other_budgets_are_refused_with_confidence():
         sz.LeakageReport.measure(joint, sz.Channel.identity(2), sz.L1LiftBudget(lower=1, upper=1), confidence=0.95)
 
 
+@pytest.mark.slow
 def test_violations_under_the_true_law_are_rare_with_confidence_and_common_without():
     """15 tables of 2,000 rows: a valid 90 % design breaks its budget in more than 7 with probability below 1e-4."""
     rng = np.random.default_rng(8)
@@ -380,6 +384,7 @@ def table(n: int = 4000) -> pd.DataFrame:
     return pd.DataFrame({"illness": illness, "town": [f"t{k}" for k in np.minimum(rng.poisson(2, n) + shift, 7)]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [Watchdog, SubsetMerging, OptimalRandomResponse])
 def test_the_verdict_of_an_estimator_is_about_the_whole_set(estimator):
     df = table(800)

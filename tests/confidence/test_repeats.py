@@ -30,6 +30,7 @@ def test_no_mean_makes_a_bet_worth_more_than_one(k):
         assert (u * law[:, k] <= (a * law[:, k - 1] + b * law[:, k + 1]) * (1 + 1e-9) + 1e-300).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law",
     [
@@ -68,6 +69,7 @@ def test_a_part_of_the_rows_that_is_there_twice_is_found_from_some_share_on_and_
     assert not repeats_too_often(copies(rng.integers(0, 3000, 3000)))  # draws of the law of a table of 3,000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tree", "tree of secret_dp", "tuple"])
 def test_rows_that_repeat_are_warned_of_under_confidence_only(kind):
     rng = np.random.default_rng(0)

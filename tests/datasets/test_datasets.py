@@ -268,6 +268,7 @@ def test_credit_default_drops_the_row_number(publish: Publish, monkeypatch) -> N
     assert holders.iloc[0].to_dict() == dict(zip(columns, range(1, 25), strict=True))
 
 
+@pytest.mark.slow
 @needs_shared
 def test_adult_originals_rebuilt_from_parquet_have_the_registered_digests(tmp_path: Path) -> None:
     """Digests, sizes and parser at once: the originals are written anew from the copy and fetched."""

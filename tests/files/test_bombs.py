@@ -88,6 +88,7 @@ def release_limited(folder: Path, source: str) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_small_text_column_that_promises_eight_gibibytes_in_the_footer_is_refused_as_a_bomb(compressible, tmp_path):
     source = tmp_path / "bomb.parquet"
@@ -100,6 +101,7 @@ def test_a_small_text_column_that_promises_eight_gibibytes_in_the_footer_is_refu
     assert os.listdir(tmp_path) == ["bomb.parquet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["x", "x.y"])
 def test_a_bomb_in_a_column_with_a_dot_in_its_name_is_refused(asked, tmp_path):
     """The reader takes ``x.y`` along when ``x`` is asked for."""
@@ -116,6 +118,7 @@ def test_a_bomb_in_a_column_with_a_dot_in_its_name_is_refused(asked, tmp_path):
     assert os.listdir(tmp_path) == ["bomb.parquet"]
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_text_page_whose_header_promises_two_gibibytes_is_refused(compressible, tmp_path):
     source = tmp_path / "liar.parquet"
@@ -129,6 +132,7 @@ def test_a_text_page_whose_header_promises_two_gibibytes_is_refused(compressible
     assert os.listdir(tmp_path) == ["liar.parquet"]
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_long_dictionary_value_used_by_every_row_does_not_multiply(tmp_path):
     source = tmp_path / "repeated.parquet"
@@ -150,6 +154,7 @@ def test_a_long_dictionary_value_used_by_every_row_does_not_multiply(tmp_path):
 READ_BY_PANDAS = sorted(name for name in EXPECTED if name.endswith(".parquet"))
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.filterwarnings("ignore:the index of the released frame", "ignore:next to nothing is kept")
 @pytest.mark.parametrize("name", READ_BY_PANDAS)

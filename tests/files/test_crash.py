@@ -111,6 +111,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_release_killed_at_any_moment_leaves_all_or_nothing(way, sources, tmp_path, monkeypatch):
     """Five moments each of the four ways, drawn over the time that the release took before; then it runs through."""
@@ -166,6 +167,7 @@ def test_a_release_holds_the_lock_of_its_folder_of_parts(tmp_path):
     assert os.listdir(tmp_path / "out") == ["part"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "target"), [("raw.parquet", "out.parquet"), ("raw.csv", "out.csv"), ("parts", "out")]
 )
@@ -184,6 +186,7 @@ def test_a_place_that_cannot_hold_files_is_one_error(sources):
         crash_cases.release(str(sources / "raw.parquet"), "/proc/self/out.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [0.0, 0.1, 0.25])
 def test_control_c_leaves_nothing(moment, sources, tmp_path):
     here, there = CONTEXT.Pipe()
@@ -200,6 +203,7 @@ def test_control_c_leaves_nothing(moment, sources, tmp_path):
 # ---------------------------- the command; more moments, ways and signals by hand: tests/support/crash_moments.py
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["file", "ledger"])
 def test_a_command_that_is_killed_loses_nothing_and_leaves_no_part(way, tmp_path):
     """Two moments: what was there stays until the new one is whole, and the ledger knows of all."""
@@ -207,6 +211,7 @@ def test_a_command_that_is_killed_loses_nothing_and_leaves_no_part(way, tmp_path
     crash_moments.at_random(way, ["SIGKILL"] * 2, sorted(crash_moments.WAYS).index(way), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", crash_moments.WAYS)
 def test_of_eight_releases_to_one_name_one_is_written_and_a_ledger_counts_them_all(way, tmp_path):
     crash_moments.lay_out(tmp_path)

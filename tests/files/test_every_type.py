@@ -30,6 +30,7 @@ def test_the_table_names_every_type():
     assert {name for name, number in kinds.items() if number not in here} <= WITHOUT_ARRAYS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", type_cases.COLUMNS)
 def test_a_column_is_released_and_verified_or_refused_in_one_line(name, tmp_path):
     found = type_cases.cells(name, tmp_path)

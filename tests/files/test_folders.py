@@ -63,6 +63,7 @@ sys.exit(main(audit))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "code"), [(0o000, 3), (0o111, 3), (0o444, 3), (0o555, 0)], ids=["none", "search", "list", "both"]
 )

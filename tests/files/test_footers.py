@@ -32,6 +32,7 @@ class Wrapping(pe.KmsClient):
         return base64.b64decode(wrapped)
 
 
+@pytest.mark.slow
 def test_a_file_with_one_encrypted_column_is_refused_in_one_line(tmp_path):
     factory = pe.CryptoFactory(lambda _: Wrapping())
     keys = pe.EncryptionConfiguration(footer_key="f", column_keys={"k": ["x"]}, plaintext_footer=True)
@@ -75,6 +76,7 @@ print(*outcomes.values())
 """
 
 
+@pytest.mark.slow
 def test_no_byte_of_a_footer_ends_the_process(tmp_path):
     path = tmp_path / "raw.parquet"
     pq.write_table(TABLE, path, store_schema=False, compression="none")

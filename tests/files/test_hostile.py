@@ -138,6 +138,7 @@ def test_every_hostile_file_has_an_expected_outcome():
 # -------------------------------------------------------------------------------------- file to file
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_function(name, s, x, outcome, tmp_path):
@@ -154,6 +155,7 @@ def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_function(name,
         assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_command(name, s, x, outcome, tmp_path, capsys):
@@ -192,6 +194,7 @@ def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_command(name, 
         assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_audited_or_refused_in_one_line(name, s, x, outcome, capsys):
@@ -205,6 +208,7 @@ def test_a_hostile_file_is_audited_or_refused_in_one_line(name, s, x, outcome, c
 NO_TEXT_FORM = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_released_or_refused_to_csv_as_to_parquet(name, s, x, outcome, tmp_path):
@@ -231,6 +235,7 @@ def test_a_hostile_file_is_released_or_refused_to_csv_as_to_parquet(name, s, x, 
     assert os.listdir(tmp_path) == ["out.csv"]
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_hostile_file_is_released_or_refused_by_workers(name, tmp_path):
@@ -270,6 +275,7 @@ def test_a_hostile_file_of_one_column_is_released_or_refused_in_one_line(name, t
         assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @needs_data
 @on_linux
 @pytest.mark.parametrize("name", APART)
@@ -305,6 +311,7 @@ def test_an_input_that_crashes_other_readers_leaves_the_command_standing(name, t
         assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @needs_data
 @on_linux
 @pytest.mark.parametrize("name", APART_ONE_COLUMN)

@@ -52,6 +52,7 @@ def assert_one_line(err, words, path):
     check_error(err[:-1], words, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_planned_and_its_release_verified_or_refused_in_one_line(name, s, x, outcome, run):
     source, asked = HOSTILE / name, ["-s", s, "-x", x, *BUDGET]
@@ -79,6 +80,7 @@ def test_a_hostile_file_is_planned_and_its_release_verified_or_refused_in_one_li
     assert os.listdir() == ["out.parquet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_hostile_file_is_no_release_of_another_table(name, run):
     """As what was released: each check says no, or one line why it cannot be read."""
@@ -93,6 +95,7 @@ def test_a_hostile_file_is_no_release_of_another_table(name, run):
     assert sorted(os.listdir()) == sorted(["raw.parquet", path])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_policy_for_a_hostile_file_is_written_or_refused_in_one_line(name, run):
     code, out, err = run("init", HOSTILE / name, "-o", "policy.toml")

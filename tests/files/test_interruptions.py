@@ -98,6 +98,7 @@ def lay_out(way, path):
 WAYS = {"folder": replace_folder, "file": replace_file, "folder and file": replace_both}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_replaced_is_old_or_new_whatever_line_is_interrupted(way, tmp_path):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -56,6 +56,7 @@ def footer(file: bytes) -> dict:
     return Thrift(file[-8 - length : -8]).fields()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 5, 20])
 @pytest.mark.parametrize("n_groups", [0, 1, 3, 14, 15, 40])
 @pytest.mark.parametrize("name", SETTINGS)

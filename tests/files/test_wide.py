@@ -121,6 +121,7 @@ SURVEYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survey", SURVEYS.values(), ids=SURVEYS)
 def test_a_look_at_columns_one_by_one_takes_the_memory_of_a_few(survey, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "_APART_VALUES", 80_000)  # four columns

@@ -271,6 +271,7 @@ def test_importing_the_library_brings_no_heavy_dependency():
     assert run(f"import sys, sanitize; print([m for m in {heavy} if m in sys.modules])") == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first",
     [
@@ -287,6 +288,7 @@ def test_lift_is_the_function_whatever_was_imported_first(first):
     assert run(f"{first}\nimport sanitize as sz\nprint(type(sz.lift).__name__)") == "function"
 
 
+@pytest.mark.slow
 def test_every_public_name_resolves():
     code = """
 import sanitize as sz
@@ -308,6 +310,7 @@ IDLE = ("sklearn", "joblib", "scipy.stats", "scipy.optimize", "jinja2", "narwhal
 IDLE_ROOMS = ("transformers", "suggestion", "tradeoff", "trees", "ledger", "saved", "verify", "attack")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "idle"),
     [

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 # One process for all of them, so that the library is loaded once: `--help` runs a file up to its command line.
 START = """
@@ -40,6 +42,7 @@ for path in sorted(pathlib.Path("benchmarks").glob("*.py")):
 """
 
 
+@pytest.mark.slow
 def test_every_benchmark_starts_and_finds_the_names_it_takes():
     paths = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
     ended = subprocess.run(

@@ -96,6 +96,7 @@ def test_every_notebook_has_expected_numbers():
     assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == set(EXPECTED)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_notebook_runs_and_finds_its_numbers(name, monkeypatch):

@@ -93,6 +93,7 @@ def test_the_wheel_holds_the_data_the_library_reads(source, wheel):
         assert any(name.startswith("sanitize/report/") for name in names(wheel))
 
 
+@pytest.mark.slow
 def test_a_wheel_built_from_the_sdist_is_the_same(wheel, sdist, tmp_path):
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
@@ -152,12 +153,14 @@ def imported(tree: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_no_module_is_loaded_under_two_names_from_the_source():
     count, twice = imported(ROOT)
     assert int(count) > 20
     assert twice == "{}"
 
 
+@pytest.mark.slow
 def test_no_module_is_loaded_under_two_names_from_the_wheel(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)

@@ -22,6 +22,7 @@ NEEDS_JAVA = {"guide/engines.md"}
 TOPICS = ("accounting", "analyze", "bounds", "conversions", "datasets", "frame", "mechanisms", "plots", "tradeoff")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_code_of_a_page_prints_what_the_page_says(page, tmp_path, monkeypatch):
     if page in NEEDS_JAVA and shutil.which("java") is None:

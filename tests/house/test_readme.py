@@ -28,6 +28,7 @@ def test_the_readme_is_one_screen():
     assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
+@pytest.mark.slow
 def test_what_the_readme_shows_runs_as_it_is_read(folder, capsys):
     """Python in one session, commands in one folder, files where their first line names them."""
     names: dict[str, object] = {"__name__": "__main__"}
@@ -58,6 +59,7 @@ def test_no_code_of_the_readme_is_without_a_kind():
     assert not any(fences[1::2])
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_readme_are_those_of_its_release(folder):
     command = re.search(r"sanitize release raw\.parquet .*", README.read_text(encoding="utf-8"))[0]
     text = pages.run_command(command, folder)

@@ -93,6 +93,7 @@ def finished(argv: list[str]) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_from_a_frame_to_a_release(empty):
     printed = script(FRAME)
     assert printed.startswith("HOLDS FOR THESE ROWS ONLY | subset merging")
@@ -102,6 +103,7 @@ def test_from_a_frame_to_a_release(empty):
     assert set(released["class"]) <= set(source["class"])
 
 
+@pytest.mark.slow
 def test_from_a_file_to_a_release_by_policy(empty):
     plan, release, verify = commands(POLICY)[-3:]
     assert plan.splitlines()[0] == release.splitlines()[0]
@@ -111,12 +113,14 @@ def test_from_a_file_to_a_release_by_policy(empty):
     assert "HOLDS FOR THE SOURCE" in Path("report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_pipeline_with_a_column_transformer(empty):
     ok, accuracy = script(COLUMNS).split()
     assert ok == "True"
     assert float(accuracy) > 0.6
 
 
+@pytest.mark.slow
 def test_a_whole_table(empty):
     assert script(WHOLE).split() == ["True", "class", "sex", "age"]
     released, source = pd.read_parquet("released.parquet"), sz.datasets.load_titanic()
@@ -125,6 +129,7 @@ def test_a_whole_table(empty):
     assert "HOLDS FOR THESE ROWS ONLY" in Path("report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_regression_from_a_release_and_its_channel(empty):
     """Draws are fresh: six standard errors are passed by chance once in 10^8 runs, for four coefficients."""
     commands(OWNER)

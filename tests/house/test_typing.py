@@ -103,6 +103,7 @@ def said(tmp_path_factory) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_mypy_passes_a_users_file_that_is_right(said):
     assert said["right"] == []
 

@@ -168,6 +168,7 @@ def rows() -> list[tuple[str, ...]]:
     ]
 
 
+@pytest.mark.slow
 def test_the_table_of_views_in_the_guide_is_what_they_show():
     section = GUIDE.read_text(encoding="utf-8").split("## Ten situations, six views", 1)[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ")][1:]

@@ -42,6 +42,7 @@ except sz.errors.LedgerExceeded:
 """
 
 
+@pytest.mark.slow
 def test_processes_cannot_both_spend_the_same_remainder(tmp_path):
     single = respond().report_.summary["max_log_lift"]
     table().to_parquet(tmp_path / "raw.parquet")

@@ -74,6 +74,7 @@ def test_every_edit_without_a_seal_is_noticed(book, tmp_path):
                 read(tmp_path / "ledger", json.dumps(edited(book, at, "edited")))
 
 
+@pytest.mark.slow
 def test_every_edit_under_a_new_seal_is_refused_or_harmless(book, tmp_path):
     """One error and no other, and no word of what the field holds."""
     told = set()

@@ -138,6 +138,7 @@ def reckless(monkeypatch):
     monkeypatch.setattr("sanitize.ledger._unit_certificate._SURE", 1e-9)
 
 
+@pytest.mark.slow
 def test_a_year_of_people_is_within_the_budget_under_their_law(tmp_path, monkeypatch):
     """Nobody of six populations is over it; each may have somebody who is with probability 0.05 at most."""
     over, n_groups = over_the_budget(range(6), tmp_path, monkeypatch)
@@ -145,6 +146,7 @@ def test_a_year_of_people_is_within_the_budget_under_their_law(tmp_path, monkeyp
     assert n_groups > 10, "something is told"
 
 
+@pytest.mark.slow
 def test_the_certificate_is_what_protects(tmp_path, monkeypatch):
     """Blocks that are chosen recklessly pass only where others prove them; without that test, populations are over."""
     reckless(monkeypatch)
@@ -167,6 +169,7 @@ def test_two_hundred_years_of_people(start, tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------------------- the argument
 
 
+@pytest.mark.slow
 def test_shares_are_handed_on_and_never_made(tmp_path, monkeypatch):
     """After every turn the shares of all groups add up to no more than before: each test has paid for its level."""
     totals, told = [whole_share(0.95)], _unit_rows._told

@@ -138,6 +138,7 @@ def lifts_of(units, secret, reference):
     return [[Fraction(counts[s] * total, len(units) * n)] for s, n in sorted(reference.items())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUDGETS)
 @pytest.mark.parametrize("seed", range(3))
 def test_whoever_was_released_the_same_is_within_the_budget_by_counting(name, seed, tmp_path, monkeypatch):
@@ -249,6 +250,7 @@ def check_lives(seed, folder, monkeypatch):
     assert all(entry.n_withheld for entry in entries), "somebody has more rows than enough others"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 200, 10))
 def test_a_year_of_printed_rows_is_within_the_budget(start, tmp_path, monkeypatch):
     for seed in range(start, start + 10):

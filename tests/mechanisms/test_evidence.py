@@ -49,6 +49,7 @@ def test_what_is_shown_is_the_product_over_single_rows(monkeypatch: pytest.Monke
                 assert made.shows(s, sign, ratio, 0.3, 0.36)[y] == (needed < total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("secret", [0, 1])

@@ -86,6 +86,7 @@ def test_the_table_of_calibrated_rates(k, eps):
     assert calibrate_exponential(k, eps) == pytest.approx(TABLE[k, eps], abs=5.1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 17, 4096])
 @pytest.mark.parametrize("share", [1e-12, 1e-6, 0.1, 0.49, 0.51, 0.9, 0.9999])
 def test_calibration_solves_83_with_equality_on_the_private_side(k, share):
@@ -219,6 +220,7 @@ def h(n, m, epsilon):
 RECORDS = [(1, 2), (1, 5), (2, 2), (2, 3), (3, 2), (3, 3), (5, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), RECORDS)
 @pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.7, 3.0, 50.0])
 def test_lemma_5_differential_privacy_and_distance_of_e_d(n, m, epsilon):

@@ -74,6 +74,7 @@ def test_the_table_of_amplitude_capacities(amplitude):
     assert math.log1p(amplitude**2) / 2 == pytest.approx(printed, abs=5.1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("amplitude", [0.5, 1.665, 1.67, 2.0, 2.79, 3.0, 4.0, 7.0, 24.0])
 def test_smiths_conditions_hold_by_other_quadrature(amplitude):
     """D(x) <= C on [-A, A] with equality at the mass points: that proves optimality."""
@@ -211,6 +212,7 @@ def test_the_table_of_noise_variances(eps):
         assert printed_like(gaussian_noise_variance(1.0, eps, values=np.linspace(-1, 1, k)), text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [1e-200, 1e-9, 1e-6, 1e-3, 0.1, 0.7, 1.3, 2.2, 2.9, 3.0])
 def test_the_noise_is_the_least_within_the_budget(eps):
     """With room for the sums of a machine that rounds otherwise: their last digits differ by some 1e-14."""

@@ -32,6 +32,7 @@ def worst_drop(joint: sz.JointDistribution, mechanism, budgets) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budgets", [PAIRS, LEVELS], ids=["lift", "ldp"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
@@ -40,6 +41,7 @@ def test_the_optimal_response_never_keeps_less(kind, budgets, seed):
     assert worst_drop(joint, sz.optimal_random_response, budgets) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [sz.watchdog, sz.subset_merging, sz.subset_random_response])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_mechanism_keeps_less_on_small_alphabets(kind, mechanism):
@@ -48,6 +50,7 @@ def test_no_mechanism_keeps_less_on_small_alphabets(kind, mechanism):
     assert worst_drop(joint, mechanism, LEVELS) <= 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_x", [27, 120])
 def test_the_watchdog_keeps_no_less_on_larger_ones(kind, n_x):
@@ -61,6 +64,7 @@ def test_the_watchdog_keeps_no_less_where_one_side_becomes_free():
     assert worst_drop(joint, sz.watchdog, [sz.LiftBudget(lower=nats, upper=0.5) for nats in (1.5, math.inf)]) <= 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["uniform", "zeros", "counts", "skew"])
 def test_a_free_side_keeps_no_less_than_a_bounded_one(kind):
     joint = awkward_law(kind, 3, 20, 1)
@@ -69,6 +73,7 @@ def test_a_free_side_keeps_no_less_than_a_bounded_one(kind):
         assert worst_drop(joint, partial(sz.subset_merging, effort=200_000), budgets) <= 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n_s", "n_x", "bounds"), [("zeros", 3, 39, (0.5, 0.1)), ("blocks", 5, 59, (0.1, 0.1))]
 )
@@ -114,6 +119,7 @@ def test_a_grown_set_is_safe_and_needs_each_of_its_members(kind):
         assert merging_costs(joint.p_x, members) == pytest.approx((mass * np.log(mass.sum() / mass)).sum(), abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_of_merging_keeps_no_less(kind):
     """Above 17 symbols, where the best partition is not looked for."""

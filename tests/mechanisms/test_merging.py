@@ -69,6 +69,7 @@ def tied_joints(draw):
     return JointDistribution.from_matrix(cells / cells.sum())
 
 
+@pytest.mark.slow
 @given(st.one_of(strategies.joints(min_s=2, min_x=3), tied_joints()), strategies.budgets())
 @settings(max_examples=150)
 def test_merging_mechanisms_build_the_partition_of_the_algorithm(joint, case):
@@ -100,6 +101,7 @@ def test_the_watchdog_keeps_no_less_under_a_looser_chi2_budget(more):
     assert kept[15] == pytest.approx(0.796 if not more else 0.779, abs=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", LIFT_MECHANISMS)
 @given(joint=strategies.joints(), case=strategies.budgets())
 @settings(max_examples=100)
@@ -111,6 +113,7 @@ def test_every_released_symbol_is_within_the_budget(mechanism, joint, case):
     assert channel.inputs == joint.public
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", LIFT_MECHANISMS)
 @given(joint=strategies.joints(min_s=2, min_x=2))
 def test_a_budget_of_zero_leaks_nothing_and_an_infinite_one_changes_nothing(mechanism, joint):
@@ -121,6 +124,7 @@ def test_a_budget_of_zero_leaks_nothing_and_an_infinite_one_changes_nothing(mech
     assert sz.normalized_utility(joint, everything) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", LIFT_MECHANISMS)
 @given(joint=strategies.joints())
 def test_a_number_is_a_symmetric_lift_budget(mechanism, joint):
@@ -250,6 +254,7 @@ def column_of_integers(channel: Channel, y: int) -> list[int]:
     return [weights.get(x, 0) for x in range(channel.n_inputs)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_randomized_response_never_exceeds_epsilon_by_its_integers(n, epsilon):
@@ -269,6 +274,7 @@ def test_randomized_response_never_exceeds_epsilon_by_its_integers(n, epsilon):
                 assert column.index(max(column)) == y or epsilon == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_randomized_response_has_its_closed_form_utility(n, epsilon):
@@ -325,6 +331,7 @@ SHARES = (0.35, 0.5, 0.65, None)
 N_LAWS = {sz.watchdog: 150, paper_subset_merging: 100}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", PRINTED)
 def test_paper_table(mechanism):
     # The laws come from a fixed seed, so this never flickers; both sides of a cell are means with an error.

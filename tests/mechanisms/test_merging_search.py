@@ -77,6 +77,7 @@ def test_windows_are_solved_as_the_exact_partition_solves_them(seed, k, budget, 
         assert risks.safe(np.stack([np.bincount(labels[:, w], row) for row in columns[:, :, w]])[:, sets > 0]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_x", [7, 40])
 def test_never_below_algorithm_1_and_within_the_budget(kind, n_x):
@@ -103,6 +104,7 @@ def test_matched_groups_are_safe_whatever_is_left_to_one_by_one(seed, kind, budg
     assert risks.safe(columns).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.5, 1.0, 4.0])
 def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch):
     """As it searches above 17 symbols, on laws small enough for the best partition of all."""
@@ -127,6 +129,7 @@ def test_a_law_that_x_determines_does_not_merge_everything():
     assert sz.normalized_utility(large, sz.subset_merging(large, budget)) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_bound_on_the_min_lift_keeps_at_least_what_a_bound_keeps(kind):
     rng = np.random.default_rng(5)

@@ -35,6 +35,7 @@ def laws(n_x: int) -> dict[str, JointDistribution]:
     return {kind: JointDistribution.from_matrix(some / some.sum()) for kind, some in kinds.items() if some.sum(0).all()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("n_x", [5, 9, 15])
 def test_the_best_partition_keeps_no_less_under_a_looser_budget(family, n_x):

@@ -49,6 +49,7 @@ def passed_on_the_edge(
     return float(of_symbols.shows(0, 1 if side == "lower" else -1, 1.0, p_s[0], p_s[0]).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("posterior", [[0.3, 0.7], [0.2, 0.3, 0.5]])
 @pytest.mark.parametrize("side", ["lower", "upper"])
@@ -68,6 +69,7 @@ def test_noise_that_is_forgotten_or_too_small_shows(part, law):
     assert share * n > stats.binom.isf(ALARM, n, LEVEL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("share", [0.004, 0.3, 0.97])
 def test_bounds_of_shares_fail_no_more_often_than_their_level(share, law):
@@ -89,6 +91,7 @@ def test_bounds_of_shares_without_most_of_the_noise_fail(law):
     assert (low > 0.3).sum() > stats.binom.isf(ALARM, runs, level / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_channels_from_noisy_counts_are_within_the_budget_of_the_law(law):
     """Of 75 tables from one law at most 5 % may fail; hardly any does, and something is kept."""

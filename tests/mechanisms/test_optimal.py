@@ -49,6 +49,7 @@ def test_optimum_equals_brute_force_where_vertices_are_degenerate():
         assert budget.excess(joint.release(response.channel)).max() <= WITHIN
 
 
+@pytest.mark.slow
 def test_optimum_equals_brute_force_on_500_small_laws():
     for joint, budget in instances(500, 1):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
@@ -58,6 +59,7 @@ def test_optimum_equals_brute_force_on_500_small_laws():
         assert budget.excess(joint.release(response.channel)).max() <= WITHIN
 
 
+@pytest.mark.slow
 def test_both_routes_agree(route):
     for joint, budget in instances(60, 2):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
@@ -66,6 +68,7 @@ def test_both_routes_agree(route):
         assert 0 <= response.gap <= 1e-9 + 1e-10
 
 
+@pytest.mark.slow
 def test_the_certificate_alone_leads_to_the_optimum(monkeypatch):
     # Without heuristic pricing, only what branch and bound finds is added, so a false proof would stop the run.
     monkeypatch.setattr(_mixture, "_MOST_LETTERS", -1)
@@ -134,6 +137,7 @@ def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
         assert len(found.points)
 
 
+@pytest.mark.slow
 def test_repaired_prices_bound_the_optimum_at_any_time():
     rng = np.random.default_rng(16)
     repaired = []
@@ -159,6 +163,7 @@ EXTREME = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", EXTREME, ids=str)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
@@ -208,6 +213,7 @@ def test_any_law_and_budget(pmf, budget, mechanism):
     assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, sz.subset_merging(joint, budget)) - 2e-6
 
 
+@pytest.mark.slow
 def test_letters_well_outside_are_those_that_the_budget_refuses(monkeypatch):
     laws = [*instances(60, 29), *tied_instances(60, 30)]
     rng = np.random.default_rng(31)
@@ -237,6 +243,7 @@ def test_released_symbols_mix_at_most_rank_many_letters():
     assert (matrix > 0).sum(axis=0).max() <= 4
 
 
+@pytest.mark.slow
 def test_subset_random_response_lies_between_the_papers_and_the_optimum():
     rng = np.random.default_rng(9)
     for budget in (LiftBudget.from_ldp(1, 0.65), LiftBudget.symmetric(1), LDPBudget(1.5)):
@@ -255,6 +262,7 @@ def test_subset_random_response_lies_between_the_papers_and_the_optimum():
         assert kept[3] == pytest.approx(kept[4], abs=2e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1e-6, 0.05, 0.4])
 def test_the_gap_is_valid_at_any_time_limit(limit):
     joint = uniform_law(40, 6, np.random.default_rng(10))
@@ -276,6 +284,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_keeps_the_best_so_far(monkeypatch):
     joint = uniform_law(30, 5, np.random.default_rng(11))

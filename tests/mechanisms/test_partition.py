@@ -71,6 +71,7 @@ def test_no_partition_into_safe_sets_keeps_more(pmf, budget):
     assert budget.excess(joint.release(channel)).max() <= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0])
 def test_optimum_equals_set_partitioning_by_integer_programming(eps):
     rng = np.random.default_rng(1)
@@ -110,6 +111,7 @@ def test_greedy_is_not_optimal():
         assert all(low <= value <= high for value in lifts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("n_x", [5, 30])
 def test_never_worse_than_greedy_and_within_the_budget(budget, n_x):
@@ -129,6 +131,7 @@ N_LAWS = 3
 SPREAD = {0.5: 0.06, 1: 0.04, 2: 0.025, 4: 0.015}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", MEANS)
 def test_means_of_search_and_optimum(eps, monkeypatch):
     rng = np.random.default_rng(3)

@@ -38,6 +38,7 @@ def pairs(over, share_over, n_pairs=N_PAIRS):
     return joint, columns, mass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget", [LiftBudget(lower=-math.log(0.8), upper=math.log(1.2)), LDPBudget(math.log(1.5))], ids=str
 )
@@ -73,6 +74,7 @@ def test_without_repair_the_columns_would_be_over(monkeypatch):
     assert response_channel(joint, budget, columns, weights).n_outputs < len(weights), "hopeless symbols are merged"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [sz.optimal_random_response, sz.subset_random_response])
 def test_a_thousand_symbols_beside_a_bound_that_rounding_reaches(mechanism):
     # Lifts of e**-12 are known to 1e-11 in relative terms, which is more than a budget forgives.

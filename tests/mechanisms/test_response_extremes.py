@@ -51,6 +51,7 @@ def probabilities(cells: np.ndarray) -> JointDistribution:
     return JointDistribution.from_matrix(cells / cells.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", kinds(np.random.default_rng(0)))
 def test_a_looser_budget_keeps_at_least_as_much(kind):
     """[ZDS §III-A2] Every channel within a budget is within all looser ones; optima are found to the gap."""
@@ -89,6 +90,7 @@ def test_tiny_symbols_do_not_make_a_response_keep_nothing():
         assert response.gap < 0.5
 
 
+@pytest.mark.slow
 def test_little_effort_ends_early_and_says_so():
     joint = probabilities(np.random.default_rng(3).random((3, 70)))
     full, some, little = (solve_optimal_random_response(joint, 0.4, effort=e) for e in (None, 1e6, 1))
@@ -104,6 +106,7 @@ def test_little_effort_ends_early_and_says_so():
     assert little.utility >= merged - 1e-9
 
 
+@pytest.mark.slow
 def test_the_same_effort_gives_the_same_channel():
     joint = probabilities(np.random.default_rng(4).random((3, 70)))
     for mechanism in (sz.optimal_random_response, sz.subset_random_response):

@@ -48,6 +48,7 @@ def beside(joint: sz.JointDistribution, budget, v: np.ndarray) -> float:
     return low * float(entr(v).sum()) - float((joint.p_x - low * v) @ np.log(joint.p_x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("shape", [(4, 60), (12, 60)])
 def test_a_search_cut_short_keeps_what_any_of_its_columns_keeps_beside_a_rest(shape, budget):

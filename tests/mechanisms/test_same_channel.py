@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 DESIGN = """
 import hashlib, numpy as np, sanitize as sz
 rng = np.random.default_rng(7)
@@ -31,6 +33,7 @@ def designed(**environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_two_processes_design_the_same_channels():
     """With other seeds of hashes, which would show where an order of sets decides, and other places in memory."""
     first = designed(PYTHONHASHSEED="1")

@@ -56,6 +56,7 @@ def boxes(rng, k, n):
     return low, high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_batched_programs_agree_with_highs_ties_and_fixed_letters_included(budget):
     rng = np.random.default_rng(4)

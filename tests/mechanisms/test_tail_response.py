@@ -21,6 +21,7 @@ from sanitize.lifts import lift
 from sanitize.mechanisms import tail_merging, tail_random_response
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(strategies.joints(max_s=3, max_x=6), st.floats(0.0, 1.5), st.sampled_from([0.0, 0.01, 0.2, 0.5, 1.0]))
 def test_the_release_is_within_the_budget_and_keeps_no_less_than_merging(joint, upper, delta):
@@ -75,6 +76,7 @@ def kept(joint, budget, thresholds):
     return float(entr(joint.p_x).sum() - found.fun) if found.success else 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "upper", "delta"), [(0, 0.1, 0.5), (3, 0.1, 0.5), (3, 0.2, 0.1), (4, 0.1, 0.2)])
 def test_it_is_near_the_best_over_a_grid_of_thresholds(seed, upper, delta):
     """Two sensitive symbols, five public ones: 15 x 15 thresholds, with vertices from all systems of equations."""
@@ -87,6 +89,7 @@ def test_it_is_near_the_best_over_a_grid_of_thresholds(seed, upper, delta):
     assert ours >= sz.measures.utility(joint, hard) - 1e-6
 
 
+@pytest.mark.slow
 def test_a_mean_leaves_more_than_a_bound_on_every_lift():
     """17 x 5, δ = 0.2: of 2 laws each keeps 0.01 of H(X) more, and 0.02 more than merging."""
     for seed in range(2):

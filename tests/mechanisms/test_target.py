@@ -72,6 +72,7 @@ def brute_force(joint, budget, law):
     return left_open(law, joint.p_x) - mix.fun
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("route")
 def test_the_optimum_is_that_of_brute_force_on_every_route():
     for joint, budget, law in targets([*instances(24, 40), *tied_instances(12, 41)], 42):
@@ -117,6 +118,7 @@ def test_the_certificate_of_a_target_is_a_lower_bound_and_finds_what_is_below():
         assert len(found.points)
 
 
+@pytest.mark.slow
 def test_repaired_prices_of_a_target_bound_the_optimum_at_any_time():
     rng = np.random.default_rng(49)
     for joint, budget, law in targets(instances(6, 50), 51):

@@ -60,6 +60,7 @@ def renyi_exact(p, q, alpha):
 # --- Rényi DP -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", ALPHAS)
 @given(matrix=kernels(n_x=2, max_y=4))
 def test_renyi_dp_to_the_digits_of_decimals(alpha, matrix):

@@ -35,6 +35,7 @@ N_LAWS = 40
 N_LAWS_BELOW_ONE = {optimal_random_response: 4, paper_subset_random_response: 10}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", PAPER_TABLE.strip().splitlines(), ids=lambda line: f"eps={line.split()[0]}")
 def test_paper_table(line):
     eps, *cells = line.split()

@@ -117,6 +117,7 @@ def plan(path, rows="keep", budget=None):
     return plan_parquet(path, SubsetMerging(budget, sensitive="s", public="x"), rows=rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORDERS)
 def test_an_order_that_tells_the_secret_is_refused(name, tmp_path):
     path = write(tmp_path / "raw.parquet", ORDERS[name])

@@ -98,6 +98,7 @@ def test_the_designed_leakage_of_adult_recomputed_is_within_budget_and_as_report
     assert report.summary["normalized_utility"] > 0.2, "a release that merges everything shows nothing"
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_drawn_rows_of_adult_leak_what_was_designed_within_sampling_error(adult):
     """Given the source, the count of (s, y) is a sum of independent indicators with mean m, so by Bernstein it
@@ -149,6 +150,7 @@ def test_shuffled_adult_has_rows_of_the_law_in_an_order_that_tells_nothing(adult
     assert abs(match - by_chance) < 6 * math.sqrt(by_chance)
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_channel_is_bit_equal_in_memory_in_a_pipeline_and_in_a_file(adult):
     folder, from_file, report, raw = adult
@@ -174,6 +176,7 @@ def test_the_channel_is_bit_equal_in_memory_in_a_pipeline_and_in_a_file(adult):
 # ------------------------------------------------------------------------------ one path, any batches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [Watchdog, SubsetMerging, RandomizedResponse])
 @pytest.mark.parametrize("output", ["resample", "label"])
 @pytest.mark.parametrize("random_state", [lambda: 7, lambda: sz.NoiseKey(KEY)], ids=["seed", "key"])
@@ -195,6 +198,7 @@ def test_rows_kept_equal_fit_transform_for_the_same_random_state(estimator, outp
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == in_memory.transform(pq.read_table(source)).to_pydict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_any_batch_size_writes_the_same_bytes_for_one_key(rows, source, tmp_path):
     written = set()
@@ -259,6 +263,7 @@ def test_other_arguments_out_of_range_are_refused(settings, message, source, tmp
 # ---------------------------------------------------------------------------------------------- order
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_sorted_column_is_released_in_a_random_order(tmp_path):
     """Over 100 keys, the first row against the released frequencies (chi-square, false alarm 1e-6) and the
@@ -330,6 +335,7 @@ def test_shuffled_blocks_give_exact_counts_in_uniform_order(sizes):
     assert chisquare([seen[order] for order in orders]).pvalue > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviations", [0.0, 0.3, 0.7, 4.0])
 def test_places_drawn_independently_are_in_uniform_order_too(deviations, monkeypatch):
     """The same chi-square test where no row is too few for it, whatever the law that is drawn from leaves open."""
@@ -424,6 +430,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 def test_two_million_rows_are_released_in_bounded_memory(tmp_path):
     """The table is about 320 MB in memory, of which half is released."""

@@ -157,6 +157,7 @@ class FullDisk(io.FileIO):
         return super().write(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("free", [0, 4, 30, 200])
 def test_a_disk_that_fills_up_is_one_error(free, source, tmp_path, monkeypatch):
     """The abandoned writer must not try again when it is collected: that would be a second message."""
@@ -179,6 +180,7 @@ def with_and_without_unnamed_files(monkeypatch, unnamed: bool) -> None:
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unnamed", [True, False], ids=["unnamed", "named"])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, MemoryError])
 def test_an_interrupted_release_leaves_nothing(stop, unnamed, source, folder, tmp_path, monkeypatch):

@@ -44,6 +44,7 @@ def both(tmp_path):
     return tmp_path / "raw.csv", tmp_path / "raw.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public", [None, ["age", "weight", "code", "town"]])
 @pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
 def test_csv_is_released_as_the_same_parquet_is(kind, public, both, tmp_path):

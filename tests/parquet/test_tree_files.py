@@ -41,6 +41,7 @@ def raw(tmp_path):
     return tmp_path / "raw.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s.recipe_type.name} {s.confidence}")
 def test_a_file_is_released_as_its_rows_in_memory_are(sanitizer, raw, tmp_path):
     report = sz.privatize_parquet(raw, tmp_path / "out.parquet", sanitizer, rows="keep", key=KEY)

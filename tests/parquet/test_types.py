@@ -59,6 +59,7 @@ TYPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_column_keeps_its_parquet_type_and_its_values(kind, tmp_path):
     raw = pa.table({"x": TYPES[kind], "s": ["p", "n", "n"] * 20})

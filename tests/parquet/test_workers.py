@@ -50,6 +50,7 @@ SANITIZERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("name", SANITIZERS)
 def test_any_number_of_workers_writes_the_same_bytes_for_one_key(name, rows, raw, tmp_path):
@@ -63,6 +64,7 @@ def test_any_number_of_workers_writes_the_same_bytes_for_one_key(name, rows, raw
     assert reports == reports[:1] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("name", SANITIZERS)
 def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, tmp_path, monkeypatch):

@@ -80,6 +80,7 @@ def at(policy: sz.Policy, multiple: float) -> sz.Policy:
     return replace(policy, budget=replace(policy.budget, bounds=bounds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_setting_of_the_policy_is_in_every_figure(source, setting):
     """Second route: the release of each budget planned by itself. Without the setting the figures are others."""
@@ -158,6 +159,7 @@ def taken_over(text: str, plan) -> dict:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_all_columns_that_need_something_are_said_at_once_and_the_lines_work(tmp_path, suffix):
     source = tmp_path / f"raw.{suffix}"
@@ -293,6 +295,7 @@ def test_the_page_stands_alone_and_draws_every_mechanism(source, policy, tmp_pat
     assert "url(" not in html
 
 
+@pytest.mark.slow
 def test_names_are_escaped_and_shortened_on_the_page(tmp_path):
     odd = "<script>alert(1)</script>" + "\u202e" + "x" * 300
     table = people().rename_columns(["illness", odd, "floor", "age", "born", "name", "street"])

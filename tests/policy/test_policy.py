@@ -369,6 +369,7 @@ def mutate(rng: random.Random, policy: dict) -> dict:
     return made
 
 
+@pytest.mark.slow
 def test_parser_and_schema_agree_on_policies_with_an_accident():
     """Both say yes or both say no, on 3000 policies with one or two accidents; more than fifty of them valid."""
     rng = random.Random(2)

@@ -50,6 +50,7 @@ def rows_with(released: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
     return np.array([counts.get(row, 0) for row in released[COLUMNS].itertuples(index=False, name=None)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("sanitizer", TUPLES, ids=lambda s: type(s).__name__)
 def test_tuples_print_what_ten_rows_have(sanitizer):

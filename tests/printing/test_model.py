@@ -70,6 +70,7 @@ def exact(model, cell) -> dict[tuple, float]:
     return {states: weight / total for states, weight in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds_are", ["learned", "nothing alike"])
 def test_states_are_drawn_as_the_definition_says(kinds_are):
     model, grown = modelled(people())
@@ -129,6 +130,7 @@ def test_messages_are_exact_whatever_is_added_up_first():
             assert np.broadcast_to(fast[node][:, cell], (kinds, sizes[node])).tolist() == slow[node]
 
 
+@pytest.mark.slow
 def test_kinds_are_those_of_expectation_and_maximisation_row_by_row(monkeypatch):
     monkeypatch.setattr("sanitize.printing._dependence._PRIOR", 9_000.0)
     rng = np.random.default_rng(5)
@@ -365,6 +367,7 @@ def test_every_type_is_printed_in_its_own_type_with_its_own_values(name):
     assert counts[0].sub(counts[1], fill_value=0).abs().sum() / 2 < 0.12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2500, 12_000])
 def test_a_printer_is_read_back_from_plain_values_and_draws_the_same(n):
     table = {name: column for name, column in kinds(n).items() if name != "nothing"}

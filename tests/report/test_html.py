@@ -94,14 +94,14 @@ def test_lift_map_shows_the_log_lift_in_figures_and_in_shades():
 
 @given(st.floats(-9, 9), st.floats(1e-6, 9))
 def test_shade_grows_with_the_size_of_the_log_lift(value, most):
-    shade = marks._shade(value, max(most, abs(value)))
+    shade = marks._cell(value, max(most, abs(value)))["shade"]
     level = SHADES[shade]
     assert level <= 4
     if level:
         assert shade.startswith("more" if value > 0 else "less")
-    assert SHADES[marks._shade(value / 2, max(most, abs(value)))] <= level
-    assert marks._shade("-inf", most) == "none"
-    assert SHADES[marks._shade(max(most, abs(value)), max(most, abs(value)))] == 4
+    assert SHADES[marks._cell(value / 2, max(most, abs(value)))["shade"]] <= level
+    assert marks._cell(-math.inf, most)["shade"] == "none"
+    assert SHADES[marks._cell(max(most, abs(value)), max(most, abs(value)))["shade"]] == 4
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50), st.floats(0.01, 60))

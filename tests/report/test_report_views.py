@@ -166,6 +166,7 @@ def test_public_view_tells_every_reservation_without_a_number() -> None:
     assert measured().to_dict(audience="public")["warnings"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_text_stays_one_screen_of_visible_characters_for_hostile_names(kind: str, audience: str) -> None:
@@ -205,6 +206,7 @@ def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str
     assert len(report.to_html(audience=audience).encode()) < 1_000_000
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.integers(3, 40))
 def test_clipped_text_fits_and_hides_nothing(name: str, limit: int) -> None:
     shown = text_view.clip(name, limit)

@@ -123,6 +123,7 @@ def test_a_whole_number_beyond_every_double_is_refused_wherever_a_number_stands(
             LeakageReport.from_dict(changed(DOCUMENT, place, 10**400))
 
 
+@pytest.mark.slow
 def test_no_place_breaks_over_any_kind_of_value() -> None:
     """Every place and every kind, where draws leave some out."""
     for place in paths(DOCUMENT)[1:]:
@@ -278,6 +279,7 @@ def test_sections_replace_those_of_the_same_name_and_show_in_every_view() -> Non
         assert "What an attacker learns" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extreme", [1.7976931348623157e308, -1e308, 5e-324, 10**308])
 def test_figures_at_the_end_of_all_doubles_are_shown_or_refused(extreme: float) -> None:
     """Each figure of a report in its turn."""

@@ -49,6 +49,7 @@ def test_nothing_keeps_more_than_what_releases_everything(mechanism):
     assert mechanism(law(20), 50.0).standing == Standing("optimal", 0.0)
 
 
+@pytest.mark.slow
 def test_a_response_without_effort_left_is_cut_short_with_a_true_gap():
     joint, budget = law(70), sz.LiftBudget.symmetric(0.3)
     early = sz.optimal_random_response(joint, budget, effort=200_000)

@@ -29,6 +29,7 @@ def pooled(*rows):
     return [np.concatenate([[r[: low + 1].sum()], r[low + 1 : high], [r[high:].sum()]]) for r in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [Fraction(1, 4), Fraction(45, 64), Fraction(2), Fraction(383, 64)])
 def test_draws_follow_the_law(sigma):
     reach = math.ceil(12 * sigma) + 2

@@ -217,6 +217,7 @@ def test_every_leading_half_word_is_counted_exactly(low_bits, data):
         assert_array_equal(counted(table, 0, n_outputs, low_bits), counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_outputs", [2, 3, 4, 7, 16, 100, 256, 1024])
 def test_every_leading_half_word_is_counted_exactly_for_many_rows(n_outputs):
     rng = np.random.default_rng(n_outputs)

@@ -130,6 +130,7 @@ def test_a_saved_release_is_read_back_whole(sanitizer, raw, tmp_path):
     assert report.n_rows == 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["keep", "shuffle"])
 @pytest.mark.parametrize("sanitizer", EVERY, ids=lambda made: type(made).__name__)
 def test_what_is_read_back_draws_what_the_fitted_one_draws(sanitizer, rows, raw, tmp_path):
@@ -250,6 +251,7 @@ def joint() -> JointRelease:
     return JointRelease(parts, sz.LiftBudget(lower=math.inf, upper=2.0), sensitive="s").fit(table())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", [fitted, joint])
 def test_every_field_is_checked_when_a_saved_release_is_read(sanitizer):
     """Whatever is put in whatever place, with a SHA-256 that fits: refused, or a release that can be saved again."""

@@ -59,6 +59,7 @@ def raw(tmp_path):
     return tmp_path / "raw.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s.recipe_type.name} {s.output or 'model'}")
 def test_a_saved_tree_is_read_back_whole_and_draws_the_same_rows(sanitizer, raw, tmp_path):
     fitted = clone(sanitizer).fit(pq.read_table(raw))
@@ -132,6 +133,7 @@ def _saved_state(min_rows=100, **settings):
     return json.loads(SavedRelease.of(fitted).to_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["model", "resample", "label"])
 def test_every_field_of_a_tree_is_checked_when_it_is_read(output):
     """Whatever is put in whatever place, with a SHA-256 that fits: refused, or a release that prints those columns."""

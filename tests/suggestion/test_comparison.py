@@ -48,6 +48,7 @@ def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df
     assert chosen.channel_ == fitted.channel_
 
 
+@pytest.mark.slow
 def test_responses_are_compared_for_their_budgets_and_alphabets_only():
     names = {n_x: [one.mechanism for one in compare(law(n_x), 0.4, effort=1e5).compared] for n_x in (6, 40, 210)}
     assert names[6] == ["watchdog", "subset merging", "optimal random response"]

@@ -99,6 +99,7 @@ def close(found, expected, scale: float = 0.0, rel: float = 1e-6) -> bool:
     return abs(mpmath.mpf(found) - expected) <= rel * abs(expected) + scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_dp_channels_keep_their_level_and_reach_the_closed_form(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -113,6 +114,7 @@ def test_dp_channels_keep_their_level_and_reach_the_closed_form(seed: int) -> No
         assert close(found.distortion, spent(prior, d, found.matrix), 5e-324, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_dp_channels_with_delta_keep_both_and_reach_the_closed_form(seed: int) -> None:
     rng = np.random.default_rng(100 + seed)
@@ -130,6 +132,7 @@ def test_dp_channels_with_delta_keep_both_and_reach_the_closed_form(seed: int) -
         assert close(found.distortion, truth, loose)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_maximal_leakage_channels_keep_their_distortion_and_reach_the_closed_form(seed: int) -> None:
     rng = np.random.default_rng(200 + seed)
@@ -163,6 +166,7 @@ def test_ordered_distortions_reach_the_closed_form(seed: int) -> None:
         assert close(td.PriorMaximalLeakage(priors).distortion(level), truth, 2e-15 * m)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_identifiability_channels_keep_their_level_and_reach_h(seed: int) -> None:
     rng = np.random.default_rng(300 + seed)
@@ -178,6 +182,7 @@ def test_identifiability_channels_keep_their_level_and_reach_h(seed: int) -> Non
         assert close(found.distortion, truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_max_information_channels_keep_their_level_and_reach_the_uniform_value(seed: int) -> None:
     rng = np.random.default_rng(400 + seed)
@@ -234,6 +239,7 @@ def information(prior: np.ndarray, channel: np.ndarray) -> mpmath.mpf:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_least_informations_keep_their_distortion_and_reach_the_closed_form(seed: int) -> None:
     """[WYZ] Theorem 2: H(X) - h(D) - D log(m-1) up to D = (m-1) min p."""
@@ -251,6 +257,7 @@ def test_least_informations_keep_their_distortion_and_reach_the_closed_form(seed
         assert spent(prior, d, found.matrix) <= share * unit * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_least_sibson_informations_keep_their_distortion_and_reach_the_uniform_value(seed: int) -> None:
     """α/(α-1) log m (((1-D)**α + (m-1)**(1-α) D**α)/m)**(1/α): one record of the uniform law."""

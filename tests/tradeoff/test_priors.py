@@ -53,6 +53,7 @@ def level_of(channel: np.ndarray, delta: float = 0.0) -> float:
 # --- one record ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("delta", [0.0, 1e-12, 0.15])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.4, 1.5, 5.0])
@@ -356,6 +357,7 @@ def test_wyz_lemma_4_e_i_is_identifiable_at_epsilon_with_distortion_h(prior, n: 
         assert dp == pytest.approx(most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prior", "n"), DATABASES[:-1])
 @pytest.mark.parametrize("share", [0.3, 1.0, 1.3])
 def test_wyz_theorem_1_holds_against_the_linear_programs(prior, n: int, share: float) -> None:
@@ -523,6 +525,7 @@ def test_information_of_order_alpha_takes_any_order_and_refuses_bad_numbers() ->
         td.OptimalSibson(prior, d, 2).at_distortion(-0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m", "alpha"), [(1, 4, 1), (2, 2, 5), (2, 2, INF)])
 def test_a_least_distortion_of_a_program_is_the_inverse_of_its_least_level(n: int, m: int, alpha: float) -> None:
     """A distance of 7 on top of every cell, and units of 100: the search is over what there is to be had."""

@@ -58,12 +58,14 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(SHIPPED)
 def test_estimators_pass_scikit_learns_checks_as_shipped(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(SEEDED, expected_failed_checks=lambda estimator: EXPECTED)
 def test_seeded_estimators_pass_all_checks_but_two(estimator, check):

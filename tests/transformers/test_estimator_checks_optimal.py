@@ -33,11 +33,13 @@ class SeededSubset(_WithoutTag, SubsetRandomResponse):
 SETTINGS = {"sensitive": [0], "bins": 2, "min_count": 0, "effort": 10_000_000}  # a fortieth of the usual effort
 
 
+@pytest.mark.slow
 @parametrize_with_checks([kind(1.0, **SETTINGS) for kind in (OptimalRandomResponse, SubsetRandomResponse)])
 def test_estimators_pass_scikit_learns_checks_as_shipped(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [kind(1.0, **SETTINGS, random_state=0) for kind in (SeededOptimal, SeededSubset)],
     expected_failed_checks=lambda estimator: EXPECTED,

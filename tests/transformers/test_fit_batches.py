@@ -31,6 +31,7 @@ def batches(frame, rows):
     return (frame.iloc[start : start + rows] for start in range(0, len(frame), rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MADE)
 def test_a_fit_does_not_depend_on_where_the_rows_come_from(kind, tmp_path):
     DF.to_parquet(tmp_path / "raw.parquet")

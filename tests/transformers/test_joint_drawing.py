@@ -33,6 +33,7 @@ from sanitize.transformers import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PARTS)
 def test_report_is_the_brute_force_contraction_of_the_table_with_every_channel(case):
     df, parts = table(), PARTS[case]
@@ -127,6 +128,7 @@ def small_parts(draw):
     return parts if draw(st.booleans()) else parts[::-1]
 
 
+@pytest.mark.slow
 @given(small_tables(), small_parts(), budgets(), st.booleans())
 def test_fitted_joint_releases_never_exceed_their_budget(df, parts, chosen, keeps):
     budget = chosen[0]

@@ -98,6 +98,7 @@ SAVED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SAVED)
 def test_a_saved_joint_release_draws_what_the_fitted_one_draws(case, source, tmp_path):
     parts, settings = SAVED[case]

@@ -45,6 +45,7 @@ def fitted(names: str, budget: float | sz.LiftBudget, df: pd.DataFrame, **settin
     return JointRelease(parts, budget, sensitive="s", **settings).fit(df)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_parts_decides_nothing():
     df = people()
     first = fitted("abcd", 0.8, df)
@@ -62,6 +63,7 @@ def test_no_part_takes_all_when_others_could_have_some():
     assert all(0 < found[name] <= alone[name] + 1e-9 for name in "abcd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0.25, 0.3])
 def test_other_orders_are_tried_where_a_part_would_keep_nothing(budget, monkeypatch):
     """At 0.3 one more part keeps something, and the mean rises by 0.08; never fewer parts or a smaller mean."""
@@ -85,6 +87,7 @@ def test_a_larger_weight_keeps_more():
     assert shares(same) == shares(plain)
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 10_000),
     st.sampled_from([sz.LiftBudget.symmetric(0.4), sz.LDPBudget(0.9), sz.LiftBudget(lower=np.inf, upper=0.3)]),

@@ -97,6 +97,7 @@ def test_three_tenths_and_three_tenths_make_609_thousandths():
     assert report.to_frame("parts")["role"].tolist() == ["optimal random response"] * 2
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 def test_it_is_the_product_of_channels_that_share_columns(seed):
     rng = np.random.default_rng(seed)

@@ -113,6 +113,7 @@ def small_frames(draw):
     return df.astype({"illness": object, "town": object})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", MERGING)
 @given(df=small_frames(), drawn=budgets(), output=st.sampled_from(["resample", "label"]))
 def test_the_budget_holds_for_any_table_and_any_budget(estimator, df, drawn, output):
@@ -128,6 +129,7 @@ def test_the_budget_holds_for_any_table_and_any_budget(estimator, df, drawn, out
     assert len(released) == len(df)
 
 
+@pytest.mark.slow
 @given(df=small_frames(), eps=st.floats(0.01, 6), sensitive=st.sampled_from([None, S]))
 def test_randomized_response_keeps_its_local_dp_for_any_table(df, eps, sensitive):
     fitted = RandomizedResponse(eps, sensitive=sensitive, public=["town", "floor"], min_count=0).fit(df)

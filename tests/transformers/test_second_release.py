@@ -145,6 +145,7 @@ DRAWS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [*MERGES, *DRAWS], ids=lambda estimator: type(estimator).__name__)
 def test_it_warns_exactly_where_two_releases_tell_more_than_one(estimator):
     """The law of (S, Y1, Y2) of two draws, in fractions: a channel that merges prints what it drew already."""

@@ -109,6 +109,7 @@ def under_same_noisy_counts(
 KINDS = ("one row", "a row of the design", "nobody has a value", "all rows")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_that_is_published_depends_on_noisy_counts_alone(kind, monkeypatch, tmp_path):
     df = table()
@@ -132,6 +133,7 @@ def told_in_passing(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [unnoised, told_in_passing])
 def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypatch, tmp_path):
     df = table()

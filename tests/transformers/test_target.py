@@ -67,6 +67,7 @@ def test_rare_symbols_are_pooled_with_the_law_of_the_target_that_they_have_toget
     assert kept(fitted)["wage"] > kept(plain)["wage"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [None, 0.95])
 def test_trees_keep_more_of_their_target(confidence):
     df = people(12_000, seed=1)

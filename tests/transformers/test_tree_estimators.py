@@ -51,6 +51,7 @@ DF = people()
 X = ["age", "town", "smokes", "seen", "income"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", BOTH, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_kind_of_frame_gives_the_same_rows_for_the_same_key(estimator, output):
@@ -384,6 +385,7 @@ def test_a_tree_is_no_part_of_a_joint_release():
         sz.JointRelease(parts, 1.0, sensitive="ill").fit(DF)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [TreeRandomResponse(1.0, sensitive=[0], bins={0: 2}, min_rows=10, min_cell_rows=3, output="model")]
@@ -392,6 +394,7 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([TreeMerging(1.0, sensitive=[0], bins={0: 2}, min_rows=5, output="model")])
 def test_scikit_learns_checks_of_merging(estimator, check):

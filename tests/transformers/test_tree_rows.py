@@ -27,6 +27,7 @@ def with_income(df, seed):
     return df.assign(income=np.random.default_rng(seed).lognormal(10, 0.5, len(df)).round(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "confidence"), [*product([TreeMerging, TreeRandomResponse], [None, 0.95])])
 def test_no_cell_and_no_label_stands_for_fewer_than_20_rows(estimator, confidence):
     least = {"min_cell_rows": 20} if estimator is TreeRandomResponse else {"min_rows": 20}

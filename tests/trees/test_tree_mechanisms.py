@@ -136,6 +136,7 @@ def certified_channel(prior: np.ndarray, given: np.ndarray, n: int, seed: int, b
     return grown, joint, channel
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_secrets", "n_samples"), [(2, 200), (3, 60)])
 def test_certified_responses_hold_under_the_law_of_the_rows(n_secrets: int, n_samples: int) -> None:
     """At most 5 % may fail; more than 19 of 200 (or 8 of 60) would happen once in 200 runs at that rate."""

@@ -68,6 +68,7 @@ HONEST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("sanitizer", HONEST, ids=lambda s: type(s).__name__)
 def test_twenty_honest_releases_pass(sanitizer, rows, folder):
@@ -112,6 +113,7 @@ def test_kept_columns_are_compared_too(folder):
         assert_caught(verify_parquet(target, folder / "raw.parquet", joint(), rows=rows), "possible", "lost rows")
 
 
+@pytest.mark.slow
 def test_a_release_as_text_passes_and_its_faults_are_caught(folder):
     sanitizer = SubsetMerging(
         BUDGET, sensitive="illness", public=["town", "floor", "wage"], bins={"wage": [0, 20, 100]}

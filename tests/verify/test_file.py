@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from scipy import stats
 from verify_cases import failed, merging, release, table
 
@@ -36,6 +37,7 @@ def test_closed_groups_are_the_components_of_the_support():
     assert [list(inputs).index(g) for g in outputs] == [0, 0, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_damaged_release_is_refused_or_fails_and_nothing_else(tmp_path):
     """One bit of a released file changed, anywhere: an error of the library, or a failed check, or a harmless bit."""
     pq.write_table(table(300), tmp_path / "raw.parquet")
@@ -57,6 +59,7 @@ def test_a_damaged_release_is_refused_or_fails_and_nothing_else(tmp_path):
     assert passed == 0
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_stated_when_the_rate_is_large(tmp_path):
     """Of 60 honest releases at a rate of .3; more than 32 would have a chance below 1e-4."""
     pq.write_table(table(300), tmp_path / "raw.parquet")

@@ -89,6 +89,7 @@ def judged(place, sanitizer, *, source="raw.parquet", target="out.parquet", rows
     return verify_parquet(place / target, place / source, sanitizer, rows=rows, receipt=place / "own" / "r")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("kind", MADE)
 def test_a_release_is_drawn_again_byte_for_byte(kind, rows, place):
@@ -101,6 +102,7 @@ def test_a_release_is_drawn_again_byte_for_byte(kind, rows, place):
     assert Verification.from_dict(json.loads(found.to_json())) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "target"), [("raw", "out"), ("raw", "out.csv"), ("raw.csv", "out.csv")])
 @pytest.mark.parametrize("kind", ["merging", "tree"])
 def test_folders_and_csv_are_drawn_again(kind, source, target, place):
@@ -152,6 +154,7 @@ def writer(path, _):
     path.write_bytes(content[: at + 26] + b"9" + content[at + 27 :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "name", "words"),
     [
@@ -175,6 +178,7 @@ def test_what_the_key_does_not_draw_is_refused(fault, name, words, place):
     assert "person 5" not in found.to_text()
 
 
+@pytest.mark.slow
 def test_a_receipt_is_of_one_release_source_policy_and_order(place):
     release(place, MADE["merging"]())
     for other in ("labels", "randomized response", "tree"):
@@ -200,6 +204,7 @@ def test_a_channel_in_a_receipt_is_held_to_the_budget(place):
         assert judged(place, MADE["optimal"]()).ok is (channel is not raw.channel)
 
 
+@pytest.mark.slow
 def test_a_damaged_receipt_is_refused(place):
     release(place, MADE["merging"]())
     path = place / "own" / "r"
@@ -222,6 +227,7 @@ def test_a_damaged_receipt_is_refused(place):
     assert key not in repr(Receipt.read(path))
 
 
+@pytest.mark.slow
 def test_one_key_draws_other_noise_for_every_source_and_never_is_the_receipt_s(place):
     key = sz.NoiseKey(bytes(range(32)))
     release(place, SubsetMerging(BUDGET, **ROLES, random_state=key))
@@ -235,6 +241,7 @@ def test_one_key_draws_other_noise_for_every_source_and_never_is_the_receipt_s(p
     assert (place / "out.parquet").read_bytes() == (place / "before.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_drawn_again_has_no_receipt(place):
     class Own(sz.LiftBudget):
         pass
@@ -262,6 +269,7 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
     assert not (place / "out.parquet").exists()
 
 
+@pytest.mark.slow
 def test_receipts_from_the_command_line(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
 

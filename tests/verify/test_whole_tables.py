@@ -63,6 +63,7 @@ def verified(folder, kind, rows="shuffle", **settings):
     return verify_parquet(folder / "out.parquet", folder / "raw.parquet", given(kind, **settings), rows=rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_honest_releases_pass(folder, kind, rows):
@@ -84,6 +85,7 @@ def test_honest_csv_and_folders_pass(folder):
     assert found.ok, found.to_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "label" not in kind])
 def test_raw_rows_are_caught(folder, kind, rows):
