@@ -173,10 +173,10 @@ def _lift_words(budget: LiftBudget) -> str:
     lower, upper = budget.lower, budget.upper
     if math.isinf(lower) and math.isinf(upper):
         return "no limit (lift budget with both bounds infinite)"
-    least, most = f"{0.0 - lower:.4g}", f"{upper:.4g}"
-    # What was written in times is shown as it was written.
-    digits = ".3g" if "lower" in budget.bounds else ".15g"
-    less, more = f"less than {budget.at_least:{digits}}", f"more than {budget.at_most:{digits}}"
+    # What was written is shown as it was written, and in the other unit about.
+    of_nats, of_times = (".4g", ".3g") if "lower" in budget.bounds else (".3g", ".15g")
+    least, most = f"{0.0 - lower:{of_nats}}", f"{upper:{of_nats}}"
+    less, more = f"less than {budget.at_least:{of_times}}", f"more than {budget.at_most:{of_times}}"
     if math.isinf(lower):
         limit, either = f"at most {most}", more
     elif math.isinf(upper):
