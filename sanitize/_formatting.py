@@ -80,7 +80,7 @@ def exact(value: float | None) -> Number:
 
 
 def rounded(value: Number) -> Number:
-    """Four significant digits of a figure that leaves the house; infinities and None as they are.
+    """Four significant digits of a figure that is published; infinities and None as they are.
 
     All digits of a ratio of counts would give the counts away. Every public artefact rounds here.
     """

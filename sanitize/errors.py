@@ -59,7 +59,7 @@ class InvalidDistribution(SanitizeError, ValueError):
     """A matrix is not a joint law: wrong shape, negative, not summing to one, or an empty margin."""
 
     @classmethod
-    def no_law(cls, given: object) -> InvalidDistribution:
+    def expected_joint(cls, given: object) -> InvalidDistribution:
         """Error for what was passed in place of a law."""
         return cls(
             f"expected a JointDistribution, got {type(given).__name__}; JointDistribution.from_matrix makes one of a "

@@ -334,7 +334,7 @@ def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
 def check_law(joint: JointDistribution) -> JointDistribution:
     """The law itself, or an error that says what was passed instead."""
     if not isinstance(joint, JointDistribution):
-        raise InvalidDistribution.no_law(joint)
+        raise InvalidDistribution.expected_joint(joint)
     return joint
 
 

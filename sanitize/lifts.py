@@ -48,7 +48,7 @@ def lift(joint: JointDistribution) -> NDArray[np.float64]:
     try:
         return joint.pmf / joint.p_s[:, None] / joint.p_x
     except AttributeError:
-        raise InvalidDistribution.no_law(joint) from None
+        raise InvalidDistribution.expected_joint(joint) from None
 
 
 def log_lift(joint: JointDistribution) -> NDArray[np.float64]:

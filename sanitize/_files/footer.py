@@ -147,7 +147,7 @@ def _parsed(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | s
     except RecursionError:
         return f"{{}} has columns nested more than {_DEEPEST_SCHEMA} deep; flatten them first"
     except DAMAGE:
-        return "{} is damaged or not supported: its footer does not hang together"
+        return "{} is damaged or not supported: its footer is inconsistent"
 
 
 _remembered = lru_cache(maxsize=8)(_parsed)

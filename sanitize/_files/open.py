@@ -45,7 +45,7 @@ def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
     except ValueError:
         raise error(f"{shortened(path)} cannot be the name of a file: it holds a NUL character; rename it") from None
     except OSError as problem:
-        # What makes a name useless wherever it is asked for; all else is for who opens the file to say.
+        # What makes a name useless wherever it is asked for; all else is found when the file is opened.
         useless = {
             errno.ENAMETOOLONG: "is too long for a file",
             errno.ELOOP: "is a link that leads around in a circle",

@@ -137,7 +137,7 @@ class Source(ABC):
             first += n_rows
 
     def apart(self, columns: Sequence[str]) -> Iterator[list[str]]:
-        """The columns in groups, for who looks at one after another: a row of a few takes less memory than of all."""
+        """The columns in groups, to look at one after another: a row of a few takes less memory than of all."""
         if columns:
             yield list(columns)
 

@@ -111,7 +111,7 @@ class Designer(ABC):
     def prepare(
         self, table: FirstPass, order: RowOrder, *, key: bytes | None = None, channel: Channel | None = None
     ) -> Prepared[LeakageReport]:
-        """Fit on a table in files, and return what its second pass needs: for who writes releases to files.
+        """Fit on a table in files, and return what its second pass needs: for code that writes releases to files.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class Designer(ABC):
         return Prepared(release, expected, words, fitted.report, footer_of(fitted.report, order))
 
     def draft(self, table: FirstPass, order: RowOrder) -> LeakageReport:
-        """Fit on a table in files and measure, and prepare nothing: for who compares many designs.
+        """Fit on a table in files and measure, and prepare nothing: for code that compares many designs.
 
         The report is that of `prepare`, but for what confidence costs, which takes three more designs.
 

@@ -82,7 +82,7 @@ class FirstPass:
     workers : int
         Threads that read and count.
     kept : KeptRows
-        Where rows are kept for who reads them again.
+        Where rows are kept for a second reading.
     """
 
     source: Source
@@ -153,7 +153,7 @@ class FirstPass:
 
 @dataclass(frozen=True)
 class RememberedPass(FirstPass):
-    """A first pass that counts the same columns once, for who designs many releases of them."""
+    """A first pass that counts the same columns once, for code that designs many releases of them."""
 
     _counted: list[tuple[Layout, RowOrder, Counted]] = field(default_factory=list, repr=False)
     _sampled: dict[tuple[tuple[str, ...], int], dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)

@@ -48,7 +48,7 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
     if args.html is not None:
         check_output(args.html, args, force=args.force, records=_records(args, policy))
         if not is_internal:
-            raise InvalidParameter("--html is for the house: it draws further figures of the same table; leave it out")
+            raise InvalidParameter("--html is for internal use: it shows further figures of the table; leave it out")
     with table_of(args, policy, designer_of(policy).numbers) as table:
         # Advice, curves and comparison are made of further figures of the same table, so the public does not see them.
         made = make_plan(policy, table, advise=is_internal)

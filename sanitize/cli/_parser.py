@@ -130,7 +130,7 @@ def parser_of() -> OneLineParser:
     )
     release.add_argument("--force", action="store_true", help="replace OUTPUT if it exists")
     release.add_argument(
-        "--channel", metavar="FILE.json", type=Path, help="also write the channel, for who analyses the release"
+        "--channel", metavar="FILE.json", type=Path, help="also write the channel, for analysts of the release"
     )
     release.add_argument(
         "--receipt",
@@ -154,7 +154,7 @@ def parser_of() -> OneLineParser:
         help="records releases of the same rows, or with --unit of the same units",
     )
     release.add_argument(
-        "--unit", metavar="COL", help="whose a row is: the budget is for all that a unit is released, by the ledger"
+        "--unit", metavar="COL", help="column that identifies individuals; the ledger has one budget for each"
     )
     release.set_defaults(check=check_settings)
 

@@ -39,7 +39,7 @@ def check_stdout(*, is_written: bool) -> None:
 def say(text: str, stream: TextIO | None = None, *, is_file: bool = False) -> None:
     """Print a result; that nobody reads on, as in ``sanitize audit ... | head -1``, is no error.
 
-    What ``is_file`` is in UTF-8 whatever the terminal has, for who sends it to one.
+    What ``is_file`` is in UTF-8 whatever the terminal has, for output to one.
     """
     place = stream or sys.stdout
     try:

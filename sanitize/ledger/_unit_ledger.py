@@ -70,7 +70,7 @@ class UnitLedger:
     budget : Budget or float, optional
         Of all that a unit is released; a number is symmetric LIP in nats. Needed for a new file, and kept in it.
     unit : str, optional
-        Column that says whose a row is. Needed for a new file, and kept in it.
+        Column that identifies individuals. Needed for a new file, and kept in it.
     min_units : int
         Least units that are released the same, of a new file.
     confidence : float, optional
@@ -120,7 +120,7 @@ class UnitLedger:
                 if wanted is None or unit is None:
                     raise LedgerError(
                         f"there is no unit ledger {self.path.name!r}; make it with UnitLedger(path, budget, unit=...), "
-                        "the budget of all that a unit is released and the column that says whose a row is"
+                        "the budget of all that a unit is released and the column that identifies individuals"
                     )
                 UnitBook.empty(wanted, unit, least, confidence).write(self.path)
         book = UnitBook.read(self.path)

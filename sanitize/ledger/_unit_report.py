@@ -61,7 +61,7 @@ class UnitReport:
     ----------
     budget : Budget
     unit : str
-        Column that says whose a row is.
+        Column that identifies individuals.
     min_units : int
         Least units that may be released the same.
     confidence : float or None

@@ -202,7 +202,7 @@ _COLUMNS = form(
     public=_maybe(_SOME_NAMES, "Columns released together through one channel; omitted with [[channel]]."),
     keep=(_key(_NAMES, "Columns released as they are; the budget covers what they tell."), ()),
     drop=(_key(_NAMES, "Columns left out."), ()),
-    unit=_maybe(_TEXT, "Column that says whose a row is: what a unit was released is kept in the ledger."),
+    unit=_maybe(_TEXT, "Column that identifies individuals: what a unit was released is kept in the ledger."),
 )
 DOCUMENT = form(
     "policy",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Plan:
     """What a policy would release from a table, beside what other mechanisms and budgets would, and proposed lines.
 
-    Everything but the report is made of further figures of the same table, so it is for the house only.
+    Everything but the report is made of further figures of the same table, so it is for internal use only.
 
     Attributes
     ----------

@@ -153,7 +153,7 @@ class Policy:
     receipt : Path or None
         File for what `verify_parquet` draws the release again by; relative to the policy's folder.
     unit : str or None
-        Column that says whose a row is; it is not released.
+        Column that identifies individuals; it is not released.
     title, date : str or None
         Heading of the report, and the date that it shows, as 2026-01-31; no clock is read.
 
@@ -303,7 +303,7 @@ class Policy:
 
 
 def designer_of(policy: Policy) -> Designer:
-    """The same as ``policy.sanitizer()`` without scikit-learn, for who releases files and fits nothing else."""
+    """The same as ``policy.sanitizer()`` without scikit-learn, for code that releases files and fits nothing else."""
     from sanitize._release.designer import RecipeDesigner
     from sanitize._release.recipes.recipe import recipe_type
 

@@ -188,7 +188,7 @@ class SavedRelease:
         return Numbers(self._layout.numeric)
 
     def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
-        """Read new rows once, and return what the second pass over them needs: for who writes releases to files.
+        """Read new rows once, and return what the second pass over them needs: for code that writes releases to files.
 
         The noise of a key comes from (key, saved release, symbols of all new rows in their order): another file gets
         other noise, and the same file with the same key the very same output, which tells nothing more.

@@ -1,4 +1,4 @@
-"""No artefact that leaves the house has all digits of a figure: they would give the counts away."""
+"""No published artefact has all digits of a figure: they would give the counts away."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Safe groups in nearly linear time: every unsafe group looks for its mate among its opposites, all at once."""
+"""Safe groups in nearly linear time: it pairs unsafe groups with complementary ones, all at once."""
 
 from __future__ import annotations
 
