@@ -212,6 +212,7 @@ def test_a_source_that_changes_between_the_passes_is_refused(rows, small, tmp_pa
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
+@pytest.mark.slow
 def test_workers_that_write_elsewhere_are_noticed(small, tmp_path, monkeypatch):
     run = _Tasks.run
 

@@ -154,6 +154,7 @@ def test_a_release_that_fails_is_not_booked(rows, name, small, tmp_path, monkeyp
     assert left_in(tmp_path) == [".ledger.lock", "ledger", "raw.parquet"]
 
 
+@pytest.mark.slow
 def test_a_release_is_booked_while_it_is_written(small, tmp_path, monkeypatch):
     ledger = sz.Ledger(tmp_path / "ledger", WIDE)
     run, seen = _Tasks.run, []
@@ -239,6 +240,7 @@ def assert_frames_equal(one: pd.DataFrame, other: pd.DataFrame) -> None:
     assert one.index.tolist() == other.index.tolist()
 
 
+@pytest.mark.slow
 def test_a_frame_computed_twice_or_in_part_shows_the_same_noise(frame, small):
     sanitizer = merging(2.0).fit(frame)
     released = transform(dd.read_parquet(small), sanitizer)
@@ -271,6 +273,7 @@ def test_unseen_symbols_are_counted_or_refused(frame):
             transform(ddf, merging(2.0, handle_unknown="error").fit(frame)).compute()
 
 
+@pytest.mark.slow
 def test_only_a_fitted_sanitizer_within_its_budget_is_applied(frame):
     ddf = dd.from_pandas(frame, npartitions=1)
     with pytest.raises(InvalidParameter, match="not fitted"):
@@ -279,6 +282,7 @@ def test_only_a_fitted_sanitizer_within_its_budget_is_applied(frame):
         transform(ddf, merging(2.0, keep_sensitive=True).fit(frame))
 
 
+@pytest.mark.slow
 def test_workers_are_not_sent_the_law(frame):
     release = merging(2.0).fit(frame).fitted_release()
     assert release.design.joint.pmf.shape == (1, 1)

@@ -200,6 +200,7 @@ def test_the_accessor_does_what_the_function_and_the_estimator_do(make, method):
     assert df.sanitize.audit("s").summary == sz.audit(df, "s").summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda df: df, pl.from_pandas], ids=["pandas", "polars"])
 def test_the_other_channels_have_methods_too(make):
     df = make(PANDAS_DF)

@@ -128,6 +128,7 @@ ARROW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ARROW)
 @pytest.mark.parametrize("budget", [LOOSE, TIGHT], ids=["loose", "tight"])
 def test_an_arrow_column_keeps_its_type_values_and_order(kind, budget):

@@ -268,6 +268,7 @@ def test_wxh_proposition_1_post_processing(pair):
 # --- mutual-information DP ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(channels())
 def test_mi_dp_is_the_largest_capacity_with_the_rest_fixed(pair):
     sizes, matrix = pair

@@ -54,6 +54,7 @@ def counted(frame: pd.DataFrame, weights=None) -> ContingencyTable:
     return table
 
 
+@pytest.mark.slow
 @given(strategies.frames())
 def test_counts_equal_a_loop_over_rows(frame):
     table = counted(frame)
@@ -61,6 +62,7 @@ def test_counts_equal_a_loop_over_rows(frame):
     assert table.n == len(frame) == table.counts.sum()
 
 
+@pytest.mark.slow
 @given(strategies.frames())
 def test_the_law_equals_the_relative_frequencies(frame):
     joint = JointDistribution.from_frame(frame, SENSITIVE, PUBLIC)
@@ -138,6 +140,7 @@ def test_adding_is_commutative_and_leaves_the_other_table_alone(frame, more):
     assert cells_of(b) == before
 
 
+@pytest.mark.slow
 @given(strategies.frames(), st.data())
 def test_weights_equal_repeated_rows(frame, data):
     times = data.draw(st.lists(st.integers(0, 3), min_size=len(frame), max_size=len(frame)))

@@ -52,6 +52,7 @@ def test_l1_and_chi2_lifts_equal_the_fractions(joint):
     close(sz.chi2_lift_inverse(joint), oracles.per_symbol_inverse(oracles.chi2_of, law))
 
 
+@pytest.mark.slow
 @given(strategies.joints(), st.sampled_from(ORDERS))
 def test_alpha_lifts_equal_the_decimals(joint, alpha):
     law = oracles.exact(joint.pmf)

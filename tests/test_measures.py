@@ -35,6 +35,7 @@ def close(fast, slow):
     assert_allclose(fast, slow, rtol=1e-8, atol=1e-11)
 
 
+@pytest.mark.slow
 @given(strategies.joints())
 def test_measures_equal_their_oracles(joint):
     law = oracles.exact(joint.pmf)
@@ -46,11 +47,13 @@ def test_measures_equal_their_oracles(joint):
     close(sz.ldp_epsilon(joint), oracles.ldp_of_joint(law))
 
 
+@pytest.mark.slow
 @given(strategies.joints(), st.sampled_from([*ORDERS, 1.01, 1.4999, 1.5001, 7.0]))
 def test_sibson_information_equals_its_oracle(joint, alpha):
     close(sz.sibson_information(joint, alpha), oracles.sibson_information(oracles.exact(joint.pmf), alpha))
 
 
+@pytest.mark.slow
 @given(strategies.joints(), st.sampled_from([*ORDERS, 1.01, 1.4999, 1.5001, 7.0]))
 def test_arimoto_information_is_the_drop_in_renyi_entropy(joint, alpha):
     close(sz.arimoto_information(joint, alpha), oracles.arimoto_information(oracles.exact(joint.pmf), alpha))
@@ -63,6 +66,7 @@ def test_arimoto_information_of_a_skewed_prior_survives_large_orders(alpha):
     close(sz.arimoto_information(joint, alpha), oracles.arimoto_information(oracles.exact(joint.pmf), alpha))
 
 
+@pytest.mark.slow
 @given(strategies.joints_and_channels())
 def test_data_processing_inequality(case):
     joint, channel = case
@@ -149,6 +153,7 @@ def test_landmarks_independence_and_identity(alpha):
 ROUNDED = sz.JointDistribution.from_matrix([[1 / 6], [2 / 3], [1 / 6]])  # its one symbol has mass 1 - 1e-16
 
 
+@pytest.mark.slow
 @given(strategies.joints_and_channels())
 @example((ROUNDED, Channel.identity(1)))
 def test_utility_equals_the_information_of_the_dense_matrix(case):

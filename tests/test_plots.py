@@ -193,6 +193,7 @@ def test_hostile_names_are_printed_as_they_are(kind, name, tmp_path):
         assert len(text.get_text()) < 200
 
 
+@pytest.mark.slow
 def test_a_law_that_tells_nothing_can_be_drawn(tmp_path):
     joint = law(np.full((2, 4), 0.125))
     for kind in KINDS:

@@ -144,6 +144,7 @@ def test_nothing_is_written_when_the_gate_fails(small, spark, tmp_path, monkeypa
     assert left_in(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(small, spark, tmp_path, monkeypatch):
     ran = interrupted_after(monkeypatch, _Tasks, "rewrite")
     with pytest.raises(KeyboardInterrupt):
@@ -167,6 +168,7 @@ def test_the_ledger_gets_the_entry_of_one_machine_once_though_tasks_fail(small, 
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
 
 
+@pytest.mark.slow
 def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were(small, spark, tmp_path):
     ledger = sz.Ledger(tmp_path / "ledger", 0.01)
     book = (tmp_path / "ledger").read_bytes()

@@ -122,6 +122,7 @@ def test_weakly_symmetric_channels_gain_nothing(channel, share):
     assert_allclose(balance.free_entropy, math.log(n_x), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999, 1 - 1e-9, 1.0])
 @pytest.mark.parametrize("channel", [Z_CHANNEL, [[1 - 1e-6, 1e-6], [0.3, 0.7]], [[0.2, 0.3, 0.5], [0.0, 0.9, 0.1]]])
 def test_binary_inputs_against_high_precision(channel, share):
@@ -198,6 +199,7 @@ def test_gibbs_bound_holds_for_every_output_law(channel, seed):
         assert information(p, channel) <= bound + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(kernels(), st.lists(SHARES, min_size=2, max_size=4))
 def test_wxh_lemma_1_balance_function_is_non_decreasing(channel, shares):
@@ -287,6 +289,7 @@ def test_balance_table_of_queries(name):
         assert entropy(balance.input) >= share * n * LN2 - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "share", "bounds"),
     [

@@ -85,6 +85,7 @@ def test_wxh_lemma_6_is_misprinted():
     assert abs(lemma_6(law, "printed") - true) > 0.1
 
 
+@pytest.mark.slow
 @given(SEEDS)
 def test_wxh_lemma_7_an_output_depends_on_its_own_table(seed):
     """p(y^1|x^1,x^2) = p(y^1|x^1) and p(y^1|x^2) = Σ p(y^1|x^1) p(x^1|x^2)."""
@@ -102,6 +103,7 @@ def test_wxh_lemma_7_an_output_depends_on_its_own_table(seed):
     assert_allclose(found.own, [float(channel_capacity(first)), float(channel_capacity(second))], atol=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(SEEDS)
 def test_wxh_theorem_7_2_and_the_sharper_bound(seed):
@@ -197,6 +199,7 @@ def test_parallel_composition_fails_with_correlated_records():
     assert leak > parallel_composition([FLIP, FLIP], [(2,), (2,)]).claimed + 0.1
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(SEEDS)
 def test_parallel_bound_and_parallel_dp(seed):

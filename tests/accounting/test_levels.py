@@ -84,6 +84,7 @@ def test_no_delta_is_lost():
     assert basic_composition([math.inf, 1.0]).eps == math.inf
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(SEEDS)
 def test_wxh_theorem_7_1_individual_capacities_add(seed):

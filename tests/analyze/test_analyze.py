@@ -201,6 +201,7 @@ def test_blocks_of_rows_change_nothing(noisy, monkeypatch):
         assert_allclose(one.covariance, other.covariance, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth(noisy):
     """200 releases: a count of covered truths below 175 has probability 2e-5 at 95 %, and there are five counts."""
     covered = np.zeros(5)

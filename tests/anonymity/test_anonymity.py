@@ -159,6 +159,7 @@ def test_every_measure_equals_a_loop_over_rows(df, others):
     assert sz.anonymity.t_closeness(*arguments, others=others) == pytest.approx(worst(slow_total_variation), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-3, 3)), min_size=1, max_size=30))
 def test_the_ordered_distance_moves_surplus_along_the_ranks(pairs):
     df = pd.DataFrame(pairs, columns=["q", "s"])
@@ -172,6 +173,7 @@ def test_the_ordered_distance_moves_surplus_along_the_ranks(pairs):
 # --------------------------------------------------------------------------------- the family and the lift
 
 
+@pytest.mark.slow
 @given(frames())
 def test_delta_disclosure_is_the_largest_absolute_log_lift(df):
     joint = sz.JointDistribution.from_frame(df, "illness", QUASI)
@@ -180,6 +182,7 @@ def test_delta_disclosure_is_the_largest_absolute_log_lift(df):
     )
 
 
+@pytest.mark.slow
 @given(frames())
 def test_beta_likeness_is_the_largest_lift_less_one(df):
     joint = sz.JointDistribution.from_frame(df, "illness", QUASI)
@@ -188,6 +191,7 @@ def test_beta_likeness_is_the_largest_lift_less_one(df):
     )
 
 
+@pytest.mark.slow
 @given(frames())
 def test_t_closeness_is_the_largest_l1_lift_halved(df):
     """Equal distances: total variation of P(s|x) from P(s), which is half of the l1-lift of the class."""
@@ -197,6 +201,7 @@ def test_t_closeness_is_the_largest_l1_lift_halved(df):
     )
 
 
+@pytest.mark.slow
 @given(frames())
 def test_a_lift_budget_is_delta_disclosure(df):
     """Symmetric local information privacy of eps and delta-disclosure of eps are one thing for released classes."""
@@ -205,6 +210,7 @@ def test_a_lift_budget_is_delta_disclosure(df):
     assert (sz.LiftBudget.symmetric(1.0).excess(joint) <= 1e-9).all() == (delta <= 1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(frames())
 def test_the_family_is_ordered_as_its_papers_say(df):
@@ -298,6 +304,7 @@ def test_the_record_covers_four_tables_and_every_measure():
     assert {record["case"][3] for record in PYCANON} == {"unknown", "known"}
 
 
+@pytest.mark.slow
 @needs_shared
 @pytest.mark.parametrize("record", PYCANON, ids=lambda record: "-".join([record["case"][0], *record["case"][2]]))
 def test_real_tables_have_pycanons_values(record):

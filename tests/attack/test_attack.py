@@ -35,6 +35,7 @@ LOGISTIC = LogisticRegression(solver="newton-cholesky")
 # ------------------------------------------------------------------------------------------ exact adversary
 
 
+@pytest.mark.slow
 @given(joints_and_channels())
 def test_the_bayes_adversary_equals_the_sum_over_all_symbols(pair):
     joint, channel = pair
@@ -49,6 +50,7 @@ def test_the_bayes_adversary_equals_the_sum_over_all_symbols(pair):
     assert found.prior_log_loss == pytest.approx(-sum(float(p) * math.log(p) for p in p_s), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(joints_and_channels())
 def test_min_entropy_leakage_and_mutual_information_are_the_gains_of_the_bayes_adversary(pair):
     joint, channel = pair
@@ -64,6 +66,7 @@ def test_min_entropy_leakage_and_mutual_information_are_the_gains_of_the_bayes_a
     np.testing.assert_allclose(found.posterior.sum(axis=0), 1)
 
 
+@pytest.mark.slow
 @given(joints_and_channels())
 def test_a_channel_never_helps_the_bayes_adversary(pair):
     joint, channel = pair
@@ -124,6 +127,7 @@ def test_adversaries_do_not_cry_wolf(estimator, rows, n_runs):
     assert above <= alarms_allowed(n_runs, 0.025)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_a_known_gain_at_its_level():
     """An adversary who knows P(s|x) gains I(S;X): 95 % intervals miss it in 5 % of 200 fresh tables."""
     truth = sz.mutual_information(JOINT)
@@ -285,6 +289,7 @@ def brute_force(p_x, matrix, known, released):
     return [value / sum(law) for value in law] if sum(law) else [0.0] * n
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_linkage_equals_bayes_rule_by_enumeration(data):
     original = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=4))

@@ -77,6 +77,7 @@ def test_a_release_that_is_the_table_is_as_good_and_noise_is_worth_nothing():
     assert nothing.own == pytest.approx(0.5, abs=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bootstrap", "model"])
 def test_a_release_that_ignores_its_rows_is_shown_as_such(kind):
     """An analyst cannot tell it from the raw table, and it says nothing of anybody: what was missed is the link."""
@@ -95,6 +96,7 @@ def test_a_release_that_ignores_its_rows_is_shown_as_such(kind):
     assert not linked.ignores_rows
 
 
+@pytest.mark.slow
 def test_a_sanitizer_is_fitted_without_the_rows_that_it_is_tested_on():
     df = DF.assign(ill=np.random.default_rng(1).random(len(DF)) < DF["age"] / 150)
     budget, seen = sz.LiftBudget(lower=1, upper=0.7), []
@@ -155,6 +157,7 @@ def test_two_samples_of_one_source_seldom_look_different():
     assert false_alarms <= 15
 
 
+@pytest.mark.slow
 def test_a_class_of_one_row_among_very_many_is_learned_from():
     """From 10,000 rows on the model would put rows of each class aside, which one row cannot be split into."""
     df = people(10_500)
@@ -164,6 +167,7 @@ def test_a_class_of_one_row_among_very_many_is_learned_from():
     assert found.released == pytest.approx(found.raw, abs=0.02)
 
 
+@pytest.mark.slow
 def test_the_default_model_and_the_words():
     found = sz.downstream(DF[:1200], noise(DF), "job", fresh=FRESH)
     assert found.model == "HistGradientBoostingClassifier"

@@ -138,6 +138,7 @@ def test_a_missing_number_is_as_far_from_any_other_as_two_categories_are():
 # -------------------------------------------------------------------------------------------------------- intervals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 40, 150])
 def test_intervals_of_shares_miss_no_more_often_than_they_say_at_any_number_of_rows(n):
     level, hits = 0.05, np.arange(n + 1)

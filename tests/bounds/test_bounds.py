@@ -114,6 +114,7 @@ def test_inverse_bounds_are_the_best_two_point_law_in_high_precision(name: str, 
     assert bound(lower, upper).tight == pytest.approx(float(best), rel=1e-12, abs=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FUNCTIONS))
 @pytest.mark.parametrize(("lower", "upper"), [(0.1, 0.3), (0.3, 0.1), (0.2, 2.0), (2.0, 0.5), (1.0, 1.0), (4.0, 3.0)])
 def test_tight_bounds_are_the_optimum_of_a_linear_program_over_laws_of_the_lift(name, lower, upper) -> None:

@@ -42,6 +42,7 @@ def test_the_ends_are_the_max_lift_and_nothing(joint, upper):
     assert CVaRLiftBudget(upper, 1).excess(joint).max() <= 0
 
 
+@pytest.mark.slow
 @given(strategies.joints_and_channels(), NATS, DELTAS)
 def test_post_processing_never_exceeds_what_was_met(case, upper, delta):
     joint, channel = case
@@ -102,6 +103,7 @@ def partitions(n):
     return [[*rest, group] for rest in partitions(n - 1) for group in range(max(rest, default=-1) + 2)]
 
 
+@pytest.mark.slow
 def test_merging_keeps_no_less_under_a_looser_budget_and_not_much_less_than_any_partition():
     """Over 12 laws of five symbols; greedy merges alone kept .764 at 0.2 and nothing at 0.3 of the first one."""
     laws = [np.array([[1, 1, 2, 1], [5, 8, 1, 3]]) / 22]

@@ -179,6 +179,7 @@ def test_both_ends_hold_when_recomputed_exactly(matrix):
     assert_allclose(capacity.input_law.sum(), 1)
 
 
+@pytest.mark.slow
 @given(strategies.joints_and_channels())
 def test_no_prior_exceeds_the_capacity(pair):
     joint, channel = pair

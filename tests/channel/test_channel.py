@@ -201,6 +201,7 @@ def test_a_release_drops_only_symbols_that_cannot_occur(case):
     assert_allclose(released.p_s, joint.p_s, atol=1e-14)
 
 
+@pytest.mark.slow
 @given(strategies.joints_and_channels())
 def test_reversed_is_bayes_rule_and_restores_the_margin(case):
     joint, channel = case

@@ -29,6 +29,7 @@ def edited(document, place, value):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "channel",
     [sz.optimal_random_response(JOINT, 0.1), sz.subset_merging(JOINT, 0.1)],

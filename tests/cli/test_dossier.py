@@ -154,6 +154,7 @@ def test_another_policy_beside_the_statement_is_found(place, run):
     assert failed(run) == ["statement"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["[]", "{}", '{"_type": "https://in-toto.io/Statement/v1", "subject": 3}', "7"])
 def test_what_is_no_statement_fails(content, place, run):
     (place / "dossier.intoto.json").write_text(content)
@@ -370,6 +371,7 @@ def test_metadata_is_that_of_the_file_read_anew(place):
     assert len(set(ids)) == len(ids)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_metadata_is_read_by_the_reference_implementation(place):
     mlcroissant = pytest.importorskip("mlcroissant")

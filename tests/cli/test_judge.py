@@ -128,6 +128,7 @@ def releasing(files, output, *more):
     return ["release", files / "raw.parquet", "-p", files / "policy.toml", "-o", files / "out.parquet", *more]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outsiders", [[], ["others.csv"]])
 def test_a_release_is_judged_before_it_is_written_and_its_report_says_so(files, run, outsiders):
     others = [files / name for name in outsiders]

@@ -89,6 +89,7 @@ def state(place):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device without room here")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_report_that_is_lost_leaves_everything_as_it_was(command, place, run, monkeypatch):

@@ -296,6 +296,7 @@ def test_every_public_name_has_an_example_that_runs() -> None:
         assert (found.attempted > 0, found.failed) == (True, 0)
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_no_pandas() -> None:
     code = "import sys, sanitize.datasets; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -181,6 +181,7 @@ def test_a_release_without_room_is_one_error_and_leaves_nothing(source, target, 
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_hold_files_is_one_error(sources):
     with pytest.raises(TargetError, match="nothing was written"):
         crash_cases.release(str(sources / "raw.parquet"), "/proc/self/out.parquet")

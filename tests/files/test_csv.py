@@ -264,6 +264,7 @@ def test_the_note_on_formulas_is_in_the_report_of_a_csv_release_only(tmp_path):
 # ------------------------------------------------------------------------------------- the same release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_the_kind_of_file_makes_no_difference_to_the_rows(rows, titanic, tmp_path):
     pd.read_csv(titanic, dtype=str).to_parquet(tmp_path / "raw.parquet")
@@ -319,6 +320,7 @@ def test_a_csv_file_that_changes_between_the_passes_is_noticed(titanic, tmp_path
     assert os.listdir(tmp_path) == ["raw.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["a bad row", "a damaged disk", "the reader stops"])
 def test_no_thread_of_the_parser_is_left_behind(end, tmp_path, monkeypatch):
     """A thread that still reads, or gives back what it read, while the process ends aborts it."""

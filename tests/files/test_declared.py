@@ -215,6 +215,7 @@ def test_no_kind_of_value_passes_for_another():
     assert refused > 150
 
 
+@pytest.mark.slow
 def test_deep_nesting_is_refused():
     deep: dict[str, Any] = {}
     inner = deep

@@ -258,6 +258,7 @@ def test_a_hostile_file_is_released_or_refused_by_workers(name, tmp_path):
         assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", ONE_COLUMN)
 def test_a_hostile_file_of_one_column_is_released_or_refused_in_one_line(name, tmp_path):

@@ -110,6 +110,7 @@ def hive(tmp_path) -> Path:
     return tmp_path / "hive"
 
 
+@pytest.mark.slow
 def test_folders_name_columns_that_are_sensitive_public_or_dropped(hive, tmp_path):
     frame = sz.datasets.load_titanic().astype(str)
     frame["class"] += " x"

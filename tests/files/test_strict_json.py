@@ -39,6 +39,7 @@ READERS = {
 }
 
 
+@pytest.mark.slow
 @given(VALUES, st.booleans())
 def test_what_the_standard_library_writes_is_read_back(value, ascii_only):
     text = json.dumps(value, ensure_ascii=ascii_only)

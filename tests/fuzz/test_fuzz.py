@@ -64,6 +64,7 @@ def fills_memory() -> int:
     return len(bytearray(8 << 30))
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # a fork beside threads of other tests
 @pytest.mark.parametrize(

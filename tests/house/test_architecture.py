@@ -227,6 +227,7 @@ def test_faces_hold_no_code():
             assert text.count("\n") - listed.count("\n") <= 80, f"{source.path} is long for a face"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", sorted(DOORS))
 def test_each_library_comes_in_by_its_door(library):
     wrong = [

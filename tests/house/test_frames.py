@@ -23,6 +23,7 @@ def frames() -> Any:
     del sys.modules[spec.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("door", "first", "most", "files"),
     [

@@ -87,6 +87,7 @@ RELEASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RELEASES)
 def test_the_figure_is_what_all_releases_tell_together(case, tmp_path):
     df = table()
@@ -190,6 +191,7 @@ def test_a_ledger_needs_a_file_or_a_budget(tmp_path):
         sz.Ledger(tmp_path / "none", as_capacity_budget(1.0, ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -100,6 +100,7 @@ def test_bounds_of_means_fail_no_more_often_than_they_say(share) -> None:
         assert failed.sum() <= stats.binom.isf(ALARM, RUNS, level)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_secrets", [2, 3, 5])
 def test_what_is_not_tested_follows_from_what_is(n_secrets) -> None:
     """Laws of S given y at random: where each test's claim is true, the whole budget is kept."""
@@ -202,6 +203,7 @@ def test_rows_needed_grow_as_a_budget_shrinks_and_as_a_secret_is_rarer() -> None
     assert rows_of_cells(sz.LiftBudget(lower=inf, upper=inf), np.array([0.8, 0.2]), 10_000, 0.95) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [None, "symbols", "claims"])
 def test_symbols_at_the_edge_pass_together_as_rarely_as_is_said_whatever_claims_they_make(fault, monkeypatch) -> None:
     """Each of 40 cells is over the budget by a hair for both secrets; without one bound over the cells they show.

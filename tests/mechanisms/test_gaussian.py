@@ -88,6 +88,7 @@ def test_smiths_conditions_hold_by_other_quadrature(amplitude):
     assert found.points == pytest.approx(-found.points[::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("amplitude", [1e-6, 1e-3, 0.1, 1.0, 1.6, 1.66])
 def test_two_points_are_best_for_small_amplitudes(amplitude):
     found = amplitude_capacity(amplitude)

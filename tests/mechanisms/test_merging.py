@@ -132,6 +132,7 @@ def test_a_number_is_a_symmetric_lift_budget(mechanism, joint):
     assert mechanism(joint, 1) == mechanism(joint, LiftBudget.symmetric(1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", PRINTED)
 @given(joint=strategies.joints(), case=strategies.budgets())
 def test_symbols_within_the_budget_stay_alone_while_the_high_risk_ones_suffice(mechanism, joint, case):
@@ -163,6 +164,7 @@ def test_splitting_a_group_never_loses_utility(joint, data):
     assert kept[0] == pytest.approx(oracles.entropy(sizes), abs=1e-10)
 
 
+@pytest.mark.slow
 @given(strategies.joints(min_s=2, min_x=2), st.data())
 def test_complete_merging_leaks_least_of_all_channels_on_the_set(joint, data):
     n = len(joint.p_x)

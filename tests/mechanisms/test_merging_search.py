@@ -57,6 +57,7 @@ def awkward(kind: str, n_x: int, n_s: int, rng: np.random.Generator) -> JointDis
 KINDS = ["uniform", "zeros", "determined", "skew", "ties"]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(2, 8), st.sampled_from(BUDGETS), st.sampled_from(KINDS))
 def test_windows_are_solved_as_the_exact_partition_solves_them(seed, k, budget, kind):
     rng = np.random.default_rng(seed)
@@ -120,6 +121,7 @@ def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch
     assert np.mean(lost) <= 0.01
 
 
+@pytest.mark.slow
 def test_a_law_that_x_determines_does_not_merge_everything():
     """All risks are infinite: Algorithm 1 takes the lowest index until nothing is left."""
     joint = probabilities([[0.3, 0.0, 0.0, 0.2, 0.0], [0.0, 0.1, 0.25, 0.0, 0.15]])
@@ -157,6 +159,7 @@ def test_large_alphabets_keep_about_what_algorithm_1_keeps_or_more():
         assert kept >= sz.normalized_utility(joint, paper_subset_merging(joint, eps)) - 0.002
 
 
+@pytest.mark.slow
 def test_with_a_confidence_the_search_is_never_below_algorithm_1_either():
     counts = np.random.default_rng(2).integers(50, 400, (2, 30))
     law = probabilities(counts)
@@ -173,6 +176,7 @@ def test_effort_must_be_a_number_of_units(value):
         sz.subset_merging(awkward("uniform", 20, 2, np.random.default_rng(4)), 0.1, effort=value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "dimensions"), [(300, 9), (5000, 3), (5000, 9)])
 def test_the_nearest_are_the_nearest_of_a_part(n, dimensions):
     """Few points, or points of few dimensions, are all asked; of many in many dimensions each seeker asks a part."""

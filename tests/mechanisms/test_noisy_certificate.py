@@ -82,6 +82,7 @@ def test_bounds_of_shares_fail_no_more_often_than_their_level(share, law):
     assert (high < share).sum() <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_bounds_of_shares_without_most_of_the_noise_fail(law):
     rng, n, runs, level = np.random.default_rng(2), 1000, 2_000, 0.1

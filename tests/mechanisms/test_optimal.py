@@ -42,6 +42,7 @@ def route(request, monkeypatch):
 # --- the second route: vertices of the inequalities by double description, or from all bases ------------------
 
 
+@pytest.mark.slow
 def test_optimum_equals_brute_force_where_vertices_are_degenerate():
     for joint, budget in tied_instances(200, 15):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
@@ -180,6 +181,7 @@ def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["all cells far apart", "columns far apart", "one rare sensitive symbol"])
 def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind):
     rng = np.random.default_rng(8)
@@ -204,6 +206,7 @@ def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind)
     assert stalled < n_laws
 
 
+@pytest.mark.slow
 @given(matrices(), st.sampled_from(EXTREME), st.sampled_from(MECHANISMS))
 def test_any_law_and_budget(pmf, budget, mechanism):
     joint = JointDistribution.from_matrix(pmf)

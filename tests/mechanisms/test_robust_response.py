@@ -78,6 +78,7 @@ def grid(n: int, steps: int) -> np.ndarray:
     return np.array(cells) / steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_two_letters_keep_what_their_two_extreme_columns_keep(budget):
     """H is concave, so the best mixture is of the two ends of the interval of columns, found by halving."""
@@ -123,6 +124,7 @@ def test_half_spaces_hold_all_columns_within_the_budget_and_not_the_one_they_are
     assert (columns[excess <= 0] @ rows.T <= 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_the_bound_on_reduced_entropies_holds_on_a_grid_and_is_nearly_attained(budget):
     rng = np.random.default_rng(2)

@@ -105,6 +105,7 @@ def test_one_letter_one_sensitive_symbol_and_safe_laws_are_released_as_they_are(
         assert response.gap == pytest.approx(0, abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "k"), [(5, 30), (40, 8), (30, 30)])
 def test_a_basis_of_many_slacks_has_the_inverse_that_elimination_finds(n, k):
     """Bases of any number of slacks in any order, among them those of no slack but one, and of slacks alone but one."""

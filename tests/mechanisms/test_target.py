@@ -156,6 +156,7 @@ def test_blocks_keep_as_much_of_a_target_as_merging_and_one_block_is_the_optimum
         assert information(joint, whole, law) == pytest.approx(information(joint, best, law), abs=3e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("respond", [sz.optimal_random_response, sz.subset_random_response])
 def test_with_confidence_a_target_is_kept_better_within_the_same_budget(respond):
     rng = np.random.default_rng(56)

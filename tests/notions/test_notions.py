@@ -205,6 +205,7 @@ def test_zb_definition_3_entrywise_delta_is_vacuous():
     assert approximate_dp(reveal, eps=5.0) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @given(kernels(n_x=3), kernels(n_x=3), st.floats(0, 1), st.sampled_from([0.0, 0.5, 2.0]))
 def test_zb_lemma_21_mixtures_are_no_worse_than_the_worse_part(first, second, share, level):
     wide = np.zeros((2, 3, max(first.shape[1], second.shape[1])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 import strategies
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -54,6 +55,7 @@ def test_zds_proposition_2_fails_once_the_merged_set_must_be_safe():
     assert math.isclose(kept[1], merged_utility(joint, high_risk(joint, alip)), abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @given(strategies.matrices(min_s=2, min_x=2), st.data())
 def test_zds_proposition_7_a_set_attains_its_own_ratio_and_nothing_less(pmf, data):
     """Some channel on X_H is (ε, X_H)-LDP exactly if max_s P(X_H|s) / min_s P(X_H|s) <= e^ε."""

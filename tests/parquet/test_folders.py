@@ -133,6 +133,7 @@ EDITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("edit", EDITS)
 def test_a_source_that_changes_between_the_passes_is_noticed_and_nothing_is_left(

@@ -181,6 +181,7 @@ def test_a_block_is_judged_by_the_least_share_that_chance_leaves_it(tmp_path):
     assert any("which depends on the sensitive columns" in note for note in report.facts.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ORDERS if not name.startswith("by position in a block")])
 def test_an_order_that_tells_the_secret_of_a_large_table_is_refused(name, tmp_path, monkeypatch):
     """A quarter of the rows is looked at one by one, in segments of 1,024: too short for places in a block of 1,000."""

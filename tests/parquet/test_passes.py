@@ -211,6 +211,7 @@ def test_any_batch_size_writes_the_same_bytes_for_one_key(rows, source, tmp_path
     assert len(written) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_several_row_groups_hold_the_rows_of_one(rows, source, tmp_path, monkeypatch):
     privatize_parquet(source, tmp_path / "one.parquet", merging(), rows=rows, key=KEY)
@@ -320,6 +321,7 @@ def test_kept_rows_keep_their_order(source, tmp_path):
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == raw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(4,), (2, 2), (1, 1, 1, 1), (3, 1)])
 def test_shuffled_blocks_give_exact_counts_in_uniform_order(sizes):
     """All 12 orders of aabc equally often in 6000 draws: chi-square, false alarm 1e-6, seed fixed."""

@@ -222,6 +222,7 @@ def test_an_interrupted_replacement_leaves_the_old_target(unnamed, source, tmp_p
     assert left_in(tmp_path) == ["out.parquet", "raw.parquet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unnamed", [True, False], ids=["unnamed", "named"])
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
 def test_permissions_of_the_result_follow_the_umask(mask, unnamed, source, folder, tmp_path, monkeypatch):

@@ -95,6 +95,7 @@ def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, t
     assert made == made[:1] * 6
 
 
+@pytest.mark.slow
 def test_csv_and_new_rows_of_a_saved_release_do_not_depend_on_workers(raw, tmp_path):
     text = tmp_path / "raw.csv"
     pyarrow.csv.write_csv(pq.read_table(raw, columns=["s", "x", "floor"]), text)

@@ -72,6 +72,7 @@ def test_trees_print_rows_of_single_people_as_often_as_rows_of_outsiders(kind):
     assert "are nobody's" in str(kind(BUDGET, sensitive="ill").fit(DF).report_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_joint_release_says_that_its_parts_side_by_side_are_somebodys():
     parts = [("one", SubsetMerging(public="age")), ("other", SubsetMerging(public="town"))]

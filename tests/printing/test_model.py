@@ -345,6 +345,7 @@ def kinds(n: int = 2500) -> dict[str, pa.Array]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", kinds())
 def test_every_type_is_printed_in_its_own_type_with_its_own_values(name):
     table = {name: kinds()[name], "other": pa.array(np.random.default_rng(0).integers(0, 4, 2500))}

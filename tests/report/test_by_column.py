@@ -36,6 +36,7 @@ def test_half_of_a_bit_passes_the_erasure_channel():
     assert kept_by_column(law, flipped)["x"] == pytest.approx(1 - lost)
 
 
+@pytest.mark.slow
 @given(joints(), st.integers(2, 4))
 def test_both_ways_to_the_shares_agree(joint, n_groups):
     """The tuples' own reduced law, for every report, and laws of columns that are given, for trees."""

@@ -92,6 +92,7 @@ def test_lift_map_shows_the_log_lift_in_figures_and_in_shades():
     assert ["1", "×", "+0.69"] in [row for row in empty.rows if len(row) == 3] or ["1", "+0.69", "×"] in empty.rows
 
 
+@pytest.mark.slow
 @given(st.floats(-9, 9), st.floats(1e-6, 9))
 def test_shade_grows_with_the_size_of_the_log_lift(value, most):
     shade = marks._cell(value, max(most, abs(value)))["shade"]
@@ -161,6 +162,7 @@ def test_curve_has_a_title_and_marks_where_the_figures_are():
     assert "Privacy-utility" not in report.to_html(audience="public")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_pictures_of_hostile_names_run_nothing_and_hide_nothing(kind):
     report = with_curve(hostile(HOSTILE[kind], n_x=30))

@@ -183,6 +183,7 @@ def test_text_stays_one_screen_of_visible_characters_for_hostile_names(kind: str
         assert "SEEDED" in lines[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str) -> None:
@@ -214,6 +215,7 @@ def test_clipped_text_fits_and_hides_nothing(name: str, limit: int) -> None:
     assert shown.isprintable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_page_with_hostile_names_runs_nothing_loads_nothing_and_stays_small(kind: str, audience: str) -> None:

@@ -49,6 +49,7 @@ def report(budget: Any = BUDGETS[1], **facts: Any) -> LeakageReport:
     return found.with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 1, sz.LiftBudget(lower=2, upper=1)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: type(budget).__name__)
 def test_saved_report_prints_like_the_one_that_was_saved(budget: Any, audience: str) -> None:

@@ -26,6 +26,7 @@ def report_of(standing: Standing | None) -> sz.LeakageReport:
     return sz.LeakageReport.measure(joint, sz.Channel.identity(6).with_standing(standing), sz.LiftBudget.symmetric(9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "n_x", "words"),
     [

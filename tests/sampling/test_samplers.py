@@ -77,6 +77,7 @@ def integer_laws(draw):
     return np.array(rows, np.int64), SCALE >> bits
 
 
+@pytest.mark.slow
 @given(integer_laws())
 def test_both_builders_share_out_exactly_the_integer_weights(case):
     law, mass = case
@@ -88,6 +89,7 @@ def test_both_builders_share_out_exactly_the_integer_weights(case):
             assert_array_equal(first[row][whole], second[row][whole])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [1, 3, 40])  # few rows are built one by one, many in step
 def test_the_table_of_a_stage_gives_each_output_its_integer_weight(n_rows):
     rng = np.random.default_rng(8)
@@ -204,6 +206,7 @@ def counted(table, row: int, n_outputs: int, low_bits: int) -> np.ndarray:
     return np.bincount(draws(table, np.full(1 << 16, row), source), minlength=n_outputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("low_bits", [0, 0xFFFF])
 @given(st.data())
 @settings(max_examples=30)

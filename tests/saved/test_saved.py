@@ -106,6 +106,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", EVERY, ids=lambda made: type(made).__name__)
 def test_a_saved_release_is_read_back_whole(sanitizer, raw, tmp_path):
     privatize_or_fit = sanitizer.fit(table().to_pandas())

@@ -99,6 +99,7 @@ def test_labels_are_in_times_where_the_budget_is_a_lift():
     assert [point.label for point in curve.points] == ["0.25", "0.223-1.65", "2", "0-1.65", "1:0.5"]
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.integers(0, 10_000), st.floats(0, 1), st.sampled_from([sz.watchdog, sz.subset_merging]))
 def test_suggestion_keeps_the_target_and_no_tighter_budget_tried_does(seed, target, mechanism):
@@ -116,6 +117,7 @@ def test_suggestion_keeps_the_target_and_no_tighter_budget_tried_does(seed, targ
     assert math.isfinite(found.budget.upper)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.integers(0, 10_000), st.floats(0, 0.2), st.sampled_from([sz.watchdog, sz.subset_merging]))
 def test_suggestion_leaks_at_most_the_limit_and_nothing_tried_is_more_useful(seed, limit, mechanism):
@@ -130,6 +132,7 @@ def test_suggestion_leaks_at_most_the_limit_and_nothing_tried_is_more_useful(see
                 assert point.budget.upper >= found.budget.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [0.1, 0.5, 0.9])
 def test_where_utility_is_continuous_the_answer_is_the_root(target):
     joint = random_law(5)

@@ -238,6 +238,7 @@ def test_max_information_is_the_optimum_of_the_linear_program_at_the_uniform_pri
         assert program.distortion(level) == pytest.approx(distortion, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), SIZES)
 @pytest.mark.parametrize("alpha", ORDERS)
 @pytest.mark.parametrize("share", SHARES[1:])

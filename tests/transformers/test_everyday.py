@@ -93,6 +93,7 @@ def test_a_column_that_changed_for_most_rows_is_refused(changed, told):
         assert not any(str(value) in str(caught.value) for value in changed.unique() if len(str(value)) > 3)
 
 
+@pytest.mark.slow
 def test_all_changed_columns_are_named_at_once():
     frame = DF.assign(floor=np.arange(len(DF)) % 3)
     sanitizer = sz.SubsetMerging(BUDGET, sensitive="illness", public=["town", "floor"], random_state=0).fit(frame)

@@ -184,6 +184,7 @@ PART_STAGE_FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", PART_STAGE_FAULTS)
 def test_damaged_stages_of_parts_are_refused(fault):
     state = json.loads(joint_release(PARTS["response"], keep=None).fit(table()).channel_.to_json())
@@ -378,6 +379,7 @@ def source(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the noise of this file comes from a seed")
 @pytest.mark.parametrize("rows", ["keep", "shuffle"])
 def test_files_hold_the_release_of_the_frame(source, tmp_path, rows):
@@ -404,6 +406,7 @@ def test_files_hold_the_release_of_the_frame(source, tmp_path, rows):
     assert plan_parquet(source, joint_release(PARTS["merged"]), rows=rows).summary == report.summary
 
 
+@pytest.mark.slow
 def test_workers_write_the_rows_of_one_machine(source, tmp_path):
     pytest.importorskip("dask")
     import sanitize.dask

@@ -76,6 +76,7 @@ def test_other_orders_are_tried_where_a_part_would_keep_nothing(budget, monkeypa
     assert sum(share > 1e-9 for share in tried.values()) >= sum(share > 1e-9 for share in once.values())
 
 
+@pytest.mark.slow
 def test_a_larger_weight_keeps_more():
     df = people()
     plain = fitted("abcd", 0.5, df)

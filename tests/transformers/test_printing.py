@@ -341,6 +341,7 @@ def test_bare_bytes_are_no_parameter_because_parameters_are_printed():
         Watchdog(1.0, sensitive=S, public=X, random_state=b"k" * 32).fit(DF)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [np.random.default_rng, np.random.RandomState])
 @pytest.mark.parametrize("estimator", ALL)
 def test_numpy_sources_are_taken_and_move_on(estimator, source):

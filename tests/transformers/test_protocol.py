@@ -49,6 +49,7 @@ def test_settings_changed_after_fit_cannot_make_a_report_untrue():
     assert any("seeded" in note for note in report.facts.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_clone_has_the_same_parameters_and_is_not_fitted(estimator):
     original = estimator(1.3, sensitive=S, public=X, min_count=2, random_state=4).fit(DF)
@@ -110,6 +111,7 @@ def test_a_column_transformer_keeps_the_sanitized_part_and_names_it():
     np.testing.assert_array_equal(released["private__town"], alone["town"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", MERGING)
 def test_a_grid_search_over_budgets_prefers_little_leakage_or_much_utility(estimator):
     grid = {"budget": [sz.LiftBudget(lower=math.inf, upper=upper) for upper in (0.3, 0.8, 3.0)]}
@@ -171,6 +173,7 @@ def test_feature_names_out_are_the_columns_of_the_output(estimator):
     assert fitted.get_feature_names_out().dtype == object
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_sample_weight_equals_repetition(estimator):
     weights = np.random.default_rng(1).integers(0, 4, len(DF))

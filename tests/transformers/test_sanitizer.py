@@ -78,6 +78,7 @@ def test_the_budget_holds_on_the_released_law_recomputed_from_scratch(estimator,
     assert fitted.report_.summary["min_log_lift"] == pytest.approx(lifts.min(), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", MERGING)
 @pytest.mark.parametrize(
     "budget",
@@ -157,6 +158,7 @@ def test_a_channel_over_its_budget_is_refused_at_fit(monkeypatch):
 # ----------------------------------------------------------------------------------------- the columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize(
     ("sensitive", "public"),
@@ -215,6 +217,7 @@ APART = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", APART)
 @pytest.mark.parametrize("estimator", ALL)
 def test_sensitive_features_may_come_apart_in_any_kind(estimator, kind):

@@ -224,6 +224,7 @@ def test_the_report_says_what_is_kept_of_each_column_beyond_chance():
     assert "HOLDS FOR THESE ROWS ONLY" in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["model", "resample"])
 def test_nothing_is_kept_of_noise_that_the_release_does_not_show(output):
     """By frequencies of distinct numbers in small cells a third of it is kept, where nothing can be seen of it."""
@@ -265,6 +266,7 @@ def test_an_ordered_column_of_a_pair_is_cut_into_groups_of_about_equal_rows():
     assert counts.sum(axis=1) == pytest.approx(25, rel=0.3)  # edges are round numbers near to equal rows
 
 
+@pytest.mark.slow
 def test_of_very_many_pairs_some_are_looked_at_and_the_report_says_how_many():
     rng = np.random.default_rng(9)
     both = rng.integers(0, 2, 400)
@@ -424,6 +426,7 @@ def told(fitted) -> dict[str, float]:
     return {measure.name: measure.after for measure in fitted.report_.measures}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
 def test_a_secret_that_is_too_rare_to_certify_is_named_by_its_rows_and_what_it_would_need(kind, tmp_path):
     df = people(3000, seed=4)

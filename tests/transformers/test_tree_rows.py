@@ -62,6 +62,7 @@ def test_the_default_prints_nobodys_row_and_real_rows_are_called_so(estimator):
     assert few.report_.facts.output == "label"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["model", "resample", "label"])
 def test_rows_do_not_depend_on_threads(output, monkeypatch):
     df = with_income(people(40_000, 7), 7).assign(noted=lambda df: df["town"].where(df["age"] % 5 > 0))

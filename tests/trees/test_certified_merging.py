@@ -68,6 +68,7 @@ def test_blocks_are_put_together_until_all_show_enough() -> None:
     assert made.parts[0, 0] == np.argmin(shown[:8])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [2_000, 20_000])
 def test_certified_blocks_hold_under_the_law_of_the_rows(rows) -> None:
     """Of 200 tables at most 5 % may fail; more than the bound would happen once in 10^9 at that rate."""

@@ -211,6 +211,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_sampler_with_a_fault_is_caught_by_the_receipt(fault, folder, monkeypatch):
     with sampler(monkeypatch, FAULTS[fault]):

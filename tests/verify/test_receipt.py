@@ -193,6 +193,7 @@ def test_a_receipt_is_of_one_release_source_policy_and_order(place):
     assert judged(place, MADE["merging"](), target="second.parquet").ok
 
 
+@pytest.mark.slow
 def test_a_channel_in_a_receipt_is_held_to_the_budget(place):
     """A receipt with another channel, sealed again: within the budget it is measured, beyond it refused."""
     release(place, MADE["optimal"]())

@@ -38,12 +38,14 @@ def verified(tmp_path, column, suffix):
     return verify_parquet(target, tmp_path / "raw.parquet", sanitizer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLUMNS)
 def test_an_honest_release_passes_as_parquet(name, tmp_path):
     found = verified(tmp_path, COLUMNS[name], ".parquet")
     assert found.ok, str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name != "bool8"])
 def test_an_honest_release_passes_as_text(name, tmp_path):
     found = verified(tmp_path, COLUMNS[name], ".csv")

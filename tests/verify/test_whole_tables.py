@@ -127,6 +127,7 @@ def test_rows_that_left_their_block_are_caught_in_any_order(folder):
     assert_caught(verified(folder, "response"), "possible", "groups of symbols that no row leaves gained or lost rows")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["response", "merging", "response label"])
 def test_another_budget_is_caught(folder, kind):
     released(folder, kind, budget=sz.LiftBudget(lower=1.5, upper=1.0))
@@ -136,6 +137,7 @@ def test_another_budget_is_caught(folder, kind):
     assert {"possible", "counts", "summary"} & set(failed(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["response", "merging", "response label"])
 def test_another_tree_is_caught(folder, kind):
     released(folder, kind, weights={"town": 0, "smokes": 0, "seen": 0, "income": 0})
