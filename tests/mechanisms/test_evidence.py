@@ -210,7 +210,7 @@ def test_symbols_at_the_edge_pass_together_as_rarely_as_is_said_whatever_claims_
 
     So they do if a symbol may pass by one claim. That the level is not shared among claims is what this is about.
     """
-    rng, error, n, k, runs = np.random.default_rng(4), 0.1, 6000, 40, 300
+    rng, error, n, k, runs = np.random.default_rng(4), 0.1, 6000, 40, 600
     p_s = np.array([0.3, 0.7])
     posterior = np.where(np.arange(k) % 2 == 0, 1.4 * p_s[0], 0.6 * p_s[0])
     law = np.stack([posterior, 1 - posterior]) / k
