@@ -17,6 +17,7 @@ from scipy import sparse
 from sanitize.budgets import ReferredBudget
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import subset_merging
+from sanitize.trees import cell_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,13 +55,6 @@ def blocks_of(
     return blocks, handed
 
 
-def counted(secret: NDArray[np.intp], number: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Units of each secret and number, shape (n_s, k)."""
-    counts = np.zeros(shape)
-    np.add.at(counts, (secret, number), 1)
-    return counts
-
-
 @dataclass(frozen=True)
 class Counting:
     """Blocks that are within a budget by counting.
@@ -81,7 +75,7 @@ class Counting:
 
     def allows(self, secret: NDArray[np.intp], blocks: NDArray[np.intp]) -> bool:
         """Whether blocks, numbered from 1, have enough units and are within the budget."""
-        counts = counted(secret, blocks - 1, (len(self.reference), int(blocks.max())))
+        counts = cell_counts(blocks - 1, secret, int(blocks.max()), len(self.reference))
         n, prior = counts.sum(axis=0), self.reference / self.reference.sum()
         if n.min() < self.least:
             return False
@@ -95,7 +89,7 @@ class Counting:
         seen, own = np.unique(symbol, return_inverse=True)
         if len(seen) == 1:
             return nobody if is_stale else nobody + 1
-        counts = counted(secret, own, (len(self.reference), len(seen)))
+        counts = cell_counts(own, secret, len(seen), len(self.reference))
         present = np.flatnonzero(counts.any(axis=1))
         law = JointDistribution.from_matrix(counts[present] / len(secret))
         within = ReferredBudget(self.budget, self.reference / self.reference.sum(), present)
@@ -104,7 +98,7 @@ class Counting:
         return nobody if is_stale and blocks.max() == 1 else blocks
 
 
-def _at_least(merged: NDArray[np.int32], sizes: NDArray[np.float64], least: int) -> NDArray[np.intp]:
+def _at_least(merged: NDArray[np.int32], sizes: NDArray[np.int64], least: int) -> NDArray[np.intp]:
     """Blocks put together with their neighbours until each has units enough."""
     n = int(merged.max()) + 1
     of_block = np.bincount(merged, sizes, n)

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize.confidence import clopper_pearson
-from sanitize.ledger._groups import counted
 from sanitize.mechanisms import as_lift_budget
-from sanitize.trees import DESIGN_SHARE
+from sanitize.trees import DESIGN_SHARE, cell_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +97,7 @@ class Certificate:
         n_blocks = int(wanted.max()) + 1
         if n_blocks > 1:
             blocks = wanted[symbol] + 1
-            others = counted(secret[~chooses], blocks[~chooses] - 1, (len(self.proven[0]), n_blocks))
+            others = cell_counts(blocks[~chooses] - 1, secret[~chooses], n_blocks, len(self.proven[0]))
             if self._shows(others, share * _FOR_TEST / n_blocks) and self.counting.allows(secret, blocks):
                 return blocks, 1 - _FOR_TEST - _STAYS - LEFT
             return (nobody + 1 if is_first else nobody), _STAYS
@@ -106,7 +105,7 @@ class Certificate:
             return nobody + 1, 1 - _STAYS - LEFT
         return nobody, _STAYS
 
-    def _shows(self, counts: NDArray[np.float64], level: float) -> bool:
+    def _shows(self, counts: NDArray[np.int64], level: float) -> bool:
         """Whether units (n_s, n_blocks) show of every block that it is within the budget.
 
         One that is not makes a claim that is false; the first of them passes with probability ``level`` at most, so a
@@ -127,7 +126,7 @@ class Certificate:
         which it shows most. Symbols that nobody has here who chooses go to the largest block.
         """
         seen, own = np.unique(symbol, return_inverse=True)
-        found, merged = np.arange(len(seen)), counted(secret, own, (len(self.expected[0]), len(seen)))
+        found, merged = np.arange(len(seen)), cell_counts(own, secret, len(seen), len(self.expected[0]))
         while merged.shape[1] > 1:
             enough = -_SURE * np.log(max(share, _LEAST_LEVEL) * _FOR_TEST / merged.shape[1])
             shown = self._expected(merged)
@@ -148,7 +147,7 @@ class Certificate:
         whole[seen] = found
         return whole
 
-    def _expected(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _expected(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """What the others are expected to show of blocks of those who choose, in nats; 0 where it is nothing."""
         n = counts.sum(axis=0)
         q = (counts + 0.5) / (n + 1)
