@@ -34,7 +34,7 @@ from sanitize.report import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -340,9 +340,18 @@ def _too_rare(layout: Layout, table: ContingencyTable, budget: Budget, confidenc
         return []
     bounds, rows = as_lift_budget(budget), table.counts.sum(axis=1)
     needed = rows_to_tell_two(bounds.lower, bounds.upper, level_of_each(len(rows), table.counts.shape[1], confidence))
-    columns = " x ".join(map(repr, layout.sensitive))
+    few = [(str(n), f"{needed} or more") for n in rows[(rows > 0) & (rows < needed)].tolist()]
+    return rare_secrets(layout.sensitive, few, rows.sum(), "even two symbols")
+
+
+def rare_secrets(sensitive: Sequence[str], few: Sequence[tuple[str, str]], n: float, what: str) -> list[str]:
+    """Sentences on the first three secrets that too few of n rows have to certify anything; none is named.
+
+    ``few`` are in words the rows that have each, and those that would have to.
+    """
+    columns = " x ".join(map(repr, sensitive))
     return [
-        f"the value of {columns} that {n} of {rows.sum()} rows have is in too few to certify even two symbols: about "
-        f"{needed} or more would have to have it; join it with another value, or take more rows"
-        for n in rows[(rows > 0) & (rows < needed)][:3].tolist()
+        f"the value of {columns} that {own} of {n:.0f} rows have is in too few to certify {what}: about {needed} would "
+        "have to have it; join it with another value, or take more rows"
+        for own, needed in few[:3]
     ]

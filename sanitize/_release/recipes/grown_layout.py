@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._formatting import percent
+from sanitize._release.design import rare_secrets
 from sanitize._release.layout import TreeLayout
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
@@ -126,13 +127,12 @@ class GrownLayout(TreeLayout):
         design, fresh = self.apart(counts)
         told, n_fresh = np.maximum((design + fresh).sum(axis=1), 0), float(fresh.sum())
         needed = FEWEST_CELLS * rows_needed(as_lift_budget(budget), told / told.sum(), FEWEST_CELLS, confidence)
-        columns, about = " x ".join(map(repr, self.sensitive)), "" if self.noise is None else "about "
-        found = [
-            f"the value of {columns} that {about}{told[s]:.0f} of {told.sum():.0f} rows have is in too few to certify "
-            f"{FEWEST_CELLS} cells: about {float(f'{needed[s] / n_fresh * told[s]:.2g}'):.0f} would have to have it; "
-            "join it with another value, or take more rows"
-            for s in np.flatnonzero((needed > n_fresh) & (told > 0))[:3]
+        about = "" if self.noise is None else "about "
+        few = [
+            (f"{about}{told[s]:.0f}", f"{float(f'{needed[s] / n_fresh * told[s]:.2g}'):.0f}")
+            for s in np.flatnonzero((needed > n_fresh) & (told > 0))
         ]
+        found = rare_secrets(self.sensitive, few, told.sum(), f"{FEWEST_CELLS} cells")
         if repeats_too_often(self.grown.repeats):
             found.append(REPEATED)
         return found
