@@ -10,9 +10,12 @@ from sanitize.transformers._sanitizer import Sanitizer
 class BestSanitizer(TupleParameters, Sanitizer):
     """The mechanism that keeps most of what is printed, of those that fit the table and the budget.
 
-    Watchdog, subset merging, and for lift and LDP budgets the optimal and the subset random response are designed
-    for the same budget; equals to a millionth go to the simplest. The report names the one that was chosen as its
-    mechanism, and lists the others inside. The same table and settings choose the same one.
+    Watchdog, subset merging, trees, and for lift and LDP budgets the random responses are designed for the same budget;
+    equals to a millionth go to the simplest. What is compared is what they keep of each column, in the mean; where no
+    tree is among them, of the tuples. There is none of fewer than 1,000 rows unless labels are printed, of weights,
+    smoothing and batches, and with ``confidence``: each tree's certificate is sure by itself, and that of the one that
+    keeps most less so. Tuples of fewer than five rows on average are left out where there is a tree. The report names
+    the one that was chosen as its mechanism, and lists the others inside.
 
     Parameters
     ----------

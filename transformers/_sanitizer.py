@@ -155,7 +155,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         layout, source = recipe.layout(table, sensitive_features, weights)
-        recipe.design(spec, layout, Counted.of(layout, source, weights)).kept_by(self)
+        rows = source if weights is None else None
+        recipe.design(spec, layout, Counted.of(layout, source, weights), source=rows).kept_by(self)
         return self
 
     def _fit_batches(self, batches: Iterator[Any]) -> Self:

@@ -95,8 +95,9 @@ class Drafts:
         return MULTIPLES if own.scaled(2.0).build() != own.build() else (1.0,)
 
     def know(self, compared: Mapping[str, LeakageReport]) -> None:
-        """Take over what "auto" has designed within the budget already, by its names."""
-        self.found = {(name.replace(" ", "-"), 1.0): report for name, report in compared.items()} | self.found
+        """Take over what "auto" has designed within the budget already, by its names; of trees or else of tuples."""
+        named = {name.replace(" ", "-"): report for name, report in compared.items()}
+        self.found = {(name, 1.0): named[name] for name in self.others if name in named} | self.found
 
     def design(self, table: FirstPass) -> Iterator[Place]:
         """Design what is to be designed; what cannot be has no report. Says after each which one it was."""

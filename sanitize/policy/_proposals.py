@@ -12,7 +12,7 @@ import numpy as np
 from sanitize._formatting import quoted
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
 from sanitize.errors import SanitizeError
-from sanitize.policy._declaration import GRID, MECHANISMS, OWNERS, TREES
+from sanitize.policy._declaration import AUTO, GRID, MECHANISMS, OWNERS, TREES
 from sanitize.policy._policy import designer_of, is_joint
 
 if TYPE_CHECKING:
@@ -196,8 +196,9 @@ def advice(policy: Policy, sanitizer: Designer, table: SourceLike) -> str | None
     n_rows, n_symbols = sanitizer.report_.n_rows, sanitizer.channel_.n_inputs
     if is_joint(policy) or n_rows is None or n_symbols * FEW_ROWS <= n_rows or len(policy.public) < 2:
         return None
+    channel = policy.channels[0]
     tree = _tree_of(policy)
-    if tree is None:
+    if tree is None or (channel.mechanism == AUTO and not _is_sure(channel)):  # that has grown trees itself
         return None
     from sanitize.parquet import plan_parquet
 

@@ -10,6 +10,7 @@ from sanitize.report._axes import draw_histogram as draw_histogram
 from sanitize.report._axes import draw_lift as draw_lift
 from sanitize.report._columns import column_laws as column_laws
 from sanitize.report._columns import kept_beyond_chance as kept_beyond_chance
+from sanitize.report._columns import kept_of_columns as kept_of_columns
 from sanitize.report._columns import with_columns as with_columns
 from sanitize.report._curve import TradeoffCurve, TradeoffPoint
 from sanitize.report._dossier import Material as Material

@@ -181,15 +181,7 @@ def with_columns(
     channel : Channel
         From X to Y.
     """
-    kept: dict[str, float] = {}
-    varied = []
-    chance = None
-    for name, rows in counts:  # one at a time: all tables together are large
-        chance = dealt(rows) if chance is None else chance
-        kept[name] = kept_beyond_chance(rows, channel, chance)
-        if rows.shape[0] > 1:
-            varied.append(kept[name])
-    line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
+    kept, line = kept_of_columns(counts, channel)
     words = (
         "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y), in at most 16 groups "
         "of its values and beyond what rows dealt at random keep."
@@ -200,6 +192,21 @@ def with_columns(
     made = replace(made, measures=(*made.measures, line), kept=columns).with_section(section)
     found: Report = _with_pairs(made, pairs, channel)
     return found
+
+
+def kept_of_columns(
+    counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel
+) -> tuple[dict[str, float], Measure]:
+    """What is kept of each column, see `with_columns`, and the mean of those that are not constant."""
+    kept: dict[str, float] = {}
+    varied = []
+    chance = None
+    for name, rows in counts:  # one at a time: all tables together are large
+        chance = dealt(rows) if chance is None else chance
+        kept[name] = kept_beyond_chance(rows, channel, chance)
+        if rows.shape[0] > 1:
+            varied.append(kept[name])
+    return kept, Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
 
 
 def _with_pairs(report: Any, pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]], channel: Channel) -> Any:

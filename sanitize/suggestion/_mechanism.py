@@ -199,20 +199,20 @@ def most_useful_so_far(shares: Sequence[float]) -> list[int]:
     return found
 
 
-def comparison_section(reports: Sequence[LeakageReport], words: str) -> Section:
-    """Reports of several mechanisms as a section of one."""
+def comparison_section(reports: Sequence[LeakageReport], words: str, share: str = "normalized_utility") -> Section:
+    """Reports of several mechanisms as a section of one; what each keeps is the measure named ``share``."""
     return Section(
         "comparison",
         "Mechanisms compared",
         words,
         ("Mechanism", "kept", "max log-lift", "min log-lift", "I(S;Y)", "design"),
-        tuple(map(_row, reports)),
+        tuple(_row(report, share) for report in reports),
     )
 
 
-def _row(report: LeakageReport) -> tuple[str | float | None, ...]:
+def _row(report: LeakageReport, share: str) -> tuple[str | float | None, ...]:
     found: Mapping[str, Any] = report.summary
-    figures = ("normalized_utility", "max_log_lift", "min_log_lift", "mutual_information")
+    figures = (share, "max_log_lift", "min_log_lift", "mutual_information")
     return (report.facts.mechanism, *(found[name] for name in figures), found["status"])
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sanitize as sz
@@ -17,7 +18,15 @@ from sanitize.parquet import privatize_parquet
 from sanitize.policy import make_plan
 from sanitize.policy._alternatives import Drafts
 from sanitize.suggestion import KINDS, compare, most_useful
-from sanitize.transformers import BestSanitizer, JointRelease, OptimalRandomResponse, SubsetMerging, Watchdog
+from sanitize.transformers import (
+    BestSanitizer,
+    JointRelease,
+    OptimalRandomResponse,
+    SubsetMerging,
+    TreeMerging,
+    TreeRandomResponse,
+    Watchdog,
+)
 
 ROLES = {"sensitive": "survived", "public": ["class", "sex"]}
 LIFT = sz.LiftBudget.symmetric(0.5)
@@ -42,10 +51,18 @@ def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df
     for one in found.compared:
         fitted = made[one.mechanism](budget, **ROLES, output=output).fit(df)
         assert one.normalized_utility == pytest.approx(fitted.report_.summary["normalized_utility"], abs=1e-12)
+    # The estimator has trees beside them, and compares by column; under a confidence it has tuples alone.
     chosen = BestSanitizer(budget, **ROLES, output=output).fit(df)
-    assert chosen.report_.facts.mechanism == found.recommended.mechanism
-    fitted = made[found.recommended.mechanism](budget, **ROLES, output=output).fit(df)
-    assert chosen.channel_ == fitted.channel_
+    for one in found.compared:
+        told = chosen.compared_[one.mechanism].summary
+        assert told["normalized_utility"] == pytest.approx(one.normalized_utility, abs=1e-12)
+    trees = {"tree merging": TreeMerging, "tree random response": TreeRandomResponse}
+    kept = {name: report.summary["mean_column_utility"] for name, report in chosen.compared_.items()}
+    assert (trees.keys() <= kept.keys()) == isinstance(budget, (sz.LiftBudget, sz.LDPBudget))
+    name = chosen.report_.facts.mechanism
+    assert kept[name] >= max(kept.values()) - 1e-6
+    printed = "model" if name in trees and output == "resample" else output
+    assert chosen.channel_ == (made | trees)[name](budget, **ROLES, output=printed).fit(df).channel_
 
 
 @pytest.mark.slow
@@ -97,14 +114,47 @@ def test_a_table_needs_a_sensitive_column(df):
 
 def test_the_choice_is_in_the_report_and_not_in_the_public_one(df):
     report = BestSanitizer(LIFT, **ROLES).fit(df).report_
-    assert "subset merging was chosen" in report.to_text()
-    assert "optimal random response" not in report.to_json(audience="public")
+    assert "optimal random response was chosen" in report.to_text()
+    assert "watchdog" not in report.to_json(audience="public")
     assert sz.LeakageReport.from_json(report.to_json()).to_text() == report.to_text()
 
 
 def test_a_choice_under_a_confidence_holds_for_the_source(df):
     report = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df).report_
     assert report.state == "source"
+
+
+def test_a_table_of_many_columns_is_released_through_a_tree():
+    df = many_columns()
+    fitted = BestSanitizer(LIFT, sensitive="ill").fit(df)
+    assert set(fitted.compared_) == {"tree merging", "tree random response"}  # tuples would have a row or two each
+    assert fitted.report_.summary["mean_column_utility"] > 0.1
+    assert list(fitted.transform(df)) == [name for name in df if name != "ill"]
+
+
+def test_what_a_tree_cannot_be_asked_for_leaves_tuples(df):
+    tuples = {"watchdog", "subset merging", "optimal random response"}
+    few = df.iloc[::4]  # rows of which a tree prints labels
+    for settings, rows in [({"confidence": 0.9}, df), ({"smoothing": 0.5}, df), ({}, few)]:
+        assert set(BestSanitizer(LIFT, **ROLES, **settings).fit(rows).compared_) == tuples
+    weighted = BestSanitizer(LIFT, **ROLES).fit(df, sample_weight=np.ones(len(df)))
+    assert set(weighted.compared_) == tuples
+
+
+def test_files_and_memory_choose_alike(tmp_path):
+    df = many_columns()
+    df.to_parquet(tmp_path / "raw.parquet")
+    reports = [BestSanitizer(LIFT, sensitive="ill").fit(rows).report_ for rows in (df, tmp_path / "raw.parquet")]
+    assert reports[0].facts.mechanism == reports[1].facts.mechanism
+    assert reports[0].summary == reports[1].summary
+
+
+def many_columns() -> pd.DataFrame:
+    """Two thousand rows of six columns, which differ in most rows together."""
+    rng = np.random.default_rng(3)
+    base = rng.normal(size=2000)
+    numbers = {f"x{j}": np.round(base + rng.normal(size=2000), 1) for j in range(6)}
+    return pd.DataFrame(numbers | {"ill": np.where(base + rng.normal(size=2000) > 1, "yes", "no")})
 
 
 def test_a_choice_is_no_part_of_a_joint_release(df):
@@ -133,7 +183,7 @@ def test_an_automatic_policy_releases_and_is_verified(df, tmp_path):
     with pytest.raises(PolicyError, match="auto needs a budget of its own beside"):
         sz.Policy.from_toml(POLICY.replace("drop =", "keep ="))
     report = privatize_parquet(source, target, policy.sanitizer(), rows="shuffle")
-    assert report.facts.mechanism == "optimal random response"
+    assert report.facts.mechanism == "tree random response"
     assert sz.verify_parquet(target, source, policy).ok
 
 
@@ -160,8 +210,12 @@ def test_a_plan_designs_nothing_twice(df, tmp_path, monkeypatch):
             return original(joint, budget, *args, **settings)
 
         monkeypatch.setattr(mechanisms, name, counted)
-    make_plan(sz.Policy.from_toml(POLICY), tmp_path / "raw.parquet")
+    make_plan(sz.Policy.from_toml(POLICY.replace("auto", "watchdog")), tmp_path / "raw.parquet")
     assert len(designed) == 3 * 5
+    assert set(designed.values()) == {1}
+    designed.clear()
+    make_plan(sz.Policy.from_toml(POLICY), tmp_path / "raw.parquet")  # takes a tree, and draws the curves of trees
+    assert len(designed) == 3
     assert set(designed.values()) == {1}
 
 

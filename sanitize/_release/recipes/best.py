@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.recipe import Recipe, TupleParameters, recipe_type
+from sanitize._tables.frame import Table
+from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.errors import SanitizeError
+from sanitize.joint import sparse_counts
+from sanitize.printing import MODELLED_ROWS
+from sanitize.report import kept_of_columns
 from sanitize.suggestion import comparison_section, kinds_for, most_useful
+from sanitize.trees import grouped, is_ordered
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from scipy import sparse
+
+    from sanitize._files.source import Numbers
     from sanitize._release.design import Specification
-    from sanitize._release.first_pass import Counted
+    from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import Layout
     from sanitize._release.recipes.recipe import Fitted
     from sanitize._sampling.noise import RandomWords
+    from sanitize.channel import Channel
+    from sanitize.joint import ContingencyTable
+
+# Combinations of values with fewer rows than this on average are not worth a joint distribution where a tree can be.
+_FEW_ROWS = 5
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):
@@ -23,13 +42,21 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     is_part = False
 
+    @property
+    def numbers(self) -> Numbers:
+        """Those of a tree, which cuts columns that a CSV file writes as numbers throughout."""
+        return self._recipe("tree merging").numbers
+
     def specification(self) -> Specification:
         """Of the mechanism that fits every law and budget."""
         return self._recipe("subset merging").specification()
 
-    def _recipe(self, name: str) -> Recipe:
+    def _recipe(self, name: str, **settings: Any) -> Recipe:
         made: Any = recipe_type(name.title().replace(" ", ""))
-        found: Recipe = made(**{one.name: getattr(self, one.name) for one in fields(self)})
+        known = {one.name for one in fields(made)}
+        found: Recipe = made(
+            **{one.name: getattr(self, one.name) for one in fields(self) if one.name in known} | settings
+        )
         return found
 
     def design(
@@ -40,20 +67,107 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         words: RandomWords | None = None,
         *,
         is_priced: bool = True,
+        source: Mapping[str, Any] | None = None,
     ) -> Fitted:
-        """Design all that fit, and take the one that keeps most."""
+        """Design all that fit, and take the one that keeps most; trees are among them where the rows are there."""
         if spec.given is not None:
             return super().design(spec, layout, counted, words, is_priced=is_priced)
-        n_x = int(np.count_nonzero(counted.table.counts.sum(axis=0)))
+        grown = []
+        if source is not None:
+            for tree in self._trees(layout, int(counted.table.counts.sum())):
+                with contextlib.suppress(SanitizeError):  # what cannot be released through it keeps nothing
+                    cells = tree.grown(layout, source, len(source[layout.public[0]]))
+                    known = Counted.of(cells, source)
+                    grown.append(tree.design(tree.specification(), cells, known, words, is_priced=False))
+        return self._chosen(spec, layout, counted, grown, is_priced=is_priced)
+
+    def fit(
+        self,
+        table: FirstPass,
+        order: RowOrder,
+        words: RandomWords | None = None,
+        *,
+        given: Channel | None = None,
+        is_priced: bool = True,
+    ) -> tuple[Fitted, ContingencyTable]:
+        """Count a table in files and choose; trees count it once more."""
+        if given is not None:
+            return super().fit(table, order, words, given=given, is_priced=is_priced)
+        self.check_for_files()
+        spec = self.specification()
+        with table.naming_absent():
+            layout, _ = self.layout(Table.of(table.empty()))
+            counted = table.count(layout, order)
+        grown = []
+        for tree in self._trees(layout, table.source.n_rows):
+            with contextlib.suppress(SanitizeError):
+                grown.append(tree.fit(table, order, words, is_priced=False))
+        made = self._chosen(spec, layout, counted, [fitted for fitted, _ in grown], is_priced=is_priced)
+        return made, next((counts for one, counts in grown if one.channel is made.channel), counted.table)
+
+    def _trees(self, layout: Layout, n_rows: int) -> Iterator[Any]:
+        """Recipes of trees that print what this one prints; of few rows they would print labels.
+
+        None under a confidence: each certificate is sure by itself, and the one of several that keeps most less so.
+        """
+        few = n_rows < MODELLED_ROWS and self.output == "resample"
+        if few or self.smoothing or self.confidence is not None or isinstance(self.bins, (int, np.integer)):
+            return
+        learned = {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
+        settings: dict[str, Any] = {
+            "sensitive": list(layout.sensitive),
+            "public": list(layout.public),
+            "bins": {name: edges for name, edges in dict(self.bins or {}).items() if name not in learned},
+            "output": None if self.output == "resample" else self.output,
+        }
+        yield self._recipe("tree merging", **settings)
+        if isinstance(self.specification().budget, (LiftBudget, LDPBudget)):
+            yield self._recipe("tree random response", **settings)
+
+    def _chosen(
+        self, spec: Specification, layout: Layout, counted: Counted, grown: Sequence[Fitted], *, is_priced: bool
+    ) -> Fitted:
+        """The best of the tuples and the trees, whose report compares all of them."""
+        share, found = "normalized_utility", list(self._tuples(spec, layout, counted, is_alone=not grown))
+        if grown:  # cells and tuples are other symbols: what is compared is what they keep of each column
+            share = "mean_column_utility"
+            found = [_with_columns(one, counted.table) for one in found]
+        candidates = [*found, *grown]
+        reports = [one.report for one in candidates]
+        place = most_useful([report.summary[share] for report in reports])
+        told = f"{reports[place].facts.mechanism} was chosen, because it keeps most."
+        best = candidates[place]
+        made = best.with_report(best.report.with_section(comparison_section(reports, told, share)))
+        compared = {report.facts.mechanism: report for report in reports}
+        made = replace(made, beside={**made.beside, "compared_": compared})
+        return made if place >= len(found) else self._judged(made, counted, is_priced=is_priced)
+
+    def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Fitted]:
+        """Designs of tuples; none where a tree was grown and they are too many, or cannot be released."""
+        rows = counted.table.counts.sum(axis=0)
+        n_x = int(np.count_nonzero(rows))
+        if not is_alone and n_x * _FEW_ROWS > rows.sum():
+            return
         kinds = kinds_for(n_x, spec.budget)
         if self.confidence is not None and n_x > 60:  # robust responses take longer
             kinds = [kind for kind in kinds if not kind.is_response]
         unordered = replace(counted, order=None)
-        recipes = [self._recipe(kind.name) for kind in kinds]
-        found = [one.design(one.specification(), layout, unordered, is_priced=False) for one in recipes]
-        reports = [one.report for one in found]
-        best = found[most_useful([report.summary["normalized_utility"] for report in reports])]
-        told = f"{best.report.facts.mechanism} was chosen, because it keeps most."
-        made = best.with_report(best.report.with_section(comparison_section(reports, told)))
-        compared = {report.facts.mechanism: report for report in reports}
-        return self._judged(replace(made, beside={"compared_": compared}), counted, is_priced=is_priced)
+        for recipe in (self._recipe(kind.name) for kind in kinds):
+            with contextlib.nullcontext() if is_alone else contextlib.suppress(SanitizeError):
+                yield recipe.design(recipe.specification(), layout, unordered, is_priced=False)
+
+
+def _with_columns(fitted: Fitted, table: ContingencyTable) -> Fitted:
+    """A release of tuples whose report says what it keeps of columns, as that of a tree does."""
+    line = kept_of_columns(_column_counts(table), fitted.channel)[1]
+    return fitted.with_report(replace(fitted.report, measures=(*fitted.report.measures, line)))
+
+
+def _column_counts(table: ContingencyTable) -> Iterator[tuple[str, sparse.csr_array]]:
+    """Name of each column and rows of (X_j, X), X_j in the groups that cells of trees are measured by."""
+    symbols, rows = table.public, table.counts.sum(axis=0)
+    for name, values, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
+        level = np.where(codes < 0, len(values), codes)
+        groups = grouped(np.bincount(level, rows).astype(np.int64), is_ordered=is_ordered(values.type, name))[level]
+        x = np.repeat(np.arange(len(rows)), rows)
+        yield name, sparse_counts(groups[x], x, (int(groups.max()) + 1, len(rows)))

@@ -137,6 +137,7 @@ class Recipe(ABC):
         words: RandomWords | None = None,
         *,
         is_priced: bool = True,
+        source: Mapping[str, Any] | None = None,
     ) -> Fitted:
         """Design from counts, wherever they were taken, and measure: the one pass of tables, files and engines.
 
@@ -150,6 +151,8 @@ class Recipe(ABC):
             Noise of the release, of which a model that prints rows takes its own; by default that of ``random_state``.
         is_priced : bool
             Whether the report says what confidence costs, which takes three more designs.
+        source : mapping of str to column, optional
+            The rows that were counted, for a recipe that may count them otherwise.
 
         Raises
         ------

@@ -117,9 +117,10 @@ class TreeRecipe(TreeParameters, Recipe):
     ) -> tuple[Layout, Mapping[str, Any]]:
         """Roles of the columns, and the tree grown over the public ones."""
         layout, source = super().layout(table, sensitive_features, weights)
-        return self._grow(layout, source, table.n_rows), source
+        return self.grown(layout, source, table.n_rows), source
 
-    def _grow(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
+    def grown(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
+        """A layout with the tree that is grown over its public columns."""
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
@@ -156,7 +157,7 @@ class TreeRecipe(TreeParameters, Recipe):
             roles, _ = super().layout(Table.of(table.empty()))
             sample = table.sample((*roles.sensitive, *roles.public), MOST_SAMPLED)
             n_sampled = len(sample[roles.public[0]])
-            layout = self._grow(roles, sample, n_sampled)
+            layout = self.grown(roles, sample, n_sampled)
             is_whole = order == "shuffle" and n_sampled == table.source.n_rows
             counted = Counted.of(layout, sample) if is_whole else table.count(layout.bare(), order)
         if n_sampled < counted.table.n:
