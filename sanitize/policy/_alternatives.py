@@ -11,7 +11,7 @@ from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, TREES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import TradeoffCurve
-from sanitize.suggestion import KINDS, most_useful, most_useful_so_far, point_of
+from sanitize.suggestion import KINDS, kinds_for, most_useful, most_useful_so_far, point_of
 
 if TYPE_CHECKING:
     from sanitize._release.first_pass import FirstPass
@@ -60,10 +60,11 @@ class Drafts:
         if is_joint(self.policy):
             return ()
         notion = self.policy.budget.notion
-        family = TREES if self.own in TREES else tuple(kind.name.replace(" ", "-") for kind in KINDS)
+        kinds = kinds_for(self.n_symbols, self.policy.budget.build())
+        family = TREES if self.own in TREES else tuple(kind.name.replace(" ", "-") for kind in kinds)
         if notion not in MECHANISMS[family[0]][1]:
             return ()
-        return tuple(name for name in family if name != self.own and self._is_quick(name) and self._fits(name))
+        return tuple(name for name in family if name != self.own and self._is_quick(name))
 
     @property
     def is_of_one_law(self) -> bool:
@@ -177,10 +178,6 @@ class Drafts:
         mean = next(measure for measure in report.measures if measure.name == self._share)
         others = tuple(measure for measure in report.measures if measure.name != "normalized_utility")
         return replace(report, measures=(*others, replace(mean, name="normalized_utility")))
-
-    def _fits(self, name: str) -> bool:
-        kind = next((kind for kind in KINDS if kind.name.replace(" ", "-") == name), None)
-        return kind is None or kind.fits(self.n_symbols, self.policy.budget.build())
 
     def _is_quick(self, name: str) -> bool:
         if not name.endswith("response") or name in (*TREES, "randomized-response"):

@@ -7,8 +7,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sanitize._formatting import quoted
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
 from sanitize.errors import SanitizeError
@@ -233,10 +231,10 @@ def _tree_of(policy: Policy) -> Policy | None:
 
 def _kept(sanitizer: Designer) -> float | None:
     """Mean of what a release of tuples keeps of each column; None where that is too much to compute."""
-    from sanitize.report import column_laws, kept_beyond_chance
+    from sanitize._release.recipes.best import column_counts
+    from sanitize.report import kept_of_columns
 
     joint = sanitizer._joint
     if joint.n is None or sum(len(level) for level in joint.public.levels) * len(joint.public) > 1 << 25:
         return None
-    tables = (np.rint(law * joint.n).astype(np.int64) for law in column_laws(joint).values())
-    return float(np.mean([kept_beyond_chance(table, sanitizer.channel_) for table in tables]))
+    return kept_of_columns(column_counts(joint), sanitizer.channel_)[1].after

@@ -94,13 +94,6 @@ class Comparison:
         return self.compared[most_useful([one.normalized_utility for one in self.compared])]
 
     @property
-    def section(self) -> Section:
-        """The comparison as an internal section of a report: further figures of the same table."""
-        return comparison_section(
-            [one.report for one in self.compared], f"Recommended: {self.recommended.mechanism}, which keeps most."
-        )
-
-    @property
     def summary(self) -> dict[str, dict[str, Any]]:
         """By mechanism: what it keeps and leaks, and how good its design is known to be."""
         names = ("normalized_utility", "max_log_lift", "min_log_lift", "mutual_information", "status", "gap")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sanitize._release.recipes.recipe import Fitted
     from sanitize._sampling.noise import RandomWords
     from sanitize.channel import Channel
-    from sanitize.joint import ContingencyTable
+    from sanitize.joint import ContingencyTable, JointDistribution
 
 # Combinations of values with fewer rows than this on average are not worth a joint distribution where a tree can be.
 _FEW_ROWS = 5
@@ -131,7 +131,11 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         share, found = "normalized_utility", list(self._tuples(spec, layout, counted, is_alone=not grown))
         if grown:  # cells and tuples are other symbols: what is compared is what they keep of each column
             share = "mean_column_utility"
-            found = [_with_columns(one, counted.table) for one in found]
+            lines = [kept_of_columns(column_counts(one.joint), one.channel)[1] for one in found]
+            found = [
+                one.with_report(replace(one.report, measures=(*one.report.measures, line)))
+                for one, line in zip(found, lines, strict=True)
+            ]
         candidates = [*found, *grown]
         reports = [one.report for one in candidates]
         place = most_useful([report.summary[share] for report in reports])
@@ -157,17 +161,11 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
                 yield recipe.design(recipe.specification(), layout, unordered, is_priced=False)
 
 
-def _with_columns(fitted: Fitted, table: ContingencyTable) -> Fitted:
-    """A release of tuples whose report says what it keeps of columns, as that of a tree does."""
-    line = kept_of_columns(_column_counts(table), fitted.channel)[1]
-    return fitted.with_report(replace(fitted.report, measures=(*fitted.report.measures, line)))
-
-
-def _column_counts(table: ContingencyTable) -> Iterator[tuple[str, sparse.csr_array]]:
+def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
     """Name of each column and rows of (X_j, X), X_j in the groups that cells of trees are measured by."""
-    symbols, rows = table.public, table.counts.sum(axis=0)
+    symbols, rows = joint.public, np.rint(joint.p_x * (joint.n or 0)).astype(np.int64)
+    x = np.repeat(np.arange(len(rows)), rows)
     for name, values, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
         level = np.where(codes < 0, len(values), codes)
         groups = grouped(np.bincount(level, rows).astype(np.int64), is_ordered=is_ordered(values.type, name))[level]
-        x = np.repeat(np.arange(len(rows)), rows)
         yield name, sparse_counts(groups[x], x, (int(groups.max()) + 1, len(rows)))
