@@ -14,5 +14,6 @@ BLOCK_ROWS = 1 << 16
 LARGEST_EXPONENT = 700.0
 # Levels, in nats, beyond which one unit of 2**-62 is all that the odds leave.
 LARGEST_LEVEL = 1000
-# Bounds of log-lifts, in nats, from which on nothing is asked.
+# Bounds of log-lifts, in nats, from which on nothing is asked: looser ones bind beside empty cells only, where the loss
+# is below e**-25.
 LOOSEST = 25.0

@@ -10,14 +10,13 @@ from scipy import sparse
 
 from sanitize._checks import doubles
 from sanitize._limits import BLOCK_CELLS, LOOSEST
-from sanitize._tolerances import BUDGET
+from sanitize._tolerances import BUDGET, TIGHT
 from sanitize.accounting import tensor_of
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, as_budget, check_kind
 from sanitize.channel import Channel, channel_matrix
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.joint import JointDistribution
-from sanitize.mechanisms._response_solver.columns import TIGHT
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import entr
 
 from sanitize._limits import LARGEST_EXPONENT
+from sanitize._tolerances import TIGHT
 from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
@@ -17,7 +18,7 @@ from sanitize.joint import check_law
 from sanitize.lifts import lift
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.tail_merging import tail_merging
-from sanitize.mechanisms._response_solver.columns import TIGHT, Loss
+from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
 from sanitize.mechanisms._response_solver.vertices import listed
 

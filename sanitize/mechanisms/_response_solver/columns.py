@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse, special
 
-from sanitize._tolerances import PROBABILITY_SUM
+from sanitize._tolerances import PROBABILITY_SUM, TIGHT
 from sanitize.errors import InvalidParameter
 from sanitize.measures import share_of_entropy, utility
 
@@ -28,8 +28,6 @@ NOTHING = 1e-15
 # Weights up to so many times the least P(x) are 0.
 _POSITIVE = 1e-13
 _SMALL = 1e-9  # what is left of P_X, or a probability that a slope is taken at
-# Linear programs are solved as exactly as HiGHS allows.
-TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class RoundingStops(ArithmeticError):

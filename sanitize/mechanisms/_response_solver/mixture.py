@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._limits import LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Standing
 from sanitize.lifts import lift
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._response_solver.column_generation import lower_envelope
 from sanitize.mechanisms._response_solver.columns import Loss, RoundingStops
-from sanitize.mechanisms._response_solver.polytope import EQUALITY, LOOSEST, LiftBounds, least_side
+from sanitize.mechanisms._response_solver.polytope import EQUALITY, LiftBounds, least_side
 from sanitize.mechanisms._response_solver.repair import response_channel
 from sanitize.mechanisms._response_solver.vertices import mix_all_vertices
 

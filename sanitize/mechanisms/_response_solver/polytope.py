@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._limits import LARGEST_EXPONENT
+from sanitize._limits import LARGEST_EXPONENT, LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _MARGIN = 2e-13
 _NEAR = 1e-11
 _SAME = 1e-11
-# Bounds looser than this many nats only bind beside empty cells, where the loss is below e**-25.
-LOOSEST = 25.0
 # A budget below this many nats, on either side, is an equality: no lifts but those of P_X. Its polytope is so thin that
 # rounding would decide, and what it may keep more than the null space is of the order of the budget.
 EQUALITY = 3e-7
