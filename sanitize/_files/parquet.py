@@ -29,7 +29,7 @@ from sanitize.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_MAGIC = b"PAR1"
+MAGIC = b"PAR1"
 # Both versions of Feather. Arrow's format is made for memory that is trusted: its reader follows offsets as they are.
 _ARROW = (b"ARROW1", b"FEA1")
 _ENCRYPTED = b"PARE"
@@ -176,7 +176,7 @@ def _footer_of(file: Path) -> tuple[bytes, int]:
 @lru_cache(maxsize=2)
 def _metadata(raw: bytes) -> pq.FileMetaData:
     """The reader's own view of a footer that hangs together."""
-    alone = pa.BufferReader(_MAGIC + raw + struct.pack("<I", len(raw)) + _MAGIC)
+    alone = pa.BufferReader(MAGIC + raw + struct.pack("<I", len(raw)) + MAGIC)
     with pq.ParquetFile(alone, **_limits()) as reader:
         return reader.metadata
 
@@ -222,14 +222,14 @@ def _check_frame(stream: BinaryIO, name: str) -> tuple[int, int]:
             f"{name} is an Arrow (Feather) file, which is not read; write it as Parquet first, for example with "
             "pandas.read_feather(...).to_parquet(...)"
         )
-    head = head[: len(_MAGIC)]
-    if size < _MIN_BYTES or head not in (_MAGIC, _ENCRYPTED):
+    head = head[: len(MAGIC)]
+    if size < _MIN_BYTES or head not in (MAGIC, _ENCRYPTED):
         raise SourceError(f"{name} is not a Parquet file; convert it to Parquet first")
     stream.seek(-8, os.SEEK_END)
     (length,), tail = struct.unpack("<I", stream.read(4)), stream.read(4)
     if head == _ENCRYPTED or tail == _ENCRYPTED:
         raise SourceError(f"{name} is encrypted; decrypt it first")
-    if tail != _MAGIC or length > size - _MIN_BYTES:
+    if tail != MAGIC or length > size - _MIN_BYTES:
         raise SourceError(f"{name} is cut off or damaged: it does not end like a Parquet file")
     if length > _FOOTER_BYTES and not is_trusted():
         raise SourceError(f"{name} has a footer of {length} bytes, more than {_FOOTER_BYTES}; {UNLESS}")

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sanitize._files.parquet import is_text
+from sanitize._files.parquet import MAGIC, is_text
 from sanitize._files.thrift import STRUCT, RawFields, Thrift, packed, packed_list, packed_whole
 from sanitize._tables.columns import in_type
 from sanitize.errors import ColumnError
@@ -124,7 +124,6 @@ def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
         raise ColumnError(f"column {name!r} of the release holds text that is no {dtype}", name) from None
 
 
-_MAGIC = b"PAR1"
 # Fields of the footer and of a row group.
 _N_ROWS, _ROW_GROUPS = 3, 4
 _CHUNKS, _GROUP_START, _ORDINAL = 1, 5, 7
@@ -146,15 +145,15 @@ class JoinedFile:
         self._footer = _parts(empty)[1]
         self._groups: list[bytes] = []
         self._n_rows = 0
-        self._end = len(_MAGIC)
-        stream.write(_MAGIC)
+        self._end = len(MAGIC)
+        stream.write(MAGIC)
 
     def add(self, file: memoryview) -> None:
         """Append the row groups of a file of the same schema."""
         body, footer = _parts(file)
         fields = {number: raw for number, _, raw in footer}
         for group in _structures(fields[_ROW_GROUPS]):
-            self._groups.append(packed(_moved_group(group, self._end - len(_MAGIC), len(self._groups))))
+            self._groups.append(packed(_moved_group(group, self._end - len(MAGIC), len(self._groups))))
         self._n_rows += Thrift(fields[_N_ROWS]).whole()
         self._stream.write(body)
         self._end += len(body)
@@ -163,13 +162,13 @@ class JoinedFile:
         """Write the footer."""
         known = {_N_ROWS: packed_whole(self._n_rows), _ROW_GROUPS: packed_list(STRUCT, self._groups)}
         footer = packed([(number, kind, known.get(number, raw)) for number, kind, raw in self._footer])
-        self._stream.write(footer + struct.pack("<I", len(footer)) + _MAGIC)
+        self._stream.write(footer + struct.pack("<I", len(footer)) + MAGIC)
 
 
 def _parts(file: memoryview) -> tuple[memoryview, RawFields]:
     """What stands between the first magic number and the footer, and the fields of the footer."""
     (length,) = struct.unpack("<I", file[-8:-4])
-    return file[len(_MAGIC) : -8 - length], Thrift(bytes(file[-8 - length : -8])).raw_fields()
+    return file[len(MAGIC) : -8 - length], Thrift(bytes(file[-8 - length : -8])).raw_fields()
 
 
 def _structures(raw: bytes) -> list[RawFields]:
