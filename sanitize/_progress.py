@@ -1,4 +1,4 @@
-"""How far long work has come, on standard error: the one place that imports tqdm, which need not be there.
+"""How far long work has come, on standard error: the one place that imports tqdm.
 
 Work of steps reports through `progress`. Work on rows calls `advance`, wherever it is, and whoever wants to know
 listens with `told` around it, as `shown` does.
@@ -74,19 +74,11 @@ def advance(n_rows: int) -> None:
 
 @contextmanager
 def _bar(**settings: Any) -> Iterator[Any]:
-    """A bar of tqdm; None where standard error is no terminal or tqdm is not installed."""
-    tqdm = _tqdm() if sys.stderr.isatty() else None
-    if tqdm is None:
+    """A bar of tqdm, which quick runs never see; None where standard error is no terminal."""
+    if not sys.stderr.isatty():
         yield None
         return
-    # Quick runs print nothing.
+    from tqdm import tqdm  # nobody else pays for loading it
+
     with tqdm(**settings, delay=2.0, file=sys.stderr, leave=False) as bar:
         yield bar
-
-
-def _tqdm() -> Any:
-    try:
-        from tqdm import tqdm
-    except ModuleNotFoundError:
-        return None
-    return tqdm

@@ -413,12 +413,6 @@ def test_progress_is_for_terminals_and_for_those_who_wait(place, run, bars, monk
     assert bars[1].n == 400
 
 
-def test_progress_needs_tqdm_and_nothing_else_does(place, run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert run("audit", "raw.parquet", "-s", "illness", "-x", "town")[0] == 0
-
-
 def test_nobody_is_told_outside_the_block():
     from sanitize._progress import advance, told
 
