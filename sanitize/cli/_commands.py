@@ -14,7 +14,7 @@ from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, r
 from sanitize.cli._judge import judge as judge
 from sanitize.cli._judge import judged
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
-from sanitize.cli._standard import check_stdout, say
+from sanitize.cli._standard import check_stdout, one_line, say
 from sanitize.errors import InvalidParameter, SourceError, TargetError, VerificationFailed
 from sanitize.policy import designer_of
 
@@ -108,6 +108,10 @@ def release(args: argparse.Namespace) -> None:
         give_by_unit(report, args, stream)
     else:
         _give(report, args, policy, stream, written=written)
+        if written is not None and not args.json:
+            n = len({*policy.public, *policy.keep})
+            size = f"{report.n_rows:,} rows, {n} column{'s' if n > 1 else ''}"
+            args.wrote = f"wrote {one_line(written.name)} ({size})\n"
 
 
 def verify(args: argparse.Namespace) -> SanitizeError | None:
@@ -192,7 +196,8 @@ def _give(
     audience = args.audience or policy.audience
     if isinstance(report, LeakageReport):
         report = report.with_origin(**_origin(args, policy, written))
-    rendered = _rendered(report, audience, as_json=args.json) if printed is None else printed()
+    full = getattr(args, "full", True)
+    rendered = _rendered(report, audience, as_json=args.json, full=full) if printed is None else printed()
     if args.report is not None:
         _write(report, args, args.report, audience)
     say(rendered + "\n", stream)
@@ -210,8 +215,8 @@ def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = Non
     }
 
 
-def _rendered(report: ReportViews, audience: Any, *, as_json: bool) -> str:
-    return report.to_json(audience=audience) if as_json else report.to_text(audience=audience)
+def _rendered(report: ReportViews, audience: Any, *, as_json: bool, full: bool = True) -> str:
+    return report.to_json(audience=audience) if as_json else report.to_text(audience=audience, full=full)
 
 
 def _write(report: ReportViews, args: argparse.Namespace, path: Path, audience: Any) -> None:

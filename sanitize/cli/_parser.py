@@ -138,6 +138,7 @@ def parser_of() -> OneLineParser:
         type=Path,
         help="also write what verify draws the release again by; it undoes the noise, so keep it with INPUT",
     )
+    release.add_argument("--full", action="store_true", help="print the whole report, not its first lines alone")
     release.add_argument("--dry-run", action="store_true", help="design and report, write nothing")
     release.add_argument(
         "--judge",

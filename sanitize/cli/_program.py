@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from sanitize._files.outputs import outputs
 from sanitize.cli._parser import parser_of
-from sanitize.cli._standard import drop, one_line, standard_streams
+from sanitize.cli._standard import drop, one_line, say, standard_streams
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -60,10 +60,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     """All outputs of a command appear together, when it has ended well."""
-    args.outputs = None
+    args.outputs = args.wrote = None
     try:
         with outputs() as args.outputs:
             refusal = args.run(args)
+        if args.wrote is not None:
+            say(args.wrote)
     except BrokenPipeError:  # the reader of the table went away; keep Python from complaining at exit
         drop(sys.stdout)
         return DONE

@@ -5,15 +5,12 @@ One function decides what anybody may see, whether a report was just measured or
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sanitize._formatting import rounded
 from sanitize.errors import InvalidParameter
 from sanitize.report._facts import published
 from sanitize.report._headline import USELESS_BELOW, with_headline
-
-if TYPE_CHECKING:
-    pass
 
 Audience = Literal["internal", "public"]
 
@@ -56,7 +53,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
 
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:
     """Sentences that limit what the verdict says, made from facts, the gravest first (internal: with counts)."""
-    found = _grave(document)
+    found = grave(document)
     if document["n_single"]:
         found.append(f"{document['n_single']} of {document['n_combinations']} {_SINGLE}")
     if document["n_unseen"]:
@@ -71,7 +68,8 @@ _SINGLE = (
 _UNSEEN = "row(s) held a value absent at fit and were treated like the riskiest value"
 
 
-def _grave(document: dict[str, Any]) -> list[str]:
+def grave(document: dict[str, Any]) -> list[str]:
+    """Warnings without which nobody should read the verdict; they hold no count."""
     columns, found = document["columns"], []
     exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
     if exposed:
@@ -95,7 +93,7 @@ def _grave(document: dict[str, Any]) -> list[str]:
 
 def _public_warnings(document: dict[str, Any]) -> list[str]:
     """Sentences without a number; free text, with counts and perhaps symbols in it, is never read, only counted."""
-    found = _grave(document)
+    found = grave(document)
     if document["n_single"]:
         found.append(f"some {_SINGLE}")
     if document["n_unseen"]:

@@ -6,6 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, of_100, times
+from sanitize.report._audience import grave
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, of_source
 
 if TYPE_CHECKING:
@@ -60,6 +61,24 @@ def to_text(document: dict[str, Any]) -> str:
         lines = [line for line in lines if not line.startswith(_LEAST_TOLD)]
     lines += _cut(sections, most - len(lines) - len(warnings), "more sections")
     return "\n".join(lines + _cut(warnings, most - len(lines), "! more warnings"))
+
+
+def to_brief(document: dict[str, Any]) -> str:
+    """What whoever released has to know, in some six lines of 80 columns: verdict, people, what is kept."""
+    verdict, gravest, judged = document["verdict"], grave(document), document.get("judgement")
+    more = len(document["warnings"]) - len(gravest)
+    told = [_title(verdict), verdict["sentence"], verdict["people"]]
+    told += [f"{judged['headline']}; --full prints the figures."] if judged else []
+    told.append(f"{utility_words(document, in_nats=False)}.")
+    told += [f"! {warning}" for warning in gravest]
+    told += [f"! warnings left out: {more}; --full prints them"] if more > 0 else []
+    return "\n".join(line for text in told if text for line in _paragraph(clip(text, 600)))
+
+
+def _title(verdict: dict[str, Any]) -> str:
+    """Headline and how the release was made."""
+    seeded = " | SEEDED" if verdict["seeded"] else ""
+    return f"{verdict['headline']}{seeded} | {clip(verdict['mechanism'], 34)}, {clip(verdict['output'], 8)}"
 
 
 def _judged(judgement: dict[str, Any] | None) -> list[str]:
@@ -186,11 +205,9 @@ def margin_words(document: dict[str, Any]) -> str:
 
 def _head(document: dict[str, Any]) -> list[str]:
     verdict, columns = document["verdict"], document["columns"]
-    seeded = " | SEEDED" if verdict["seeded"] else ""
-    rule = f"{clip(verdict['mechanism'], 22)}, {clip(verdict['output'], 8)}"
     sensitive = f"sensitive: {names(columns['sensitive'], most=3)}"
     released = f"released: {names(columns['released'], most=4)}"
-    lines = _paragraph(clip(f"{verdict['headline']}{seeded} | {rule}", 200), most=1)
+    lines = _paragraph(clip(_title(verdict), 200), most=1)
     lines += _paragraph(clip(verdict["sentence"], 400), most=3)
     lines += _paragraph(clip(verdict["people"], 300), most=3) if verdict["people"] else []
     if cells(sensitive) + cells(released) + 4 <= WIDTH:
@@ -258,7 +275,7 @@ def _pad(text: str, width: int) -> str:
     return shown + " " * (width - cells(shown))
 
 
-def _paragraph(text: str, most: int) -> list[str]:
+def _paragraph(text: str, most: int = 99) -> list[str]:
     """Text without hidden characters in at most ``most`` lines, an ellipsis where it is longer."""
     first, *words = (_shorten(word, WIDTH - 2) for word in text.split(" "))
     lines = [first]

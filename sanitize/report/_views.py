@@ -48,11 +48,11 @@ class ReportViews(ABC):
 
         return to_html(self._document(self._for(audience), N_ROWS), path)
 
-    def to_text(self, *, audience: Audience | None = None) -> str:
-        """The report as one screen of text, 80 columns wide."""
-        from sanitize.report._text import N_SYMBOLS, to_text
+    def to_text(self, *, audience: Audience | None = None, full: bool = True) -> str:
+        """The report as one screen of text, 80 columns wide; its verdict and what is kept alone unless ``full``."""
+        from sanitize.report._text import N_SYMBOLS, to_brief, to_text
 
-        return to_text(self._document(self._for(audience), N_SYMBOLS))
+        return (to_text if full else to_brief)(self._document(self._for(audience), N_SYMBOLS))
 
     def __str__(self) -> str:
         return self.to_text()

@@ -132,7 +132,7 @@ def releasing(files, output, *more):
 @pytest.mark.parametrize("outsiders", [[], ["others.csv"]])
 def test_a_release_is_judged_before_it_is_written_and_its_report_says_so(files, run, outsiders):
     others = [files / name for name in outsiders]
-    code, out, _ = run(*releasing(files, "model", "--report", files / "r.html", "--judge", *others))
+    code, out, _ = run(*releasing(files, "model", "--report", files / "r.html", "--full", "--judge", *others))
     assert code == 0
     assert "Not refuted by these attacks (people in the table / never in it, of 100): copies " in " ".join(out.split())
     page = (files / "r.html").read_text()

@@ -37,7 +37,7 @@ def test_a_release_under_a_policy_is_that_of_the_library(place, run):
     code, out, err = run("release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml")
     assert (code, err) == (0, "")
     same = plan_parquet("raw.parquet", sz.Policy.read("policy.toml").sanitizer())
-    assert out == same.to_text() + "\n"
+    assert out == f"{same.to_text(full=False)}\nwrote out.parquet ({same.n_rows} rows, 2 columns)\n"
     assert pq.read_schema("out.parquet").names == ["town", "floor"]
 
 
@@ -125,7 +125,8 @@ def test_kept_columns_and_several_channels_are_released_together(place, run):
     assert (code, err) == (0, "")
     parts = [("release", SubsetMerging(public=["town"]))]
     same = JointRelease(parts, 2.0, sensitive=["illness"], keep=["floor"])
-    assert out == plan_parquet("raw.parquet", same).to_text() + "\n"
+    same = plan_parquet("raw.parquet", same)
+    assert out == f"{same.to_text(full=False)}\nwrote out.parquet ({same.n_rows} rows, 2 columns)\n"
     assert pq.read_schema("out.parquet").names == ["town", "floor"]
     assert run("release", "raw.parquet", "-o", "kept.parquet", "-s", "illness", "-k", "floor", "-e", "2")[0] == 0
     assert pq.read_schema("kept.parquet").names == ["floor"]

@@ -49,7 +49,7 @@ def test_a_whole_table_is_planned_released_and_verified(place, run, mechanism):
     settings = [*SETTINGS, "-m", mechanism]
     code, planned, _ = run("plan", "raw.parquet", *settings)
     assert code == 0
-    code, out, _ = run("release", "raw.parquet", "-o", "out.parquet", *settings)
+    code, out, _ = run("release", "raw.parquet", "-o", "out.parquet", *settings, "--full")
     assert code == 0
     # Each run draws a model of its own, whose size is all that may differ.
     alike = [re.sub(r"about\s+\d+%", "about so many %", " ".join(text.split())) for text in (planned, out)]

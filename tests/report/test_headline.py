@@ -93,6 +93,27 @@ def test_every_view_says_the_same_headline_and_sentence(situation: str, audience
 
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("situation", SITUATIONS)
+def test_the_first_lines_alone_hold_whole_sentences(situation: str, audience: Any) -> None:
+    report = SITUATIONS[situation]()
+    text, verdict = report.to_text(audience=audience, full=False), report.to_dict(audience=audience)["verdict"]
+    lines = text.splitlines()
+    assert lines[0] == report.to_text(audience=audience).splitlines()[0]
+    assert len(lines) <= 10
+    assert max(map(len, lines)) <= 80
+    assert "..." not in text
+    assert verdict["sentence"] in " ".join(text.split())
+    assert "% of the information in" in text
+
+
+def test_the_first_lines_tell_of_what_is_grave_and_count_the_rest() -> None:
+    seeded = made(facts={"seeded": True, "warnings": ("a bin is wide", "another one")}).to_text(full=False)
+    assert "! seeded, not for release" in seeded
+    assert "! warnings left out: 2;" in seeded
+    assert "a bin is wide" not in seeded
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize("situation", SITUATIONS)
 def test_nothing_red_stands_below_green_or_amber(situation: str, audience: Any) -> None:
     report = SITUATIONS[situation]()
     page = Page(report.to_html(audience=audience))
