@@ -295,23 +295,11 @@ class Judgement:
 
     def in_a_report(self) -> dict[str, Any]:
         """What a report for the owner holds of it."""
-        told = self.to_dict()
-        shown = (
-            "name",
-            "title",
-            "question",
-            "verdict",
-            "difference",
-            "words",
-            "people",
-            "outsiders",
-            "standing",
-            "ranked",
-        )
+        told, inner = self.to_dict(), ("interval", "excess", "n")
         found = {
             name: told[name] for name in ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
         }
-        return {**found, "pairs": [{name: pair[name] for name in shown} for pair in told["pairs"]]}
+        return {**found, "pairs": [{name: pair[name] for name in pair if name not in inner} for pair in told["pairs"]]}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The same as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""
