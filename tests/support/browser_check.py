@@ -1,4 +1,4 @@
-"""Look at pages of reports in a real browser: nothing sticks out or is cut at any width, nothing runs or is loaded.
+"""Look at pages of reports in a real browser: nothing sticks out, is cut or hard to read, runs or is loaded.
 
 Run it by hand or in CI: ``python tests/support/browser_check.py``. It needs Chromium, and says so where there is none.
 The script that measures lives in a page around the report, never in the report. Pages that people get are printed as
@@ -37,12 +37,34 @@ FLAGS = (
     "--disable-sync",
     "--virtual-time-budget=5000",
 )
+DARK = ("--blink-settings=preferredColorScheme=0",)
 PRINTED = 2  # pages at most
 # Scrolling inside a table's own box is meant; everything else must fit. `hit` is set if a page could run code.
 MEASURE = """
 <pre id="found"></pre>
 <script>
 window.hit = 0;
+// Words that are hard to read [WCAG 2.1, AA]: less than 4.5:1 against what they stand on, or 3:1 in large letters.
+const channels = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
+const light = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, weight, i) => {
+  const share = colour[i] / 255;
+  return sum + weight * (share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4);
+}, 0);
+const ground = (part, view) => {
+  if (!part) return [255, 255, 255];
+  const [r, g, b, alpha = 1] = channels(view.getComputedStyle(part).backgroundColor);
+  if (alpha === 1) return [r, g, b];
+  return ground(part.parentElement, view).map((below, i) => alpha * [r, g, b][i] + (1 - alpha) * below);
+};
+const faint = (page, view) => [...page.querySelectorAll("body *")].filter((part) => {
+  if (![...part.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) return false;
+  const style = view.getComputedStyle(part), box = part.getBoundingClientRect();
+  if (!box.width || style.visibility === "hidden" || part.closest("style, script, title, head")) return false;
+  const words = channels(part.closest("svg") ? style.fill : style.color), size = parseFloat(style.fontSize);
+  const pair = [light(words), light(ground(part, view))].sort((a, b) => b - a);
+  const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+  return (pair[0] + 0.05) / (pair[1] + 0.05) < (large ? 3 : 4.5);
+}).map((part) => part.tagName + "." + (part.getAttribute("class") || ""));
 addEventListener("load", () => {
   const found = [];
   for (const frame of document.querySelectorAll("iframe")) {
@@ -58,6 +80,7 @@ addEventListener("load", () => {
     found.push({name: frame.name, width, page: page.documentElement.scrollWidth,
       cut: cut.slice(0, 3).map((part) => part.tagName),
       out: out.slice(0, 3).map((part) => part.tagName + "." + (part.getAttribute("class") || "")),
+      faint: [...new Set(faint(page, frame.contentWindow))].slice(0, 3),
       scripts: page.scripts.length, loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
       titled: [...page.querySelectorAll("svg[role=img]")].every((part) => part.querySelector("title")),
       height: page.documentElement.scrollHeight});
@@ -112,7 +135,7 @@ def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
     return report.with_section(section).with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 1]))
 
 
-def look(browser: str, made: dict[str, str], width: int) -> list[str]:
+def look(browser: str, made: dict[str, str], width: int, *, dark: bool = False) -> list[str]:
     """Faults of the pages at a width."""
     frames = "".join(
         f'<iframe name="{name}" style="border:0;width:{width}px;height:800px" srcdoc="{html.escape(page)}"></iframe>'
@@ -121,7 +144,7 @@ def look(browser: str, made: dict[str, str], width: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         around = Path(folder, "around.html")
         around.write_text(f"<!doctype html><meta charset='utf-8'>{frames}{MEASURE}", encoding="utf-8")
-        told = run(browser, folder, around, "--dump-dom")
+        told = run(browser, folder, around, "--dump-dom", *(DARK if dark else ()))
     text = re.search(r'<pre id="found">(.*?)</pre>', told, re.DOTALL)
     if text is None or not text[1]:
         return [f"{width}: the browser measured nothing"]
@@ -130,9 +153,11 @@ def look(browser: str, made: dict[str, str], width: int) -> list[str]:
     if len(result["found"]) != len(made):
         faults.append(f"{width}: {len(result['found'])} of {len(made)} pages were measured")
     for page in result["found"]:
-        where = f"{page['name']} at {width}"
+        where = f"{page['name']} at {width}{' in the dark' * dark}"
         if page["width"] != width or page["page"] > width or page["out"]:
             faults.append(f"{where}: wider than the window ({page['page']}), {page['out']} stick out")
+        if page["faint"]:
+            faults.append(f"{where}: words of {page['faint']} are too faint for where they stand")
         if page["cut"]:
             faults.append(f"{where}: words of {page['cut']} are cut")
         if page["scripts"] or page["loaded"]:
@@ -171,7 +196,7 @@ def take_pictures(browser: str, made: dict[str, str], target: Path) -> None:
             place = Path(folder, "page.html")
             place.write_text(page, encoding="utf-8")
             for width, theme in ((360, "light"), (1280, "light"), (1280, "dark")):
-                dark = ["--blink-settings=preferredColorScheme=0"] if theme == "dark" else []
+                dark = DARK if theme == "dark" else ()
                 shot = f"--screenshot={target / f'{name}-{width}-{theme}.png'}"
                 run(browser, folder, place, *dark, "--hide-scrollbars", f"--window-size={width},2400", shot)
 
@@ -186,10 +211,11 @@ def main() -> int:
     shown = {f"{name}-{who}": report.to_html(audience=who) for name, report in reports.items() for who in AUDIENCES}
     made = pages() | shown
     faults = [fault for width in WIDTHS for fault in look(browser, made, width)]
+    faults += look(browser, shown, 1280, dark=True)
     faults += print_out(browser, shown)
     if sys.argv[1:2] == ["--pictures"]:
         take_pictures(browser, shown, Path(sys.argv[2]))
-    well = f"{len(made)} pages at {len(WIDTHS)} widths: nothing sticks out, is cut, runs or loads; "
+    well = f"{len(made)} pages at {len(WIDTHS)} widths: nothing sticks out, is cut, faint, runs or loads; "
     print("\n".join(faults) or f"{well}{len(shown)} in print: {PRINTED} pages each at most")
     return 1 if faults else 0
 
