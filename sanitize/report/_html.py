@@ -59,6 +59,7 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
         budget_words=document["verdict"]["allowed"] + margin_words(document).replace("inf", "∞"),
         plain_words=plain_words(document),
         utility_words=utility_words(document, in_nats=False),
+        heading=", ".join(filter(None, map((document["origin"] or {}).get, ("title", "table", "date")))),
         facts=_facts(document),
         judged=document.get("judgement"),
         roles=[(name, words) for role, words in _ROLES.items() for name in columns[role]],
@@ -77,12 +78,9 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
     """What the release is of and how it was made, as far as it is known: name and words."""
     verdict, origin = document["verdict"], document["origin"] or {}
     standing = f" ({verdict['standing']['words']})" if verdict["standing"] else ""
-    rows = document.get("n_rows")
     printed = {"resample": "values of the same columns", "label": "labels of groups"}
     found = [
-        ("Date", origin.get("date")),
-        ("Table", origin.get("table")),
-        ("Rows", None if rows is None else str(rows)),
+        ("Rows", str(document.get("n_rows") or "")),
         ("Policy", origin.get("policy")),
         ("Mechanism", verdict["mechanism"] + standing),
         ("Printed as", printed.get(verdict["output"], verdict["output"])),

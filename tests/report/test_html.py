@@ -81,6 +81,15 @@ def test_shades_get_darker_away_from_zero_so_that_grey_print_shows_the_size(medi
         assert all(a > b for a, b in pairwise(ladder))
 
 
+@pytest.mark.parametrize(("audience", "words"), [("internal", "A, a.csv, 2026-01-31"), ("public", "A, 2026-01-31")])
+def test_the_page_is_headed_by_title_table_and_date_and_the_public_one_names_no_table(audience: Any, words: str):
+    report = measured().with_origin(title="A", table="a.csv", date="2026-01-31")
+    page = report.to_html(audience=audience)
+    assert f"<title>{words}: " in page
+    assert f'<p class="title"><bdi>{words}</bdi></p>' in page
+    assert ("a.csv" in page) == (audience == "internal")
+
+
 def test_lift_map_shows_the_log_lift_in_figures_and_in_shades():
     page = Page(measured(labels=[0, 0, 1, 2]).to_html())
     cells = {row[0]: row[1:] for row in reversed(page.rows) if len(row) == 3}  # the map before comes first
