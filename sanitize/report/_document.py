@@ -46,18 +46,22 @@ def lift_map(
 ) -> dict[str, Any]:
     """Log-lift of the riskiest symbols before and after, for the most frequent sensitive symbols.
 
-    Rows are symbols, those with the largest |log-lift| first (the more frequent of equals); columns are sensitive
-    symbols, the most frequent first.
+    Rows are symbols, those with the largest |log-lift| before first (the more frequent of equals), and after the same
+    ones in the same order; columns are sensitive symbols, the most frequent first.
     """
     frequent = np.argsort(-before.p_s, kind="stable")[:n_sensitive]
+    rank: dict[str, int] = {}  # in the first map: the second has what it shares with it in the same order
 
     def side(joint: JointDistribution) -> dict[str, Any]:
         with np.errstate(divide="ignore"):
             logs = np.log(lift(joint))
-        order = np.lexsort((-joint.p_x, -np.abs(logs).max(axis=0)))[:n_symbols]
+        riskiest = np.lexsort((-joint.p_x, -np.abs(logs).max(axis=0)))[:n_symbols]
+        order = sorted(map(int, riskiest), key=lambda y: rank.get(joint.public.label(y), n_symbols))
+        labels = [joint.public.label(y) for y in order]
+        rank.update(zip(labels, range(n_symbols), strict=False))
         return {
             "n_symbols": len(joint.public),
-            "symbols": [joint.public.label(int(y)) for y in order],
+            "symbols": labels,
             "shares": [figure(float(joint.p_x[y])) for y in order],
             "log_lift": [[figure(float(logs[s, y])) for s in frequent] for y in order],
         }

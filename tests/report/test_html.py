@@ -81,6 +81,20 @@ def test_shades_get_darker_away_from_zero_so_that_grey_print_shows_the_size(medi
         assert all(a > b for a, b in pairwise(ladder))
 
 
+def test_maps_before_and_after_list_the_symbols_they_share_in_one_order():
+    law = sz.JointDistribution.from_matrix([[0.30, 0.05, 0.10, 0.05], [0.05, 0.10, 0.25, 0.10]])
+    swapped = np.eye(4)[[2, 1, 0, 3]] * 0.9 + 0.025  # what was least telling is most telling now
+    report = sz.LeakageReport.measure(
+        law, sz.Channel.from_matrix(swapped, law.public, law.public), sz.LiftBudget.symmetric(9)
+    )
+    found = report.to_dict()["lift"]
+    assert found["before"]["symbols"] == found["after"]["symbols"]
+    risk = [max(abs(float(v)) for v in row) for row in found["after"]["log_lift"]]
+    assert risk != sorted(risk, reverse=True)  # alone it would have another order
+    shares = {report._after.public.label(y): float(report._after.p_x[y]) for y in range(4)}
+    assert found["after"]["shares"] == [shares[name] for name in found["after"]["symbols"]]
+
+
 @pytest.mark.parametrize(("audience", "words"), [("internal", "A, a.csv, 2026-01-31"), ("public", "A, 2026-01-31")])
 def test_the_page_is_headed_by_title_table_and_date_and_the_public_one_names_no_table(audience: Any, words: str):
     report = measured().with_origin(title="A", table="a.csv", date="2026-01-31")
