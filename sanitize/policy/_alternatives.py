@@ -149,6 +149,19 @@ class Drafts:
         best = within[most_useful([self.kept(place) for place in within])]
         return None if best == own else best
 
+    def most_useful_first(self) -> list[str]:
+        """Mechanisms that were designed within the budget, the best first, and of equals the simplest."""
+        left = sorted((name for name, multiple in self.found if multiple == 1), key=self.rank)
+        order = []
+        while left:
+            order.append(left.pop(most_useful([self.kept((name, 1.0)) for name in left])))
+        return order
+
+    @property
+    def of_what(self) -> str:
+        """What shares are kept of."""
+        return "of each column, in the mean" if self.own in TREES else "of the information in the public columns"
+
     def kept(self, place: Place) -> float:
         """Share of the information that a design keeps."""
         return float(self.found[place].summary[self._share])

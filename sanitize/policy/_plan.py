@@ -19,7 +19,7 @@ from sanitize.policy._declaration import AUTO
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, advice, proposals_text, propose
 from sanitize.report import Section, plan_page
-from sanitize.suggestion import comparison_section, most_useful
+from sanitize.suggestion import comparison_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,7 @@ class Plan:
     proposals: tuple[Proposal, ...] = ()
     refusal: ColumnError | BudgetExceeded | None = None
     _others: Section | None = None
+    _recommended: str = ""
     _chosen: int | None = None  # place of the policy's own budget on the first curve
 
     @property
@@ -74,15 +75,14 @@ class Plan:
         return self if self.report is None else replace(self, report=self.report.with_origin(**origin))
 
     def to_text(self) -> str:
-        """The report, the curve of its mechanism, the other mechanisms beside it, and the lines proposed."""
-        parts = [] if self.report is None else [self.report.to_text()]
+        """What is recommended, the report, the curves of its mechanism and the others, and the lines proposed."""
+        parts = [self._recommended] if self._recommended else []
+        parts += [] if self.report is None else [self.report.to_text()]
         if self.curves and self.report is not None:
             own = self.curves[0]
             parts.append(own.to_text(chosen=None if self._chosen is None else own[self._chosen]))
         if len(self.curves) > 1:
             parts.append(others_text(self.curves))
-        if self._others is not None and len(self.curves) > 1:
-            parts[-1] += f"\n{self._others.words}"
         if self.proposals:
             parts.append(f"Proposed lines of the policy:\n\n{proposals_text(self.proposals)}")
         return "\n\n".join(parts)
@@ -173,8 +173,22 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     curves = drafts.curves()
     if curves and not is_joint(drafts.policy) and drafts.is_of_one_law:
         report = report.with_curve(curves[0])
-    others, place = _compared(policy, drafts), drafts.place_of_own()
-    return Plan(report, curves, (*_better(drafts), *proposals), _others=others, _chosen=place)
+    words, others, place = "", None, drafts.place_of_own()
+    if len(order := drafts.most_useful_first()) > 1:
+        words = _recommended(drafts, order)
+        if policy.channels[0].mechanism != AUTO:  # which has said so itself
+            others = comparison_section([drafts.found[name, 1.0] for name in sorted(order, key=drafts.rank)], words)
+    proposals = (*_better(drafts), *proposals)
+    return Plan(report, curves, proposals, _others=others, _recommended=words, _chosen=place)
+
+
+def _recommended(drafts: Drafts, order: Sequence[str]) -> str:
+    """The mechanism that keeps most within the budget and the next best, in two sentences."""
+    (best, more), (second, less) = ((name.replace("-", " "), percent(drafts.kept((name, 1.0)))) for name in order[:2])
+    return (
+        f"Recommended: {best}, which keeps most within the budget.\n"
+        f"It keeps {more} {drafts.of_what};\n  the next best, {second}, {less}."
+    )
 
 
 def _better(drafts: Drafts) -> tuple[Proposal, ...]:
@@ -192,17 +206,6 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
         bounds = drafts.policy_at(name, multiple).budget.bounds
         found += [Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items()]
     return tuple(found)
-
-
-def _compared(policy: Policy, drafts: Drafts) -> Section | None:
-    """Mechanisms side by side within the budget; "auto" has said so itself."""
-    found = [(name, drafts.found[name, 1.0]) for name in (drafts.own, *drafts.others) if (name, 1.0) in drafts.found]
-    if len(found) < 2 or policy.channels[0].mechanism == AUTO:
-        return None
-    ordered = sorted(found, key=lambda one: drafts.rank(one[0]))
-    best = ordered[most_useful([drafts.kept((name, 1.0)) for name, _ in ordered])][0]
-    words = f"Recommended: {best.replace('-', ' ')}, which keeps most within the budget."
-    return comparison_section([report for _, report in ordered], words)
 
 
 def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:
