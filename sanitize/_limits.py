@@ -10,6 +10,8 @@ CHANNEL_CELLS = 1 << 24
 BLOCK_CELLS = 1 << 22
 # Rows whose intermediate arrays stay in the cache.
 BLOCK_ROWS = 1 << 16
+# Rows that a combination of values has on average where a joint distribution of combinations is worth learning.
+TUPLE_ROWS = 5
 # exp overflows a little above this, and of its negative no double has full precision.
 LARGEST_EXPONENT = 700.0
 # Levels, in nats, beyond which one unit of 2**-62 is all that the odds leave.

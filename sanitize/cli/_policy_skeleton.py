@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.open import open_source
 from sanitize._files.source import Numbers
 from sanitize._formatting import quoted
+from sanitize._limits import TUPLE_ROWS
 from sanitize._release.survey import MANY_NUMBERS
 from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize._tables.combined import n_rows_of
 from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
-from sanitize.policy import FEW_ROWS, N_BINS
+from sanitize.policy import N_BINS
 
 if TYPE_CHECKING:
     from sanitize._files.open import SourceLike
@@ -57,7 +58,7 @@ confidence = 0.95             # for the source of the rows; take it out where th
 # min_count = 10              # pool public values in fewer rows; with less, rows of single people are printed
 """
 _TREE = f"""\
-# So many columns have combinations of values with fewer than {FEW_ROWS} rows each, and no law of them can be learned.
+# So many columns have combinations of values with fewer than {TUPLE_ROWS} rows each, and no law of them can be learned.
 # A tree over all columns finds groups of rows that are alike.
 mechanism = "tree-random-response"  # or tree-merging
 confidence = 0.95                   # for the source of the rows; take it out where the rows are everybody
@@ -121,7 +122,7 @@ def skeleton(source: SourceLike) -> str:
         roles["drop" if survey.nested else role].append(survey)
     # Combinations of the public columns that would have too few rows each.
     sizes = (N_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in roles["public"])
-    is_whole = math.prod(sizes) * FEW_ROWS > n_rows and len(roles["public"]) > 1
+    is_whole = math.prod(sizes) * TUPLE_ROWS > n_rows and len(roles["public"]) > 1
     wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if s.needs_bins]
     lines = [_HEAD]
     for role, note in (

@@ -11,7 +11,6 @@ from ._plan import (
     make_plan as make_plan,
 )
 from ._proposals import (
-    FEW_ROWS as FEW_ROWS,
     N_BINS as N_BINS,
 )
 from ._policy import (

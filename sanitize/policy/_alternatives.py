@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -149,13 +149,14 @@ class Drafts:
         best = within[most_useful([self.kept(place) for place in within])]
         return None if best == own else best
 
-    def most_useful_first(self) -> list[str]:
-        """Mechanisms that were designed within the budget, the best first, and of equals the simplest."""
-        left = sorted((name for name, multiple in self.found if multiple == 1), key=self.rank)
-        order = []
-        while left:
-            order.append(left.pop(most_useful([self.kept((name, 1.0)) for name in left])))
-        return order
+    @property
+    def within(self) -> list[str]:
+        """Mechanisms that were designed within the budget, the simplest first."""
+        return sorted((name for name, multiple in self.found if multiple == 1), key=self.rank)
+
+    def best_of(self, names: Sequence[str]) -> str:
+        """The one that keeps most within the budget, the first of equals."""
+        return names[most_useful([self.kept((name, 1.0)) for name in names])]
 
     @property
     def of_what(self) -> str:

@@ -174,17 +174,19 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     if curves and not is_joint(drafts.policy) and drafts.is_of_one_law:
         report = report.with_curve(curves[0])
     words, others, place = "", None, drafts.place_of_own()
-    if len(order := drafts.most_useful_first()) > 1:
-        words = _recommended(drafts, order)
+    if len(within := drafts.within) > 1:
+        words = _recommended(drafts, within)
         if policy.channels[0].mechanism != AUTO:  # which has said so itself
-            others = comparison_section([drafts.found[name, 1.0] for name in sorted(order, key=drafts.rank)], words)
+            others = comparison_section([drafts.found[name, 1.0] for name in within], words)
     proposals = (*_better(drafts), *proposals)
     return Plan(report, curves, proposals, _others=others, _recommended=words, _chosen=place)
 
 
-def _recommended(drafts: Drafts, order: Sequence[str]) -> str:
+def _recommended(drafts: Drafts, names: Sequence[str]) -> str:
     """The mechanism that keeps most within the budget and the next best, in two sentences."""
-    (best, more), (second, less) = ((name.replace("-", " "), percent(drafts.kept((name, 1.0)))) for name in order[:2])
+    best = drafts.best_of(names)
+    order = best, drafts.best_of([name for name in names if name != best])
+    (best, more), (second, less) = ((name.replace("-", " "), percent(drafts.kept((name, 1.0)))) for name in order)
     return (
         f"Recommended: {best}, which keeps most within the budget.\n"
         f"It keeps {more} {drafts.of_what};\n  the next best, {second}, {less}."

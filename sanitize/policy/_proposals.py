@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sanitize._formatting import quoted
+from sanitize._limits import TUPLE_ROWS
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
 from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, GRID, MECHANISMS, OWNERS, TREES
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from sanitize.policy._policy import Policy, PolicyChannel
 
 
-# Combinations of values with fewer rows than this on average are not worth a law.
-FEW_ROWS = 5
 # Bins that a column is proposed to have.
 N_BINS = 5
 
@@ -116,14 +115,14 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
     if channel.mechanism in TREES:
         return [*_left_out(surveys), *_hierarchies(channel, surveys)]
     sizes = {own.name: len(channel.bins[own.name]) if own.name in channel.bins else own.n_values for own in surveys}
-    if math.prod(sizes.values()) * FEW_ROWS <= n_rows:
+    if math.prod(sizes.values()) * TUPLE_ROWS <= n_rows:
         return []
     wide = [own for own in surveys if own.is_wide and own.name not in channel.bins]
     kept = [own for own in surveys if not own.is_identifier]
     after = math.prod(N_BINS if own in wide else sizes[own.name] for own in kept)
     allowed = () if is_joint(policy) else reversed(TREES)
     tree = next((name for name in allowed if policy.budget.notion in MECHANISMS[name][1]), None)
-    if after * FEW_ROWS > n_rows and len(kept) > 1 and tree is not None:
+    if after * TUPLE_ROWS > n_rows and len(kept) > 1 and tree is not None:
         why = f"{_count(math.prod(sizes.values()))} combinations of the public columns in {n_rows} rows"
         return [
             *_left_out(surveys),
@@ -192,7 +191,7 @@ def advice(policy: Policy, sanitizer: Designer, table: SourceLike) -> str | None
     table : Source
     """
     n_rows, n_symbols = sanitizer.report_.n_rows, sanitizer.channel_.n_inputs
-    if is_joint(policy) or n_rows is None or n_symbols * FEW_ROWS <= n_rows or len(policy.public) < 2:
+    if is_joint(policy) or n_rows is None or n_symbols * TUPLE_ROWS <= n_rows or len(policy.public) < 2:
         return None
     channel = policy.channels[0]
     tree = _tree_of(policy)

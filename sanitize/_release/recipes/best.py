@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._limits import TUPLE_ROWS
 from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.recipe import Recipe, TupleParameters, recipe_type
-from sanitize._tables.frame import Table
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.errors import SanitizeError
 from sanitize.joint import sparse_counts
@@ -30,11 +30,9 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Layout
     from sanitize._release.recipes.recipe import Fitted
     from sanitize._sampling.noise import RandomWords
+    from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable, JointDistribution
-
-# Combinations of values with fewer rows than this on average are not worth a joint distribution where a tree can be.
-_FEW_ROWS = 5
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):
@@ -74,12 +72,14 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
             return super().design(spec, layout, counted, words, is_priced=is_priced)
         grown = []
         if source is not None:
-            for tree in self._trees(layout, int(counted.table.counts.sum())):
+            n_rows = len(source[layout.public[0]])
+            for tree in self._trees(layout, n_rows, spec.budget):
                 with contextlib.suppress(SanitizeError):  # what cannot be released through it keeps nothing
-                    cells = tree.grown(layout, source, len(source[layout.public[0]]))
+                    cells = tree.grown(layout, source, n_rows)
                     known = Counted.of(cells, source)
-                    grown.append(tree.design(tree.specification(), cells, known, words, is_priced=False))
-        return self._chosen(spec, layout, counted, grown, is_priced=is_priced)
+                    made = tree.design(tree.specification(), cells, known, words, is_priced=False)
+                    grown.append((made, known.table))
+        return self._chosen(spec, layout, counted, grown, is_priced=is_priced)[0]
 
     def fit(
         self,
@@ -95,17 +95,14 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
             return super().fit(table, order, words, given=given, is_priced=is_priced)
         self.check_for_files()
         spec = self.specification()
-        with table.naming_absent():
-            layout, _ = self.layout(Table.of(table.empty()))
-            counted = table.count(layout, order)
+        layout, counted = self._counted(table, order)
         grown = []
-        for tree in self._trees(layout, table.source.n_rows):
+        for tree in self._trees(layout, table.source.n_rows, spec.budget):
             with contextlib.suppress(SanitizeError):
                 grown.append(tree.fit(table, order, words, is_priced=False))
-        made = self._chosen(spec, layout, counted, [fitted for fitted, _ in grown], is_priced=is_priced)
-        return made, next((counts for one, counts in grown if one.channel is made.channel), counted.table)
+        return self._chosen(spec, layout, counted, grown, is_priced=is_priced)
 
-    def _trees(self, layout: Layout, n_rows: int) -> Iterator[Any]:
+    def _trees(self, layout: Layout, n_rows: int, budget: Budget) -> Iterator[Any]:
         """Recipes of trees that print what this one prints; of few rows they would print labels.
 
         None under a confidence: each certificate is sure by itself, and the one of several that keeps most less so.
@@ -121,36 +118,40 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
             "output": None if self.output == "resample" else self.output,
         }
         yield self._recipe("tree merging", **settings)
-        if isinstance(self.specification().budget, (LiftBudget, LDPBudget)):
+        if isinstance(budget, (LiftBudget, LDPBudget)):
             yield self._recipe("tree random response", **settings)
 
     def _chosen(
-        self, spec: Specification, layout: Layout, counted: Counted, grown: Sequence[Fitted], *, is_priced: bool
-    ) -> Fitted:
-        """The best of the tuples and the trees, whose report compares all of them."""
-        share, found = "normalized_utility", list(self._tuples(spec, layout, counted, is_alone=not grown))
-        if grown:  # cells and tuples are other symbols: what is compared is what they keep of each column
-            share = "mean_column_utility"
-            lines = [kept_of_columns(column_counts(one.joint), one.channel)[1] for one in found]
-            found = [
-                one.with_report(replace(one.report, measures=(*one.report.measures, line)))
-                for one, line in zip(found, lines, strict=True)
-            ]
-        candidates = [*found, *grown]
-        reports = [one.report for one in candidates]
+        self,
+        spec: Specification,
+        layout: Layout,
+        counted: Counted,
+        grown: Sequence[tuple[Fitted, ContingencyTable]],
+        *,
+        is_priced: bool,
+    ) -> tuple[Fitted, ContingencyTable]:
+        """The best of the tuples and the trees, whose report compares all of them, and the counts it is of."""
+        # Cells and tuples are other symbols: where there are both, what they keep of each column is compared.
+        share = "mean_column_utility" if grown else "normalized_utility"
+        found = list(self._tuples(spec, layout, counted, is_alone=not grown))
+        if grown and found:
+            rows = list(column_counts(found[0].joint))
+            found = [_with_columns(one, rows) for one in found]
+        candidates = [*((one, counted.table) for one in found), *grown]
+        reports = [one.report for one, _ in candidates]
         place = most_useful([report.summary[share] for report in reports])
         told = f"{reports[place].facts.mechanism} was chosen, because it keeps most."
-        best = candidates[place]
+        best, table = candidates[place]
         made = best.with_report(best.report.with_section(comparison_section(reports, told, share)))
         compared = {report.facts.mechanism: report for report in reports}
         made = replace(made, beside={**made.beside, "compared_": compared})
-        return made if place >= len(found) else self._judged(made, counted, is_priced=is_priced)
+        return (made if place >= len(found) else self._judged(made, counted, is_priced=is_priced)), table
 
     def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Fitted]:
         """Designs of tuples; none where a tree was grown and they are too many, or cannot be released."""
         rows = counted.table.counts.sum(axis=0)
         n_x = int(np.count_nonzero(rows))
-        if not is_alone and n_x * _FEW_ROWS > rows.sum():
+        if not is_alone and n_x * TUPLE_ROWS > rows.sum():
             return
         kinds = kinds_for(n_x, spec.budget)
         if self.confidence is not None and n_x > 60:  # robust responses take longer
@@ -159,6 +160,12 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         for recipe in (self._recipe(kind.name) for kind in kinds):
             with contextlib.nullcontext() if is_alone else contextlib.suppress(SanitizeError):
                 yield recipe.design(recipe.specification(), layout, unordered, is_priced=False)
+
+
+def _with_columns(fitted: Fitted, rows: Sequence[tuple[str, sparse.csr_array]]) -> Fitted:
+    """A release of tuples whose report says what it keeps of columns, as that of a tree does."""
+    line = kept_of_columns(rows, fitted.channel)[1]
+    return fitted.with_report(replace(fitted.report, measures=(*fitted.report.measures, line)))
 
 
 def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:

@@ -207,10 +207,14 @@ class Recipe(ABC):
         """
         self.check_for_files()
         spec = replace(self.specification(), given=given)
+        layout, counted = self._counted(table, order)
+        return self.design(spec, layout, counted, words, is_priced=is_priced), counted.table
+
+    def _counted(self, table: FirstPass, order: RowOrder) -> tuple[Layout, Counted]:
+        """Roles of the columns of a table in files, and its counts."""
         with table.naming_absent():
             layout, _ = self.layout(Table.of(table.empty()))
-            counted = table.count(layout, order)
-        return self.design(spec, layout, counted, words, is_priced=is_priced), counted.table
+            return layout, table.count(layout, order)
 
     def check_for_files(self) -> None:
         """Refuse settings that a table in files cannot have."""
