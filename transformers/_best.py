@@ -37,7 +37,8 @@ class BestSanitizer(TupleParameters, Sanitizer):
     smoothing : float
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
-        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
+        Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's. Of
+        tuples: where a tree is chosen a model prints rows, and its cells have 20 rows and more.
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every law of the values seen that the counts allow at this confidence,
