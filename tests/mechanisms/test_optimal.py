@@ -138,6 +138,29 @@ def test_the_certificate_is_a_lower_bound_and_finds_what_is_below():
         assert len(found.points)
 
 
+def test_a_search_that_closes_hardly_a_box_ends_early():
+    """Where each of 25 equal symbols tells the secret all orders of a vertex are alike, and all must be bounded."""
+    n, budget = 25, LiftBudget(lower=1.0, upper=0.5)
+    polytope = LiftBounds.outer(sz.lift(JointDistribution.from_matrix(np.eye(n) / n)), budget).polytope()
+    small, large = np.exp(-1.0) / n, np.exp(0.5) / n
+    n_large = int((1 - n * small) / (large - small))
+    vertex = np.array([large] * n_large + [small] * (n - n_large - 1))
+    lowest = entr(np.append(vertex, 1 - vertex.sum())).sum()
+    effort = Effort(_mixture.RESPONSE_EFFORT)
+    found = certify(polytope, np.zeros(n), np.full(n, 1 / n), lowest - 1e-9, effort)
+    assert found.is_hopeless
+    assert not len(found.points)
+    assert 0.0 < found.bound < lowest - 0.1, "a valid bound, and no claim that the target was proved"
+    assert effort.spent < effort.limit / 4
+
+
+@pytest.mark.slow
+def test_a_search_whose_boxes_close_late_is_carried_through():
+    counts = np.random.default_rng(1).multinomial(40, np.full(225, 1 / 225)).reshape(15, 15)
+    joint = JointDistribution.from_matrix(counts[counts.any(axis=1)][:, counts.any(axis=0)] / 40)
+    assert solve_optimal_random_response(joint, LiftBudget(lower=1.0, upper=0.5), gap=1e-6).status == "optimal"
+
+
 @pytest.mark.slow
 def test_repaired_prices_bound_the_optimum_at_any_time():
     rng = np.random.default_rng(16)

@@ -36,6 +36,9 @@ _WORTHWHILE = 0.02  # share of a box that tightening must remove to be tried aga
 # Ten times what 200 letters need. More open boxes are rounding that splits for ever, and would fill the memory.
 _MOST_OPEN = 1 << 17
 _EDGE = 0.1  # splits keep this distance, as a share of the side, from its ends
+# Boxes after which it is asked whether the effort can do; laws that were proved had closed more by then, or soon did.
+_FIRST_LOOK = 1 << 13
+_HARDLY_ANY = 0.125  # of the boxes
 
 
 @dataclass(eq=False)
@@ -49,11 +52,14 @@ class Certificate:
     points : ndarray of shape (K, n)
         Points of Π below the target, if any were met: the search stops at the first batch that has some.
     bases : ndarray of shape (K, m)
+    is_hopeless : bool
+        Whether the search stopped because the effort that is left would be far from enough.
     """
 
     bound: float
     points: Vector
     bases: Codes
+    is_hopeless: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +98,8 @@ class Tree:
 
     def __init__(self, polytope: Polytope, mu: Vector, target: float) -> None:
         self.polytope, self.mu, self.target = polytope, mu, target
-        self.n_bounded = 0
+        self.n_bounded, self.n_closed = 0, 0
+        self.is_hopeless, self._look = False, (_FIRST_LOOK, np.inf)
         self.heap: list[tuple[float, int, _Node]] = []
         self._serial = 0
 
@@ -108,14 +115,27 @@ class Tree:
 
     def steps(self, effort: Effort) -> Iterator[tuple[Boxes, Codes]]:
         """Bound and split batch after batch, the first layer at any effort; the boxes, and which of them are open."""
-        while self.has_roots or (0 < len(self.heap) <= _MOST_OPEN and not effort.is_used()):
+        while self.has_roots or (0 < len(self.heap) <= _MOST_OPEN and not (self.is_hopeless or effort.is_used())):
             boxes = self._roots() if self.has_roots else self._worst()
             self.n_bounded += len(boxes.low)
             _tighten(self.polytope, self.mu, self.target, boxes)
             open_ = np.flatnonzero(boxes.bound < self.target)
             self._split(boxes, open_)
             effort.spend(len(boxes.low) * self.polytope.work)
+            self.n_closed += len(boxes.low) - len(open_)
+            self._look_ahead(effort)
             yield boxes, open_
+
+    def _look_ahead(self, effort: Effort) -> None:
+        """After every doubling: hardly a box closes, and at this pace the bound needs more than the effort left."""
+        at, before = self._look
+        if self.n_bounded < at or self.has_roots:
+            return
+        short = self.target - self.bound
+        doublings = short / max(before - short, SMALLEST_POSITIVE)
+        needed = self.n_bounded * (2.0 ** min(doublings, 64.0) - 1) * self.polytope.work
+        self.is_hopeless = self.n_closed < _HARDLY_ANY * self.n_bounded and needed > effort.left
+        self._look = 2 * at, short
 
     def _split(self, boxes: Boxes, open_: Codes) -> None:
         """Split each open box where H and its chord differ most."""
@@ -190,7 +210,8 @@ def certify(
         better = np.flatnonzero((entr(w).sum(axis=1) - (v * mu).sum(axis=1) < target) & polytope.contains(v))
         if len(better) and stop_at_points:
             return Certificate(tree.bound, v[better], boxes.basis[open_[better]])
-    return Certificate(tree.repaired(p_x), np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp))
+    none = np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp)
+    return Certificate(tree.repaired(p_x), *none, tree.is_hopeless)
 
 
 def _tighten(polytope: Polytope, mu: Vector, target: float, boxes: Boxes) -> None:

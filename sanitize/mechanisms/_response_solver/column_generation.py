@@ -87,8 +87,8 @@ class Search:
     bound : float
         No mixture of posteriors within the outer bounds has a value below this.
     status : str
-        ``optimal`` (gap reached), ``effort`` (used up), ``time_limit``, ``interrupted``, or ``stalled`` (rounding
-        of the linear program stands between the bound and the gap asked for).
+        ``optimal`` (gap reached), ``effort`` (used up, or far from enough), ``time_limit``, ``interrupted``, or
+        ``stalled`` (rounding of the linear program stands between the bound and the gap asked for).
     """
 
     mixture: Mixture
@@ -157,6 +157,7 @@ class Search:
             found = certify(self.outer, mixture.mu, self.p_x, target, self.effort, stop_at_points=stop_at_points)
             self.bound = max(self.bound, value + found.bound)
             if not len(found.points):
+                self.status = "effort" if found.is_hopeless else self.status
                 return True
             # Where other rows bind, a basis of the one polytope is none of the other.
             bases = found.bases if self.inner.n_rows == self.outer.n_rows else self.inner.slack_basis(len(found.points))

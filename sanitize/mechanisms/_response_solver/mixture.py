@@ -63,8 +63,8 @@ class RandomResponse:
     n_columns : int
         Posteriors considered.
     status : str
-        ``optimal`` (gap reached), ``effort`` (used up), ``time_limit``, ``interrupted``, or ``stalled`` (rounding keeps
-        the gap open).
+        ``optimal`` (gap reached), ``effort`` (used up, or far from enough), ``time_limit``, ``interrupted``, or
+        ``stalled`` (rounding keeps the gap open).
     """
 
     channel: Channel
