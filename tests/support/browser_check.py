@@ -1,8 +1,9 @@
 """Look at pages of reports in a real browser: nothing sticks out, is cut or hard to read, runs or is loaded.
 
-Run it by hand or in CI: ``python tests/support/browser_check.py``. It needs Chromium, and says so where there is none.
+Run it by hand or in CI: ``python tests/support/browser_check.py``. It needs Chromium, and fails where there is none.
 The script that measures lives in a page around the report, never in the report. Pages that people get are printed as
-well, and take two pages. With ``--pictures FOLDER`` it also takes pictures of them, to be looked at.
+well, and take two pages. With ``--site FOLDER`` it looks at the documentation built there, too. With ``--pictures
+FOLDER`` it also takes pictures of them, to be looked at.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ addEventListener("load", () => {
       cut: cut.slice(0, 3).map((part) => part.tagName),
       out: out.slice(0, 3).map((part) => part.tagName + "." + (part.getAttribute("class") || "")),
       faint: [...new Set(faint(page, frame.contentWindow))].slice(0, 3),
+      code: [...page.querySelectorAll("pre")].filter((part) => part.scrollWidth > part.clientWidth + 1).length,
       scripts: page.scripts.length, loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
       titled: [...page.querySelectorAll("svg[role=img]")].every((part) => part.querySelector("title")),
       height: page.documentElement.scrollHeight});
@@ -167,6 +169,30 @@ def look(browser: str, made: dict[str, str], width: int, *, dark: bool = False) 
     return faults
 
 
+def look_at_site(browser: str, site: Path, width: int) -> list[str]:
+    """Faults of the documentation's pages at a width, but for those of its reference, which a tool writes."""
+    places = [place for place in sorted(site.rglob("*.html")) if "api" not in place.parts]
+    frames = "".join(
+        f'<iframe name="{place.relative_to(site)}" style="border:0;width:{width}px;height:800px" '
+        f'src="{place.resolve().as_uri()}"></iframe>'
+        for place in places
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        around = Path(folder, "around.html")
+        around.write_text(f"<!doctype html><meta charset='utf-8'>{frames}{MEASURE}", encoding="utf-8")
+        told = run(browser, folder, around, "--dump-dom", "--allow-file-access-from-files")
+    text = re.search(r'<pre id="found">(.*?)</pre>', told, re.DOTALL)
+    found = json.loads(html.unescape(text[1]))["found"] if text is not None and text[1] else []
+    faults = [] if len(found) == len(places) > 0 else [f"{len(found)} of {len(places)} pages were measured at {width}"]
+    for page in found:
+        where = f"{page['name']} at {width}"
+        if page["page"] > width or page["code"]:
+            faults.append(f"{where}: {page['page']} wide, {page['code']} blocks of code are cut")
+        if page["faint"]:
+            faults.append(f"{where}: words of {page['faint']} are too faint for where they stand")
+    return faults
+
+
 def run(browser: str, folder: str, page: Path, *options: str) -> str:
     """What the browser prints of a page."""
     root = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
@@ -205,14 +231,16 @@ def main() -> int:
     """Look at every page at every width; 1 if there is a fault."""
     browser = next((path for name in NAMES if (path := shutil.which(name))), None)
     if browser is None:
-        print("there is no Chromium on this machine: pages of reports were NOT looked at")
-        return 0
+        print("there is no Chromium on this machine (Debian: apt-get install chromium): no page was looked at")
+        return 1
     reports = shown_reports()
     shown = {f"{name}-{who}": report.to_html(audience=who) for name, report in reports.items() for who in AUDIENCES}
     made = pages() | shown
     faults = [fault for width in WIDTHS for fault in look(browser, made, width)]
     faults += look(browser, shown, 1280, dark=True)
     faults += print_out(browser, shown)
+    if sys.argv[1:2] == ["--site"]:
+        faults += [fault for width in (360, 1280) for fault in look_at_site(browser, Path(sys.argv[2]), width)]
     if sys.argv[1:2] == ["--pictures"]:
         take_pictures(browser, shown, Path(sys.argv[2]))
     well = f"{len(made)} pages at {len(WIDTHS)} widths: nothing sticks out, is cut, faint, runs or loads; "
