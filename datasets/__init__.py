@@ -17,6 +17,7 @@ from sanitize.datasets._fetch import (
     fetch_heart_disease,
 )
 from sanitize.datasets._registry import SOURCES, RemoteFile, Source
+from sanitize.datasets._survey import load_survey
 
 __all__ = [
     "SOURCES",
@@ -31,6 +32,7 @@ __all__ = [
     "load_berkeley",
     "load_framingham",
     "load_hair_eye",
+    "load_survey",
     "load_titanic",
     "make_joint",
     "make_table",

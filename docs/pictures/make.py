@@ -1,6 +1,6 @@
 """Make the pictures of the README and the home page again, from real runs: ``python docs/pictures/make.py``.
 
-It runs the README's own release of the Framingham study, and a plan of the same table, and takes pictures of the pages
+It runs the README's own release of its survey, and a plan of the same table, and takes pictures of the pages
 with Chromium. Pictures are cut to what a reader sees first and kept to few colours, so that they are small.
 """
 
@@ -18,7 +18,7 @@ from sanitize.cli import main
 
 HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ASKED = ["-s", "heart_disease", "-x", "cholesterol", "-x", "blood_pressure", "--at-most", "1.65", "--at-least", "0.37"]
+POLICY = ["-p", str(HERE.parent / "survey.toml")]
 # Width and height of the window in CSS pixels: what is seen first.
 WINDOWS = {"report": (1000, 1000), "plan": (1000, 1000)}
 COLOURS = 32
@@ -26,11 +26,11 @@ COLOURS = 32
 
 def pages(folder: Path) -> dict[str, Path]:
     """The report of the README's release, and the plan of the same table, as pages."""
-    raw, made = folder / "framingham.parquet", {name: folder / f"{name}.html" for name in WINDOWS}
-    subprocess.run([sys.executable, "-m", "sanitize.datasets", "framingham", str(raw)], check=True)
+    raw, made = folder / "survey.parquet", {name: folder / f"{name}.html" for name in WINDOWS}
+    subprocess.run([sys.executable, "-m", "sanitize.datasets", "survey", str(raw)], check=True)
     released = str(folder / "released.parquet")
-    assert main(["release", str(raw), "-o", released, *ASKED, "--report", str(made["report"])]) == 0
-    assert main(["plan", str(raw), *ASKED, "--html", str(made["plan"])]) == 0
+    assert main(["release", str(raw), "-o", released, *POLICY, "--report", str(made["report"])]) == 0
+    assert main(["plan", str(raw), *POLICY, "--html", str(made["plan"])]) == 0
     return made
 
 

@@ -80,7 +80,7 @@ def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tupl
     if policy.ledger is not None:
         book = Ledger(policy.ledger)
         ledger = (len(book), budget_words(book.budget))
-    return Material(files, _settings(policy), policy.drop, checks, false_alarm, ledger)
+    return Material(files, _settings(policy), policy.drop, checks, false_alarm, ledger, policy.reason)
 
 
 def _settings(policy: Policy) -> tuple[tuple[str, ...], ...]:

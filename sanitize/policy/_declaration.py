@@ -224,6 +224,7 @@ DOCUMENT = form(
     ),
     ledger=_maybe(_TEXT, "File that records releases of the same rows, or of the same units; relative to this file."),
     title=_maybe(_TEXT, "Heading of the report."),
+    reason=_maybe(_TEXT, "Why this budget and no other; the dossier says it."),
     date=_maybe(_DAY, "Date that the report shows, as 2026-01-31; no clock is read."),
 )
 

@@ -47,7 +47,7 @@ _BUDGETS: dict[str, Any] = {
     "capacity": CapacityBudget,
 }
 # Keys that a policy has as its text gives them.
-_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "delimiter", "title")
+_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "delimiter", "title", "reason")
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,8 @@ class Policy:
         Column that identifies individuals; it is not released.
     title, date : str or None
         Heading of the report, and the date that it shows, as 2026-01-31; no clock is read.
+    reason : str or None
+        Why this budget and no other, for the dossier.
 
     Examples
     --------
@@ -191,6 +193,7 @@ class Policy:
     unit: str | None = None
     title: str | None = None
     date: str | None = None
+    reason: str | None = None
     delimiter: str | None = None
 
     @classmethod

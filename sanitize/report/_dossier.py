@@ -67,6 +67,8 @@ class Material:
     false_alarm : float or None
         Chance that an honest release fails the verification.
     ledger : (releases, budget in words) or None
+    reason : str or None
+        Why this threshold, as the policy says.
     """
 
     files: tuple[Cells, ...]
@@ -75,6 +77,7 @@ class Material:
     checks: tuple[Cells, ...] | None = None
     false_alarm: float | None = None
     ledger: tuple[int, str] | None = None
+    reason: str | None = None
 
 
 def dossier(document: dict[str, Any], material: Material) -> list[Chapter]:
@@ -151,7 +154,7 @@ def _data(document: dict[str, Any], material: Material) -> Chapter:
 def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
     parts: list[Words | Rows | Blank] = [
         Words(f"Threshold: {document['verdict']['allowed']}{margin_words(document)}."),
-        Blank("Why this threshold"),
+        Blank("Why this threshold") if material.reason is None else Words(f"Why this threshold: {material.reason}"),
         Words(f"{plain_words(document).capitalize()}."),
         Words(f"People: {document['verdict']['people'] or 'nothing is claimed of them.'}"),
     ]

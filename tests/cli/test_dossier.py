@@ -209,6 +209,14 @@ def test_chapters_come_in_order_with_blanks_and_escaped(place, run):
             heads = 0
 
 
+def test_why_this_threshold_is_what_the_policy_says(place, run):
+    assert "Agreed" not in (place / "dossier.html").read_text()
+    (place / "policy.toml").write_text('reason = "Agreed with <the> clinic."\n' + (place / "policy.toml").read_text())
+    assert run("report", "report.json", "--dossier", "why.html", *ASKED)[0] == 0
+    page = Page((place / "why.html").read_text())
+    assert "Why this threshold: Agreed with <the> clinic." in " ".join(" ".join(page.words).split())
+
+
 def test_a_public_dossier_has_no_count_and_no_other_column(place, run):
     options = [*ASKED, "--verified", "verified.json", "--audience", "public"]
     assert run("report", "report.json", "--dossier", "public.md", *options)[0] == 0

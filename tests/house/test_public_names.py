@@ -66,7 +66,7 @@ NAMES = {
     """,
     "datasets": """
         SOURCES ChecksumMismatch RemoteFile Source fetch_adult fetch_bank_marketing fetch_credit_default
-        fetch_german_credit fetch_heart_disease load_berkeley load_framingham load_hair_eye load_titanic
+        fetch_german_credit fetch_heart_disease load_berkeley load_framingham load_hair_eye load_survey load_titanic
         make_joint make_table
     """,
     "errors": """

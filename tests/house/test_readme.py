@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pages
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +23,7 @@ MOST_BYTES = 120_000  # of a picture
 def folder(tmp_path, monkeypatch) -> Path:
     """Where the README's first command has been run; what it installs is installed."""
     monkeypatch.chdir(tmp_path)
-    subprocess.run([sys.executable, "-m", "sanitize.datasets", "framingham", "raw.parquet"], check=True)
+    subprocess.run([sys.executable, "-m", "sanitize.datasets", "survey", "raw.parquet"], check=True)
     return tmp_path
 
 
@@ -46,7 +49,7 @@ def test_what_the_readme_shows_runs_as_it_is_read(folder, capsys):
         else:
             assert block.kind == "bash"  # installs: run as printed by .ci/run
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {"bash": 2, "python": 3, "toml": 1, "sh": 1}
-    assert "HOLDS FOR THESE ROWS ONLY" in capsys.readouterr().out
+    assert "HOLDS FOR THE SOURCE" in capsys.readouterr().out
     assert {"for_partners.parquet", "for_partners.csv", "plan.html", "report.html", "draft.toml"} <= {
         path.name for path in folder.iterdir()
     }
@@ -61,12 +64,33 @@ def test_no_code_of_the_readme_is_without_a_kind():
 
 @pytest.mark.slow
 def test_the_figures_of_the_readme_are_those_of_its_release(folder):
-    command = re.search(r"sanitize release raw\.parquet .*", README.read_text(encoding="utf-8"))[0]
-    text = pages.run_command(command, folder)
-    assert re.search(r"at most 1\.59 and\s+at least 0\.492 times", text)
-    assert "Keeps 89.71 %" in text
-    found = re.search(r"^mutual information I\(S;Y\) +([\d.]+) +([\d.]+)", text, re.MULTILINE)
-    assert [f"{float(figure):.4f}" for figure in found.groups()] == ["0.0221", "0.0055"]
+    text = README.read_text(encoding="utf-8")
+    command = re.search(r"sanitize release raw\.parquet .*", text)[0].replace("docs/", f"{ROOT}/docs/")
+    said = pages.run_command(command, folder)
+    assert re.search(r"at most 1\.7 and\s+at least 0\.62 times", said)
+    assert "Keeps 39.5 %" in said
+    largest = float(re.search(r"^largest log-lift of any symbol +([\d.]+)", said, re.MULTILINE)[1])
+    assert "| 10.3 | 1.7 |" in text
+    assert round(math.exp(largest), 1) == 10.3
+    raw, released = (pd.read_parquet(folder / f"{name}.parquet") for name in ("raw", "released"))
+    days = raw.groupby("shifts")["sick_days"].mean()
+    assert f"| {days['yes']:.1f} and {days['no']:.1f} | about 7.0 and 5.5 |" in text
+    care = raw.loc[raw["occupation"] == "care", "shifts"] == "yes"
+    women = (raw["sex"] == "female").mean()
+    assert f"| {100 * women:.0f} %; {100 * care.mean():.0f} % | about 48 %; 61 % |" in text
+    # Rows are drawn anew each time: six deviations of the mean of so many rows, at least.
+    again = released.groupby("shifts")["sick_days"].mean()
+    assert abs(again["yes"] - 7.0) < 0.6
+    assert abs(again["no"] - 5.5) < 0.4
+    assert abs((released["sex"] == "female").mean() - 0.48) < 0.03
+    assert abs((released.loc[released["occupation"] == "care", "shifts"] == "yes").mean() - 0.61) < 0.05
+
+
+def test_the_policy_of_the_first_release_is_the_one_that_the_readme_shows():
+    shown = next(block.text for block in pages.blocks(README) if block.kind == "toml")
+    first, second = (tomllib.loads(text) for text in ((ROOT / "docs" / "survey.toml").read_text("utf-8"), shown))
+    del first["reason"], second["receipt"]
+    assert first == second
 
 
 def test_the_two_commands_of_the_contributing_page_are_the_readmes():
