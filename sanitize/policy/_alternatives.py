@@ -11,12 +11,12 @@ from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, TREES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import TradeoffCurve
-from sanitize.suggestion import KINDS, kinds_for, most_useful, most_useful_so_far, point_of
+from sanitize.suggestion import KINDS, comparison_section, kinds_for, most_useful, most_useful_so_far, point_of
 
 if TYPE_CHECKING:
     from sanitize._release.first_pass import FirstPass
     from sanitize.policy._policy import Policy
-    from sanitize.report import LeakageReport
+    from sanitize.report import LeakageReport, Section
 
 
 # Budgets of the curves, as multiples of the one asked for; ascending.
@@ -166,6 +166,10 @@ class Drafts:
     def kept(self, place: Place) -> float:
         """Share of the information that a design keeps."""
         return float(self.found[place].summary[self._share])
+
+    def comparison(self, names: Sequence[str], words: str) -> Section:
+        """Mechanisms side by side, within the budget."""
+        return comparison_section([self.found[name, 1.0] for name in names], words, self._share)
 
     def _curve(self, name: str) -> TradeoffCurve | None:
         places = [(name, multiple) for multiple in self.multiples if (name, multiple) in self.found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.loads import n_workers
@@ -19,7 +20,6 @@ from sanitize.policy._declaration import AUTO
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, advice, proposals_text, propose
 from sanitize.report import Section, plan_page
-from sanitize.suggestion import comparison_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ class Plan:
     proposals: tuple[Proposal, ...] = ()
     refusal: ColumnError | BudgetExceeded | None = None
     _others: Section | None = None
-    _recommended: str = ""
+    _recommended: tuple[str, ...] = ()
     _chosen: int | None = None  # place of the policy's own budget on the first curve
 
     @property
@@ -76,7 +76,8 @@ class Plan:
 
     def to_text(self) -> str:
         """What is recommended, the report, the curves of its mechanism and the others, and the lines proposed."""
-        parts = [self._recommended] if self._recommended else []
+        recommended = [fill(sentence, 80, subsequent_indent="  ") for sentence in self._recommended]
+        parts = ["\n".join(recommended)] if recommended else []
         parts += [] if self.report is None else [self.report.to_text()]
         if self.curves and self.report is not None:
             own = self.curves[0]
@@ -109,7 +110,7 @@ class Plan:
         curves = [curve.to_dict() for curve in self.curves]
         why = None if self.refusal is None else str(self.refusal)
         lines = proposals_text(self.proposals)
-        return plan_page(report.to_dict(), curves, lines, path, chosen=self._chosen, refusal=why)
+        return plan_page(report.to_dict(), curves, lines, path, self._recommended, chosen=self._chosen, refusal=why)
 
 
 def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Plan:
@@ -173,23 +174,24 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     curves = drafts.curves()
     if curves and not is_joint(drafts.policy) and drafts.is_of_one_law:
         report = report.with_curve(curves[0])
-    words, others, place = "", None, drafts.place_of_own()
+    recommended: tuple[str, ...] = ()
+    others, place = None, drafts.place_of_own()
     if len(within := drafts.within) > 1:
-        words = _recommended(drafts, within)
+        recommended = _recommended(drafts, within)
         if policy.channels[0].mechanism != AUTO:  # which has said so itself
-            others = comparison_section([drafts.found[name, 1.0] for name in within], words)
+            others = drafts.comparison(within, " ".join(recommended))
     proposals = (*_better(drafts), *proposals)
-    return Plan(report, curves, proposals, _others=others, _recommended=words, _chosen=place)
+    return Plan(report, curves, proposals, _others=others, _recommended=recommended, _chosen=place)
 
 
-def _recommended(drafts: Drafts, names: Sequence[str]) -> str:
+def _recommended(drafts: Drafts, names: Sequence[str]) -> tuple[str, ...]:
     """The mechanism that keeps most within the budget and the next best, in two sentences."""
     best = drafts.best_of(names)
     order = best, drafts.best_of([name for name in names if name != best])
     (best, more), (second, less) = ((name.replace("-", " "), percent(drafts.kept((name, 1.0)))) for name in order)
     return (
-        f"Recommended: {best}, which keeps most within the budget.\n"
-        f"It keeps {more} {drafts.of_what};\n  the next best, {second}, {less}."
+        f"Recommended: {best}, which keeps most within the budget.",
+        f"It keeps {more} {drafts.of_what}; the next best, {second}, {less}.",
     )
 
 

@@ -20,6 +20,7 @@ from sanitize.report._text import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from jinja2 import Environment
@@ -153,6 +154,7 @@ def plan_page(
     curves: list[dict[str, Any]],
     proposals: str,
     path: str | Path | None = None,
+    recommended: Sequence[str] = (),
     *,
     chosen: int | None = None,
     refusal: str | None = None,
@@ -168,6 +170,8 @@ def plan_page(
     proposals : str
         Lines of a policy.
     path : path, optional
+    recommended : sequence of str
+        Sentences that the page begins with.
     chosen : int, optional
         Place of the policy's own budget among the points of the first curve.
     refusal : str, optional
@@ -183,6 +187,7 @@ def plan_page(
             curves=curves,
             plot=plot_of(curves),
             chosen=chosen,
+            recommended=recommended,
             refusal=refusal,
             proposals=proposals.splitlines(),
             shown=[

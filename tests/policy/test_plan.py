@@ -287,6 +287,10 @@ def test_the_page_stands_alone_and_draws_every_mechanism(source, policy, tmp_pat
     assert not {"script", "link", "img", "iframe"} & set(page.tags)
     assert "default-src 'none'" in html
     assert page.tags.count("polyline") == len(plan.curves) == 3
+    first, second = plan.to_text().split("\n\n")[0].split("\n", 1)
+    assert first.startswith("Recommended: ")
+    assert html.index(first) < html.index(" ".join(second.split())) < html.index("<h1>")
+    assert "\\n" not in html
     for curve in plan.curves:
         assert curve.mechanism in html
         for point in curve.points:
