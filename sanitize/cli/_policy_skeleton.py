@@ -28,8 +28,8 @@ _MOST_VALUES = 10_000
 _HELD_VALUES = 1 << 21
 _SENSITIVE = re.compile(
     r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
-    r"drug|therap|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|orient|politic|party|"
-    r"union|crime|criminal|arrest|convict|survived|target|death|died|genetic|biometric)"
+    r"drug|therap|depress|psych|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|"
+    r"orient|politic|party|union|crime|criminal|arrest|convict|survived|target|death|died|genetic|biometric)"
 )
 _HEAD = """\
 # Release policy, written by `sanitize init` from the columns of a table and their numbers of different values.
