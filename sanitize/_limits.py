@@ -10,6 +10,14 @@ CHANNEL_CELLS = 1 << 24
 BLOCK_CELLS = 1 << 22
 # Rows whose intermediate arrays stay in the cache.
 BLOCK_ROWS = 1 << 16
+# Rows that are looked up together, among edges or down a tree, so that they stay near the processor.
+LOOKUP_ROWS = 1 << 14
+# Fewer rows are worked on as they are: preparing for many would cost more than it saves.
+FEW_ROWS = 1 << 12
+# Bytes of rows that are kept while a file is read; what is beyond is read again.
+KEPT_BYTES = 1 << 26
+# Levels of nesting that are read from somebody's file.
+NESTING = 20
 # Rows that a combination of values has on average where a joint distribution of combinations is worth learning.
 TUPLE_ROWS = 5
 # exp overflows a little above this, and of its negative no double has full precision.

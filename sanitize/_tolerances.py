@@ -12,3 +12,5 @@ SMALLEST_POSITIVE = 1e-300
 ROOT = 4 * 2.0**-52
 # Of the linear programs that SciPy's solver, HiGHS, solves: its tightest.
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+# The chance that a test calls a sound release faulty, all its looks together.
+FALSE_ALARM = 1e-6

@@ -82,7 +82,7 @@ def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, is_kept, 
             together = found
     counts.count(*together.table())
     assert all(took) == is_kept
-    monkeypatch.setattr(combined, "_FEW_ROWS", 3 * N + 1)
+    monkeypatch.setattr(combined, "FEW_ROWS", 3 * N + 1)
     for columns in parts:
         slow.count(columns)
     assert counts.public == slow.public
@@ -103,7 +103,7 @@ def test_alphabets_and_counts_are_those_of_single_rows(names, monkeypatch):
     table, other = _table(0), {name: column[: N // 2] for name, column in _table(1).items()}
     made = []
     for few in (1 << 12, N + 1):
-        monkeypatch.setattr(combined, "_FEW_ROWS", few)
+        monkeypatch.setattr(combined, "FEW_ROWS", few)
         assert (combined.Combined.of({name: table[name] for name in names}) is None) == (few > N)
         alphabet = Alphabet.from_table(table, names)
         part = Alphabet(names, alphabet.symbols[::2])

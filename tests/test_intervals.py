@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sanitize._tables.keys import _BATCH, _FEW_EDGES, edges_passed
+from sanitize._tables.keys import _FEW_EDGES, LOOKUP_ROWS, edges_passed
 
 _REAL = [5e-324, -5e-324, 1.0, 1 + 2**-52, 1e300, -1e300, math.inf, -math.inf]
 _KINDS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64, np.float64]
@@ -47,7 +47,7 @@ def test_edges_passed_are_those_that_a_bisection_finds(kind, other, n_edges, spr
         numbers = np.append(numbers, edges[:: 1 + seed % 7])
     expected = [bisect.bisect_right(edges.tolist(), number) for number in numbers.tolist()]
     assert edges_passed(edges, numbers).tolist() == expected
-    many = np.resize(numbers, 2 * _BATCH + 7)
+    many = np.resize(numbers, 2 * LOOKUP_ROWS + 7)
     assert (edges_passed(edges, many) == np.resize(expected, len(many))).all()
 
 
@@ -56,6 +56,6 @@ def test_edges_passed_are_those_that_a_bisection_finds(kind, other, n_edges, spr
 def test_any_number_of_edges_is_passed_as_a_search_finds_them(n_edges, dtype):
     rng = np.random.default_rng(n_edges)
     edges = np.unique(rng.integers(-100_000, 100_000, 3 * n_edges))[:n_edges].astype(dtype)
-    numbers = np.append(rng.integers(-110_000, 110_000, 2 * _BATCH), edges).astype(dtype)
+    numbers = np.append(rng.integers(-110_000, 110_000, 2 * LOOKUP_ROWS), edges).astype(dtype)
     assert len(edges) == n_edges
     assert (edges_passed(edges, numbers) == np.searchsorted(edges, numbers, side="right")).all()

@@ -294,7 +294,7 @@ def test_rows_of_combinations_and_single_rows_are_audited_alike():
     made = []
     for few, each in ((1 << 12, 8), (1 << 12, 200), (n + 1, 8)):
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(combined, "_FEW_ROWS", few)
+            patched.setattr(combined, "FEW_ROWS", few)
             patched.setattr(combined, "_ROWS_EACH", each)
             audit = OrderAudit.of(["s"], n, ["x", "w"])
             for part in (slice(0, 7_777), slice(7_777, n)):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Frame = TypeVar("Frame")
 
 # Rows from which threads are worth their start.
-_MANY_ROWS = 1 << 17
+_THREADED_ROWS = 1 << 17
 
 
 # Digests of the rows that an estimator has released; other processes, copies and pickles know nothing of them.
@@ -190,7 +190,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        workers = n_workers(None) if table.n_rows >= _MANY_ROWS else 1
+        workers = n_workers(None) if table.n_rows >= _THREADED_ROWS else 1
         codes, n_unseen = self._release.encode(table, workers)
         warn_of_unseen(n_unseen, len(codes))
         self._bind(codes)

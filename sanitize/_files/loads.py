@@ -21,6 +21,7 @@ import pyarrow as pa
 from sanitize._checks import whole_number
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS, Load
+from sanitize._limits import KEPT_BYTES
 from sanitize._progress import advance
 from sanitize._tables.combined import Combined, CombinedRows, n_rows_of
 from sanitize._tables.keys import all_below
@@ -72,10 +73,6 @@ def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int)
                 left.cancel()
 
 
-# Bytes of rows that are kept; all others are read again.
-MOST_BYTES = 1 << 26
-
-
 @dataclass(eq=False)
 class KeptRows:
     """Dictionary columns of the loads of Parquet files, as far as there is room for them.
@@ -85,7 +82,7 @@ class KeptRows:
     most_bytes : int
     """
 
-    most_bytes: int = MOST_BYTES
+    most_bytes: int = KEPT_BYTES
     _held: dict[tuple[Path, int], list[Batch]] = field(default_factory=dict, repr=False)
     _n_bytes: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False)

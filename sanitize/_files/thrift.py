@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from sanitize._limits import NESTING
+
 if TYPE_CHECKING:
     import mmap
 
@@ -18,7 +20,6 @@ RawFields = list[tuple[int, int, bytes]]  # number, kind and bytes of each field
 
 # What reading damaged bytes may raise.
 DAMAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, OSError, struct.error)
-_DEEPEST = 16
 # An empty structure takes one byte of a file and 64 of memory.
 MOST_VALUES = 1 << 24
 _TRUE, _FALSE, _BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _SET, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
@@ -123,7 +124,7 @@ class Thrift:
             return self.whole()
         if kind == _BINARY:
             return self._binary()
-        if depth > _DEEPEST:
+        if depth > NESTING:
             raise ValueError("depth")
         if kind == STRUCT:
             return self.fields(depth + 1)

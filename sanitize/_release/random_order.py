@@ -49,7 +49,7 @@ _FEW_SYMBOLS = 8
 # Rows times symbols that are looked at one by one; where there are more, fewer segments are.
 _MOST_LOOKS = 4 << 20
 _FEWEST_ROWS = 8
-_MOST_CELLS = 1 << 17  # of a table of blocks and symbols
+_TABLE_CELLS = 1 << 17  # of a table of blocks and symbols
 _KINDS = 4  # of tests
 # Places tell no more than what intervals of their shares, which all hold but for this chance, leave them.
 _INTERVAL = 1e-3
@@ -132,7 +132,7 @@ def _in_blocks(
 ) -> Iterator[Finding]:
     """Blocks of every size, each twice the one before: small ones of the rows looked at, and those of all rows."""
     k, levels = len(prior), []
-    small = 1 << max(_FEWEST_ROWS.bit_length() - 1, (len(rows) * k // _MOST_CELLS).bit_length())
+    small = 1 << max(_FEWEST_ROWS.bit_length() - 1, (len(rows) * k // _TABLE_CELLS).bit_length())
     fine = count(np.arange(len(rows)) // small * k + rows, -(-len(rows) // small) * k).reshape(-1, k)
     while small < min(size, SEGMENT_ROWS):
         levels.append((small, fine))

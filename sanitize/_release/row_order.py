@@ -18,6 +18,7 @@ import numpy as np
 from sanitize._release.random_order import SEGMENT_ROWS, findings
 from sanitize._tables.columns import factorize, python_values
 from sanitize._tables.combined import combinations_of, count, spread, with_missing
+from sanitize._tolerances import FALSE_ALARM
 from sanitize.errors import RowOrderLeak
 from sanitize.joint import JointDistribution
 from sanitize.measures import Measure, mutual_information
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport
 
-# The chance of calling an order that is independent of all columns a leak, all tests together.
-FALSE_ALARM = 1e-6
 MOST_SYMBOLS = 64  # of more, some are taken as one
 _CLASS = 1 << 32  # and this is added to what is left of their keys
 _MOST_BLOCKS = 1 << 9

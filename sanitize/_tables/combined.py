@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._limits import FEW_ROWS
 from sanitize._tables.columns import as_dictionary, masked, places_in
 from sanitize._tables.keys import all_below
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 # Combinations are worth looking at where each stands for so many rows, on average.
 _ROWS_EACH = 8
-# Fewer rows are looked at as they are.
-_FEW_ROWS = 1 << 12
 # Rows whose intermediate arrays stay in the cache; of fewer, threads would mostly wait for the interpreter's lock.
 _BLOCK_ROWS = 1 << 17
 # Cells that are kept while rows are read.
@@ -60,7 +59,7 @@ class Combined:
     def of(cls, columns: Mapping[str, ArrowColumn]) -> Combined | None:
         """Combinations of some columns; None where rows are few beside them, or columns not of one length."""
         n_rows = len(next(iter(columns.values())))
-        if n_rows < _FEW_ROWS or any(len(column) != n_rows for column in columns.values()):
+        if n_rows < FEW_ROWS or any(len(column) != n_rows for column in columns.values()):
             return None
         encoded = {name: as_dictionary(column, name) for name, column in columns.items()}
         sizes = tuple(len(array.dictionary) + 1 for array in encoded.values())

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._limits import LOOKUP_ROWS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -18,11 +20,9 @@ if TYPE_CHECKING:
 # Up to this many cells a lookup table is faster than a binary search, and still small.
 _DENSE_CELLS = 1 << 22
 # Cells that a whole number of 64 bits can tell apart.
-_MOST_CELLS = 1 << 62
+_NUMBERED_CELLS = 1 << 62
 # A search takes longer than to hold each number against so many edges.
 _FEW_EDGES = 32
-# Numbers that are looked up together.
-_BATCH = 1 << 14
 
 
 class Positions:
@@ -61,7 +61,7 @@ def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
     """Distinct rows in lexicographic order, and the position of each row among them."""
     words, n_cells = [np.zeros(len(rows), np.int64)], 1
     for size, code in zip(sizes, rows.T, strict=True):
-        if n_cells * size >= _MOST_CELLS:
+        if n_cells * size >= _NUMBERED_CELLS:
             words, n_cells = [*words, np.zeros(len(rows), np.int64)], 1
         words[-1] = words[-1] * size + code
         n_cells *= size
@@ -111,13 +111,13 @@ def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
     """
     kind = edges.dtype.kind
     passed: Any = partial(np.searchsorted, edges, side="right")
-    if len(edges) and len(numbers) >= _BATCH and kind == numbers.dtype.kind:
+    if len(edges) and len(numbers) >= LOOKUP_ROWS and kind == numbers.dtype.kind:
         if len(edges) <= _FEW_EDGES and kind in "iuf":
             passed = partial(_compared, edges)
         elif kind in "if":
             passed = _table_of(edges)
     found = np.empty(len(numbers), np.uint16 if len(edges) < 1 << 16 else np.int32)
-    for batch in (slice(start, start + _BATCH) for start in range(0, len(numbers), _BATCH)):
+    for batch in (slice(start, start + LOOKUP_ROWS) for start in range(0, len(numbers), LOOKUP_ROWS)):
         found[batch] = passed(numbers[batch])
     return found
 

@@ -19,7 +19,7 @@ from sanitize._checks import number, required
 from sanitize.errors import InvalidParameter
 
 # Noise levels are multiples of 1/64, so that exact samplers take them as they are.
-STEPS = 64
+_PER_UNIT = 64
 _LARGEST_SIGMA = 1e3
 # Standard deviations beyond which the law of D holds less than 1e-300.
 _REACH = 38.0
@@ -57,7 +57,7 @@ def moved_count_delta(eps: float, sigma: float) -> float:
     '8.94e-07'
     """
     eps = number("eps", eps, 0.0, math.inf)
-    sigma = number("sigma", sigma, 1 / STEPS, _LARGEST_SIGMA)
+    sigma = number("sigma", sigma, 1 / _PER_UNIT, _LARGEST_SIGMA)
     reach = math.ceil(_REACH * sigma) + 2
     d = np.arange(-2 * reach, 2 * reach + 1)
     weight = np.exp(-((d / (2 * sigma)) ** 2)) * np.where(d % 2 == 0, _sum(0.0, sigma), _sum(0.5, sigma))
@@ -99,9 +99,9 @@ def moved_count_sigma(eps: float, delta: float) -> float:
     eps = required("eps", eps, "be a finite number > 0", lambda given: 0 < given < math.inf)
     delta = number("delta", delta, 1e-100, 1.0)
     low, high = 0, 1
-    while moved_count_delta(eps, high / STEPS) > delta:
+    while moved_count_delta(eps, high / _PER_UNIT) > delta:
         low, high = high, 2 * high
-        if high > _LARGEST_SIGMA * STEPS:
+        if high > _LARGEST_SIGMA * _PER_UNIT:
             raise InvalidParameter(
                 f"eps={eps:g} and delta={delta:g} ask for noise of more than {_LARGEST_SIGMA:g} rows on each count; "
                 "raise one of them"
@@ -109,8 +109,8 @@ def moved_count_sigma(eps: float, delta: float) -> float:
     # Whatever the search does between, the level it ends on was found to be enough.
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if moved_count_delta(eps, middle / STEPS) <= delta else (middle, high)
-    return high / STEPS
+        low, high = (low, middle) if moved_count_delta(eps, middle / _PER_UNIT) <= delta else (middle, high)
+    return high / _PER_UNIT
 
 
 def _sum(shift: float, sigma: float) -> float:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from sanitize._checks import is_whole, required, shown, whole_number
 from sanitize._files.declared import Declared, Finite, require
+from sanitize._limits import BLOCK_ROWS
 from sanitize._tables.columns import as_arrow, masked
 from sanitize._tables.keys import edges_passed
 from sanitize.errors import ColumnError, InvalidParameter
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 _SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
 # Symbols that a column may be cut into: refused before memory is taken for them.
 _MOST_SYMBOLS = 1 << 20
-# Rows whose intermediate arrays stay in the cache.
-_BLOCK_ROWS = 1 << 15
 
 
 class LearnedEdges(list[Any]):
@@ -146,8 +145,8 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         codes = place if len(place) else np.zeros(1, np.intp)  # of no label, where all rows are missing
         drawn = self._whole_numbers() if self.whole else self._real_numbers()
         found = [
-            drawn(codes.take(indices[start : start + _BLOCK_ROWS]), words[start : start + _BLOCK_ROWS])
-            for start in range(0, max(len(indices), 1), _BLOCK_ROWS)
+            drawn(codes.take(indices[start : start + BLOCK_ROWS]), words[start : start + BLOCK_ROWS])
+            for start in range(0, max(len(indices), 1), BLOCK_ROWS)
         ]
         return masked(np.concatenate(found), missing)
 

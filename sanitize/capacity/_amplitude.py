@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 # Step of the quadrature where known points may lie 40 apart.
-_STEP = 0.02
+_FINE_STEP = 0.02
 LARGEST_AMPLITUDE = 40.0
 # To find where the points lie, coarser figures do.
 _GRID = 0.1
@@ -177,11 +177,11 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
     tol = check_tol(tol)
     centred = x - (x[0] + x[-1]) / 2
     # Far from every point the density is below 1e-19 and tells nothing: no nodes there.
-    window = np.arange(-math.ceil(TAIL / _STEP), math.ceil(TAIL / _STEP) + 1)
-    nodes = np.unique(np.rint(centred / _STEP)[:, None] + window) * _STEP
+    window = np.arange(-math.ceil(TAIL / _FINE_STEP), math.ceil(TAIL / _FINE_STEP) + 1)
+    nodes = np.unique(np.rint(centred / _FINE_STEP)[:, None] + window) * _FINE_STEP
     if len(nodes) * len(x) > CHANNEL_CELLS:
         raise InvalidParameter(f"{len(x)} points this far apart need too many output cells; take fewer points")
-    rows = density_at(nodes - centred[:, None]) * _STEP
+    rows = density_at(nodes - centred[:, None]) * _FINE_STEP
     bracket = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), tol)
     return AmplitudeCapacity(bracket.lower, bracket.upper, x, bracket.law)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sanitize.channel import ReducedChannel
 
 # Up to this many inputs the interior point starts at once, from the uniform law.
-_FEW = 128
+_FEW_INPUTS = 128
 _SCOUTING_STEPS = 30
 # Where too many inputs stay near the top for Newton, scouting goes on, and after that the bracket says how far it came.
 _MORE_STEPS, _MORE_TIMES = 300, 8
@@ -140,7 +140,7 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
     p = np.full(n, 1 / n)
     current = best = Bracket(p, kernel.divergences(p), 1)
     inputs = np.arange(n)
-    if n > _FEW:
+    if n > _FEW_INPUTS:
         for steps in (_SCOUTING_STEPS, *[_MORE_STEPS] * _MORE_TIMES):
             if best.gap <= tol:
                 return best

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_LARGEST = 1 << 31
+_LARGEST_SIZE = 1 << 31
 
 
 class TuplesForm(Declared, frozen=True):
     """Tuples of codes of parts, in order, and how many symbols each part has."""
 
     codes: list[list[Count]]
-    sizes: tuple[Annotated[int, said("a number of symbols", ge=1, le=_LARGEST)], ...]
+    sizes: tuple[Annotated[int, said("a number of symbols", ge=1, le=_LARGEST_SIZE)], ...]
 
     def __post_init__(self) -> None:
         require(self.codes and all(len(row) == len(self.sizes) for row in self.codes))
@@ -48,7 +48,7 @@ class StageForm(Declared, frozen=True, omit_defaults=True):
     indptr: list[Count]
     indices: list[Count]
     weights: list[Count]
-    n_outputs: Annotated[int, said("a number of symbols", ge=1, le=_LARGEST)]
+    n_outputs: Annotated[int, said("a number of symbols", ge=1, le=_LARGEST_SIZE)]
     part: Count | None = None
     tuples: TuplesForm | None = None
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sanitize.alphabet import Alphabet
 
 # Bytes that a joint release may take. An entry is kept with its weight, and its keys are sorted beside it: estimates.
-_MOST_BYTES = 2 << 30
+_CHANNEL_BYTES = 2 << 30
 _ENTRY_BYTES, _PART_BYTES = 110, 12
 
 
@@ -101,9 +101,9 @@ def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
         sizes[part] = float(stage.n_outputs)
         bound = min(float(ways.sum()), math.prod(sizes))
     n_bytes = entries * (_ENTRY_BYTES + _PART_BYTES * len(sizes))
-    if n_bytes > _MOST_BYTES:
+    if n_bytes > _CHANNEL_BYTES:
         raise ColumnError(
             f"{bound:.3g} released combinations would take an estimated {n_bytes / (1 << 30):.3g} GiB, more than "
-            f"{_MOST_BYTES / (1 << 30):.3g}: release columns in groups, one part each (public=[...]), take "
+            f"{_CHANNEL_BYTES / (1 << 30):.3g}: release columns in groups, one part each (public=[...]), take "
             "output='label', whose parts draw nothing after merging, or use TreeMerging or TreeRandomResponse"
         )

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
 
 # Ten million units take a third of it.
-_MOST_BYTES = 1 << 30
+_BOOK_BYTES = 1 << 30
 # Of the name of the unit column, which errors repeat.
 _NAME_CHARACTERS = 200
 _FIGURES = ("least_log_lift", "largest_log_lift", "room")
@@ -223,7 +223,7 @@ class UnitBook:
             If it cannot be read, is no unit ledger, or was changed.
         """
         try:
-            content = bytes_of(path, _MOST_BYTES)
+            content = bytes_of(path, _BOOK_BYTES)
         except SourceError as error:
             raise LedgerError(f"the ledger {error}") from None
         try:

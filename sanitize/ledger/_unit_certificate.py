@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._limits import LARGEST_EXPONENT
 from sanitize.confidence import clopper_pearson
 from sanitize.mechanisms import as_lift_budget
 from sanitize.trees import DESIGN_SHARE, cell_counts
@@ -37,7 +38,6 @@ _FOR_TEST, _STAYS, LEFT = 0.25, 0.05, 0.2
 _SURE = 1.5
 # Below it the tails of exact intervals have too few digits.
 _LEAST_LEVEL = 1e-12
-_LARGEST = 700.0  # nats, whose exponential is a number
 
 
 def choosing(units: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -72,7 +72,7 @@ class Certificate:
         bounds, first = as_lift_budget(budget), counting.reference
         low, high = clopper_pearson(first, first.sum(), (1 - confidence) * _FOR_PRIOR / len(first))
         about = (chosen + 1) / (chosen.sum() + len(chosen))
-        least, most = np.exp(-bounds.lower), np.exp(min(bounds.upper, _LARGEST))
+        least, most = np.exp(-bounds.lower), np.exp(min(bounds.upper, LARGEST_EXPONENT))
         return cls(counting, (least * high, most * low), (least * about, most * about))
 
     def split(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._checks import probabilities, required
+from sanitize._limits import BLOCK_CELLS
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidParameter
 from sanitize.notions._divergences import epsilon_at, log_ratios, positive_part, renyi
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize.channel import Channel
-
-# Cells of a block of pairs, to bound memory.
-_CELLS = 1 << 20
 
 
 def global_dp(
@@ -261,7 +259,7 @@ def _worst(
         pairs = np.stack(np.triu_indices(len(matrix), 1), axis=1)
     else:
         pairs = pairs_of(neighbours, len(matrix))
-    block = max(1, _CELLS // matrix.shape[1])
+    block = max(1, BLOCK_CELLS // matrix.shape[1])
     worst = 0.0
     for start in range(0, len(pairs), block):
         p, q = matrix[pairs[start : start + block].T]
@@ -275,7 +273,7 @@ def _spread(logs: NDArray[np.float64], neighbours: ArrayLike | None) -> float:
     if neighbours is None:
         return float((logs.max(axis=0) - logs.min(axis=0)).max())
     pairs = pairs_of(neighbours, len(logs))
-    block = max(1, _CELLS // logs.shape[1])
+    block = max(1, BLOCK_CELLS // logs.shape[1])
     worst = 0.0
     for start in range(0, len(pairs), block):
         a, b = logs[pairs[start : start + block].T]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sanitize._files.loads import in_turn
+from sanitize._limits import FEW_ROWS
 from sanitize._sampling.noise import GeneratorWords, NoiseKey
 from sanitize._tables.combined import count, spread
 
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 # NumPy's hypergeometric sampler takes populations below 10**9.
 _POPULATION = 10**9 - 1
 # Rows that are drawn at a time.
-_ROWS = 1 << 20
-# Fewer rows are shuffled one by one.
-_FEW_ROWS = 1 << 12
+_DRAWN_ROWS = 1 << 20
 # So many standard deviations less than its rows are meant for a symbol: that more come up is seldom.
 _DEVIATIONS = 4
 
@@ -58,7 +57,7 @@ def drawn_counts(channel: Channel, rows: Counts, words: RandomWords, workers: in
 
     total = np.zeros(channel.n_outputs, np.int64)
     np.add.at(total, output[is_sure], rows[is_sure])
-    for found in in_turn(counted, pairwise([*range(0, n_rows, _ROWS), n_rows]), workers):
+    for found in in_turn(counted, pairwise([*range(0, n_rows, _DRAWN_ROWS), n_rows]), workers):
         total += found
     return total
 
@@ -110,7 +109,7 @@ def arranged(counts: NDArray[np.integer[Any]], generator: np.random.Generator) -
     codes = np.arange(n_codes + 1, dtype=np.min_scalar_type(n_codes))
     meant = np.maximum(counts - _DEVIATIONS * np.sqrt(counts), 0)
     shares = (meant * (1 << 16) / max(n_rows, 1)).astype(np.int64)
-    if n_rows < _FEW_ROWS or shares.sum() < 1 << 15:  # more than half of all places would stay open
+    if n_rows < FEW_ROWS or shares.sum() < 1 << 15:  # more than half of all places would stay open
         rows = np.repeat(codes[:-1], counts)
         generator.shuffle(rows)
         return rows

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Budgets of the curves, as multiples of the one asked for; ascending.
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Rows up to which a tree is grown, or a joint release planned, for every budget.
-_MOST_ROWS = 200_000
+_ROWS_TO_GROW = 200_000
 
 Place = tuple[str, float]
 
@@ -80,7 +80,7 @@ class Drafts:
     def has_curves(self) -> bool:
         """Whether other budgets are tried: trees and joint releases of many rows, and large responses, take long."""
         if self.own in TREES or is_joint(self.policy):
-            return (self.report.n_rows or 0) <= _MOST_ROWS
+            return (self.report.n_rows or 0) <= _ROWS_TO_GROW
         return self._is_quick(self.own)
 
     def places(self) -> list[Place]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sanitize.transformers import Sanitizer
 
 # A policy is written by people; more than this is another kind of file.
-_MOST_BYTES = 1 << 20
+_POLICY_BYTES = 1 << 20
 _BUDGETS: dict[str, Any] = {
     "lift": LiftBudget,
     "ldp": LDPBudget,
@@ -207,7 +207,7 @@ class Policy:
         """
         file = path_of(path, PolicyError)
         try:
-            content = bytes_of(file, _MOST_BYTES)
+            content = bytes_of(file, _POLICY_BYTES)
             return cls.from_toml(content.decode("utf-8-sig"), folder=file.parent, name=file.name)
         except SourceError as error:
             raise PolicyError(f"the policy {error}; name a TOML file") from None

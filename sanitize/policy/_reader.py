@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sanitize._checks import is_number, shown
 from sanitize._files.declared import Misfit, read
+from sanitize._limits import NESTING
 from sanitize.errors import PolicyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 T = TypeVar("T")
-
-_DEEPEST = 20
 
 
 class Misshapen(ValueError):
@@ -38,10 +37,10 @@ def check_shape(text: str) -> None:
     depth = 0
     for mark in re.findall(r"[\[\]{}]", bare):
         depth += 1 if mark in "[{" else -1
-        if depth > _DEEPEST:
-            raise Misshapen(f"arrays and tables are nested more than {_DEEPEST} deep; flatten them")
-    if any(piece.count(".") >= _DEEPEST for piece in re.split(r"[,\[\]{}=\n]", bare)):
-        raise Misshapen(f"a key has more than {_DEEPEST} parts; quote a name that holds dots")
+        if depth > NESTING:
+            raise Misshapen(f"arrays and tables are nested more than {NESTING} deep; flatten them")
+    if any(piece.count(".") >= NESTING for piece in re.split(r"[,\[\]{}=\n]", bare)):
+        raise Misshapen(f"a key has more than {NESTING} parts; quote a name that holds dots")
 
 
 def fitting(form: type[T], values: Any, where: str = "") -> T:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Of the rows, on which a tree is grown where the others certify it.
 DESIGN_SHARE = 0.2
-_BATCH = 2048
+_MIXTURES = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,11 +251,11 @@ class Profiles:
             Linear in the factor, so the mixture of released symbols that loses least is a linear program.
         """
         lost = np.empty(mixtures.shape[0])
-        for start in range(0, len(lost), _BATCH):
-            part = mixtures[start : start + _BATCH]
+        for start in range(0, len(lost), _MIXTURES):
+            part = mixtures[start : start + _MIXTURES]
             inside, rows = np.asarray(part @ self.counts), np.asarray(part @ self.rows)
             spread = np.add.reduceat(_x_log_x(inside), self.starts, axis=1)
-            lost[start : start + _BATCH] = (_x_log_x(rows)[:, None] - spread) @ self.weights
+            lost[start : start + _MIXTURES] = (_x_log_x(rows)[:, None] - spread) @ self.weights
         return lost
 
 

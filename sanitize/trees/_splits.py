@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _AT_ONCE = 1 << 18  # rows times pairs of columns counted in one call
-_MANY_ROWS = 1 << 15  # of one node, from which three columns are counted in one call
+_LARGE_NODE = 1 << 15  # of one node, from which three columns are counted in one call
 _CELLS = 1 << 16  # of the tables that are counted in one call, so that 16 bits number them
 
-_NOTHING = 1e-9  # a gain that rounding alone leaves
+_NO_GAIN = 1e-9  # a gain that rounding alone leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +221,7 @@ class Splitter:
             place = np.full((d, d), 2 * p)
             place[one, another], place[another, one] = np.arange(p), np.arange(p, 2 * p)
             table = np.zeros((n_steps + 1, n, 2 * p + 1, n_steps), np.int32)
-            if n > 1 or len(node) < _MANY_ROWS:
+            if n > 1 or len(node) < _LARGE_NODE:
                 self._count(codes, one, codes, another, node, table[1:, :, :p])
                 table[1:, :, p : 2 * p] = table[1:, :, :p].transpose(3, 1, 2, 0)
             else:
@@ -312,5 +312,5 @@ def _rounded(gains: NDArray[np.float64], begins: NDArray[np.intp], group: NDArra
     """Gains of candidates, rounded so that the last digits decide nothing, by the largest one of their group."""
     most = np.maximum.reduceat(np.abs(gains), begins)
     # Nine digits of a gain decide between candidates; below are rounding errors.
-    scale = 10.0 ** (9 - np.ceil(np.log10(np.maximum(most, _NOTHING))))
-    return np.asarray(np.where((most < _NOTHING)[group], 0.0, np.rint(gains * scale[group]) / scale[group]))
+    scale = 10.0 ** (9 - np.ceil(np.log10(np.maximum(most, _NO_GAIN))))
+    return np.asarray(np.where((most < _NO_GAIN)[group], 0.0, np.rint(gains * scale[group]) / scale[group]))

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from sanitize._files.declared import Declared, require
 from sanitize._files.loads import in_turn
+from sanitize._limits import LOOKUP_ROWS
 from sanitize._tables.columns import python_values
 from sanitize.errors import ColumnError
 from sanitize.trees._levels import Levels, as_ordered
@@ -22,7 +23,6 @@ from sanitize.trees._levels import Levels, as_ordered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_BATCH = 1 << 14  # rows that go down the tree together, so that their levels stay in the cache
 _MISSING, _OTHER, _ANY = "missing", "any other", "any value"
 
 
@@ -178,7 +178,7 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
         levels = list(in_turn(encoded, used.tolist(), workers))
 
         def descended(start: int) -> NDArray[np.int32]:
-            flat = np.concatenate([column[start : start + _BATCH] for column in levels])
+            flat = np.concatenate([column[start : start + LOOKUP_ROWS] for column in levels])
             rows = np.arange(len(flat) // len(used))  # of the type of indices, which saves `take` a copy
             begin = place * len(rows)
             node = np.zeros(len(rows), np.intp)
@@ -186,7 +186,7 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
                 node = following.take(offset.take(node) + flat.take(rows + begin.take(node)))
             return np.asarray(number.take(node))
 
-        return np.concatenate([np.empty(0, np.int32), *in_turn(descended, range(0, n, _BATCH), workers)])
+        return np.concatenate([np.empty(0, np.int32), *in_turn(descended, range(0, n, LOOKUP_ROWS), workers)])
 
     @cached_property
     def depth(self) -> int:

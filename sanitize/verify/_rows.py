@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from sanitize._limits import KEPT_BYTES
 from sanitize._release.random_order import log_cells
 from sanitize._release.row_order import MOST_SYMBOLS, SymbolOrder
 from sanitize._tables.combined import count, spread
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
     Codes: TypeAlias = "NDArray[np.signedinteger]"
 
-# Bytes of codes that are kept; what is beyond is read again.
-MOST_BYTES = 1 << 25
 _TESTS = 2  # which share the rate of false alarms
 # Rows whose intermediate arrays stay in the cache, and cells of a table that does.
 _ROWS, _CELLS = 1 << 18, 1 << 15
@@ -255,7 +254,7 @@ def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[],
             yield from held
             return
         kept: list[Codes] = []
-        room = MOST_BYTES
+        room = KEPT_BYTES
         for block in read():
             narrow = block.astype(dtype, copy=False)
             room -= narrow.nbytes

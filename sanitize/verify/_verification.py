@@ -6,11 +6,11 @@ import json
 from typing import Annotated, Any
 
 from sanitize._files.declared import Declared, Misfit, plain, read, said
+from sanitize._tolerances import FALSE_ALARM
 from sanitize.errors import SourceError, VerificationFailed
 from sanitize.report import State
 
-FALSE_ALARM = 1e-6
-_HEAD = {"schema": "sanitize/verification", "version": 1}
+_SCHEMA = {"schema": "sanitize/verification", "version": 1}
 
 
 class Check(Declared, frozen=True):
@@ -100,7 +100,7 @@ class Verification(Declared, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**_HEAD, "ok": self.ok, **plain(self), "checks": [plain(check) for check in self.checks]}
+        return {**_SCHEMA, "ok": self.ok, **plain(self), "checks": [plain(check) for check in self.checks]}
 
     def to_json(self) -> str:
         """The same as JSON; whatever is not ASCII is escaped."""
@@ -115,10 +115,10 @@ class Verification(Declared, frozen=True):
         SourceError
             If it is not a verification, or contradicts itself.
         """
-        if not isinstance(saved, dict) or {name: saved.get(name) for name in _HEAD} != _HEAD:
+        if not isinstance(saved, dict) or {name: saved.get(name) for name in _SCHEMA} != _SCHEMA:
             raise SourceError("this is not the JSON that sanitize verify --json printed")
         try:
-            found = read(cls, {name: value for name, value in saved.items() if name not in {*_HEAD, "ok"}})
+            found = read(cls, {name: value for name, value in saved.items() if name not in {*_SCHEMA, "ok"}})
         except Misfit as error:
             raise SourceError(f"the verification is damaged, or another program's: {error}") from None
         if saved.get("ok") is not found.ok:

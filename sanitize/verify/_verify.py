@@ -13,6 +13,7 @@ from sanitize._files.sealed_text import digest_of
 from sanitize._release.designer import footer_of
 from sanitize._release.first_pass import check_row_order
 from sanitize._tables.columns import as_arrow
+from sanitize._tolerances import FALSE_ALARM
 from sanitize.errors import (
     BudgetExceeded,
     InvalidChannel,
@@ -27,7 +28,7 @@ from sanitize.verify._canonical import form_checks, write_canonical
 from sanitize.verify._printed import printed_types, stored_type
 from sanitize.verify._rows import check_rows
 from sanitize.verify._stated import check_papers
-from sanitize.verify._verification import FALSE_ALARM, Check, Verification
+from sanitize.verify._verification import Check, Verification
 
 if TYPE_CHECKING:
     import os

@@ -295,7 +295,7 @@ def test_inputs_missed_by_the_scouts_join_later(family, monkeypatch):
         "narrow": rng.dirichlet(np.full(2, 0.5), n),
     }[family]
     exact = channel_capacity(matrix, tol=1e-12)
-    for name, value in (("_FEW", 1), ("_SCOUTING_STEPS", 1), ("_NEWCOMERS", 2)):
+    for name, value in (("_FEW_INPUTS", 1), ("_SCOUTING_STEPS", 1), ("_NEWCOMERS", 2)):
         monkeypatch.setattr(_blahut, name, value)
     monkeypatch.setattr(_blahut, "_candidates", lambda kernel, bracket: np.arange(2))
     capacity = channel_capacity(matrix, tol=1e-12)

@@ -99,7 +99,7 @@ def test_matched_groups_are_safe_whatever_is_left_to_one_by_one(seed, kind, budg
     joint = awkward(kind, 60, 4, np.random.default_rng(seed))
     risks = RiskOfSets.of(joint, budget)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sanitize.mechanisms._merging.matching._FEW", 5)
+        patch.setattr("sanitize.mechanisms._merging.matching._FEW_GROUPS", 5)
         labels = matched_groups(risks, joint.p_x, in_pairs=in_pairs)
     columns = np.stack([np.bincount(labels, row) for row in joint.pmf])[:, np.unique(labels)]
     assert risks.safe(columns).all()

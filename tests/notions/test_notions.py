@@ -236,7 +236,7 @@ def test_pairs_are_taken_in_blocks(monkeypatch):
     pairs = hamming_neighbours(sizes=[3, 4])
     prior = np.random.default_rng(1).dirichlet(np.ones(12))
     whole = [global_dp(matrix, sizes=[3, 4]), renyi_dp(matrix, 2), identifiability(prior, matrix, pairs)]
-    monkeypatch.setattr(_notions, "_CELLS", 10)
+    monkeypatch.setattr(_notions, "BLOCK_CELLS", 10)
     assert whole == [global_dp(matrix, sizes=[3, 4]), renyi_dp(matrix, 2), identifiability(prior, matrix, pairs)]
 
 

@@ -341,7 +341,7 @@ def test_shuffled_blocks_give_exact_counts_in_uniform_order(sizes):
 @pytest.mark.parametrize("deviations", [0.0, 0.3, 0.7, 4.0])
 def test_places_drawn_independently_are_in_uniform_order_too(deviations, monkeypatch):
     """The same chi-square test where no row is too few for it, whatever the law that is drawn from leaves open."""
-    monkeypatch.setattr(_shuffle, "_FEW_ROWS", 0)
+    monkeypatch.setattr(_shuffle, "FEW_ROWS", 0)
     monkeypatch.setattr(_shuffle, "_DEVIATIONS", deviations)
     generator = np.random.default_rng(1)
     seen = Counter(tuple(_shuffle.arranged(np.array([2, 1, 0, 2]), generator).tolist()) for _ in range(15000))
@@ -367,7 +367,7 @@ def test_many_rows_are_arranged_exactly_and_no_part_of_them_has_more_of_a_code(n
 @pytest.mark.parametrize("workers", [1, 3])
 def test_rows_are_drawn_for_counts_as_for_rows_in_the_order_of_their_symbols(workers, monkeypatch):
     """Inputs 1 and 4 have one output, 3 and 5, after two stages."""
-    monkeypatch.setattr(_shuffle, "_ROWS", 97)
+    monkeypatch.setattr(_shuffle, "_DRAWN_ROWS", 97)
     noise = np.random.default_rng(5).dirichlet(np.ones(6), 5)
     noise[[1, 4]] = np.eye(6)[[2, 4]]
     last = np.eye(6)[[1, 2, 3, 0, 5, 4]]

@@ -84,7 +84,7 @@ def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, t
         (1 << 12, 10, 1 << 26, 7),
         (1 << 12, 1 << 20, 12_000, 2),  # the first loads are kept, the others are not
     ):
-        monkeypatch.setattr(combined, "_FEW_ROWS", few)
+        monkeypatch.setattr(combined, "FEW_ROWS", few)
         monkeypatch.setattr(combined, "_MOST_CELLS", most_cells)
         monkeypatch.setattr(
             kept.KeptRows.__init__, "__defaults__", (most_bytes, *kept.KeptRows.__init__.__defaults__[1:])

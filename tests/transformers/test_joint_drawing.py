@@ -306,7 +306,7 @@ def test_rows_are_numbered_in_lexicographic_order(dense, word, rows):
     """By a table of combinations, by one whole number a row, and by several, as wider and wider rows need."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_keys, "_DENSE_CELLS", dense)
-        patch.setattr(_keys, "_MOST_CELLS", word)
+        patch.setattr(_keys, "_NUMBERED_CELLS", word)
         distinct, places = _keys.distinct_rows(np.array(rows, np.int32).reshape(-1, 4), [4, 4, 4, 4])
     assert [tuple(row) for row in distinct.tolist()] == sorted(set(rows))
     assert [tuple(distinct[place].tolist()) for place in places] == rows

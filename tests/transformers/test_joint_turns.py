@@ -157,9 +157,9 @@ def test_a_release_too_large_is_refused_with_an_estimate_before_memory_is_taken(
     monkeypatch.setattr("sanitize._release.recipes.joint_turns._BLURRED_LADDERS", ())
     entries = sum(len(stage.indices) for stage in fitted("abcd", 0.8, df).channel_.stages if not stage.is_deterministic)
     n_bytes = entries * (110 + 12 * 4)
-    monkeypatch.setattr("sanitize.channel._tuple_channel._MOST_BYTES", n_bytes)
+    monkeypatch.setattr("sanitize.channel._tuple_channel._CHANNEL_BYTES", n_bytes)
     assert fitted("abcd", 0.8, df).report_.ok  # the estimate is exact for what is printed of merged symbols
-    monkeypatch.setattr("sanitize.channel._tuple_channel._MOST_BYTES", n_bytes - 1)
+    monkeypatch.setattr("sanitize.channel._tuple_channel._CHANNEL_BYTES", n_bytes - 1)
     monkeypatch.setattr(Tuples, "through", watched)
     with pytest.raises(ColumnError, match=r"an estimated .* GiB.*public=\[...\].* output='label'.*TreeMerging"):
         fitted("abcd", 0.8, df)

@@ -67,7 +67,7 @@ def test_the_default_prints_nobodys_row_and_real_rows_are_called_so(estimator):
 def test_rows_do_not_depend_on_threads(output, monkeypatch):
     df = with_income(people(40_000, 7), 7).assign(noted=lambda df: df["town"].where(df["age"] % 5 > 0))
     fitted = TreeRandomResponse(BUDGET, sensitive="ill", output=output, random_state=3).fit(df[:3000])
-    monkeypatch.setattr("sanitize.transformers._sanitizer._MANY_ROWS", 1)
+    monkeypatch.setattr("sanitize.transformers._sanitizer._THREADED_ROWS", 1)
     made = []
     for workers in (1, 2, 5):
         monkeypatch.setattr("sanitize.transformers._sanitizer.n_workers", lambda _, workers=workers: workers)

@@ -47,7 +47,7 @@ def assert_same(found: list[Split | None], expected: list[Split | None]) -> None
 def test_nodes_that_are_looked_at_together_are_cut_as_each_one_alone(
     seed: int, looks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_splits, "_MANY_ROWS", 400)
+    monkeypatch.setattr(_splits, "_LARGE_NODE", 400)
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 9))
     splitter, secrets = splitter_of(rng, 9000, d, int(rng.integers(1, d + 1)))
@@ -64,7 +64,7 @@ def test_many_rows_are_counted_as_few_ones(d: int, monkeypatch: pytest.MonkeyPat
     """Every pair of columns is in one group of three."""
     splitter, secrets = splitter_of(np.random.default_rng(d), 5000, d, max(1, d - 2))
     by_twos = splitter.best([(0, 5000)], 20, within(secrets))
-    monkeypatch.setattr(_splits, "_MANY_ROWS", 1)
+    monkeypatch.setattr(_splits, "_LARGE_NODE", 1)
     assert_same(splitter.best([(0, 5000)], 20, within(secrets)), by_twos)
     assert by_twos[0] is not None
 

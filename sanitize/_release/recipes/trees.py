@@ -206,7 +206,7 @@ class TreeRecipe(TreeParameters, Recipe):
         return Fitted(bare, {"tree_": layout.tree})
 
 
-MOST_CELLS = 4096
+_GROWN_CELLS = 4096
 # Fresh rows of the least cell of certified merging, and of the average one of a certified response, in parts of those
 # that an average cell needs to pass alone.
 _MERGED_ROWS, _CERTIFIED_ROWS = 1.4, 1.2
@@ -222,7 +222,7 @@ class TreeMergingRecipe(TreeRecipe):
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_rows, "max_block_cells": 1}
         if self.confidence is None:
-            return limits | _at_most(MOST_CELLS if self.max_cells is None else self.max_cells, budget)
+            return limits | _at_most(_GROWN_CELLS if self.max_cells is None else self.max_cells, budget)
         assert p_s is not None
         fresh = (1 - DESIGN_SHARE) * n_rows
         rows = _MERGED_ROWS * rows_of_cells(as_lift_budget(budget), p_s, fresh, self.confidence)
@@ -260,7 +260,7 @@ class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}
         if self.confidence is None:
-            return limits | _at_most(MOST_CELLS if self.max_cells is None else self.max_cells, budget)
+            return limits | _at_most(_GROWN_CELLS if self.max_cells is None else self.max_cells, budget)
         fresh, rows = (1 - DESIGN_SHARE) * n_rows, _BLIND_ROWS
         if p_s is not None:
             rows = _CERTIFIED_ROWS * rows_of_cells(as_lift_budget(budget), p_s, fresh, self.confidence)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
 
 # Fewer unsafe groups than this are finished one by one.
-_FEW = 400
+_FEW_GROUPS = 400
 _MATES, _DIMENSIONS = 12, 14
 # In more dimensions than so many a search for the nearest asks nearly all points: of more than so many, each seeker
 # then only asks a part, drawn anew in every round, which keeps the time nearly linear.
@@ -42,7 +42,7 @@ def matched_groups(risks: SetRisks, p_x: Vector, *, in_pairs: bool) -> Codes:
         by one symbol at a time, as Algorithm 1 grows one. Neither is always better.
     """
     groups = _Groups(risks, p_x)
-    while len(groups.unsafe) > _FEW and groups.match(in_pairs=in_pairs):
+    while len(groups.unsafe) > _FEW_GROUPS and groups.match(in_pairs=in_pairs):
         pass
     groups.finish()
     return groups.labels

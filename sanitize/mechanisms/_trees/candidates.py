@@ -25,8 +25,8 @@ _RATIOS = np.geomspace(0.01, 100.0, 21)
 # What each set has then, the larger one 1.
 _PARTS = np.minimum([1 / _RATIOS, _RATIOS], 1.0)
 # Times what is asked that symbols must show: the mildest ones may fail on fresh rows, the strong ones hardly can.
-_SURE = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
-STEPS = 32  # of each column, by which losses are compared
+_MARGINS = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
+LOSS_STEPS = 32  # of each column, by which losses are compared
 
 
 def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresight) -> sparse.csr_array:
@@ -45,7 +45,7 @@ def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresi
     foresight : Foresight
         What the rows of the design let expect.
     """
-    profiles = profiles.coarser(STEPS)
+    profiles = profiles.coarser(LOSS_STEPS)
     nodes = np.unique(members, axis=0)
     nodes = nodes[~nodes.all(axis=1)]
     singles = np.unique(np.concatenate([nodes, agglomerated(profiles, foresight).blocks]), axis=0)
@@ -62,7 +62,7 @@ def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresi
     tested = np.zeros(net.shape[0], bool)
     tested[1 : 1 + len(singles)] = True
     before = np.zeros(0, np.intp)
-    for sure, own in zip(_SURE, np.split(place.ravel(), ends[:-1]), strict=True):
+    for sure, own in zip(_MARGINS, np.split(place.ravel(), ends[:-1]), strict=True):
         likely = np.zeros(net.shape[0], bool)
         likely[0] = True
         likely[1 : 1 + len(singles)] = alone >= sure * foresight.needed
@@ -86,12 +86,12 @@ def _diluted(sets: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.i
     encloses = around[one, another]
     own, rest = inside[:, one], inside[:, another] - encloses * inside[:, one]
     n_own, n_rest = sizes[one], sizes[another] - encloses * sizes[one]
-    least = np.full((len(_SURE), len(one)), -1)
+    least = np.full((len(_MARGINS), len(one)), -1)
     for place in range(len(_RATIOS))[::-1]:
         first, second = _PARTS[:, place]
         shown = foreseen(foresight, first * own + second * rest, first**2 * n_own + second**2 * n_rest)
         shown[encloses & (first < 1)] = 0.0
-        for least_here, sure in zip(least, _SURE, strict=True):
+        for least_here, sure in zip(least, _MARGINS, strict=True):
             least_here[shown >= sure * foresight.needed] = place
     # The sets of each node from the nearest one on, which has the smallest set around both.
     around_both = np.full((len(sets), len(sets)), sets.shape[1])
@@ -101,7 +101,7 @@ def _diluted(sets: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.i
         around_both[np.ix_(here, here)] = sizes[j]
     order = np.lexsort((another, around_both[one, another], one))
     found = []
-    for least_here, sure in zip(least, _SURE, strict=True):
+    for least_here, sure in zip(least, _MARGINS, strict=True):
         enough = (least_here >= 0) & (alone[one] < sure * foresight.needed)
         kept = order[enough[order]]
         begin = np.searchsorted(one[kept], one[kept])

@@ -17,7 +17,7 @@ from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._response_solver.repair import response_channel
-from sanitize.mechanisms._trees.candidates import STEPS, agglomerated, best_mixture, candidates
+from sanitize.mechanisms._trees.candidates import LOSS_STEPS, agglomerated, best_mixture, candidates
 from sanitize.mechanisms._trees.evidence import certified, noisy_shares
 from sanitize.mechanisms._trees.foresight import Foresight
 
@@ -224,7 +224,7 @@ def certified_tree_merging(
     lift_budget = as_lift_budget(as_budget(budget))
     check_counts(joint, design, fresh, MOST_MERGED)
     foresight = Foresight.of(design, fresh, lift_budget, confidence)
-    made = agglomerated(profiles.coarser(STEPS), foresight)
+    made = agglomerated(profiles.coarser(LOSS_STEPS), foresight)
     passed = proven(sparse.csr_array(made.blocks.astype(np.float64)), joint, design, fresh, lift_budget, confidence)
     labels = made.finest(passed)
     n_blocks = int(labels.max()) + 1

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # Of the probability of error, spent on the means of w.
 _FOR_MEANS = 0.05
 _WITHIN = 0.99  # of the tilts for which the noise has a bound, and of the λ that keep every factor above 0
-_TINY = 1e-12
+_LEAST = 1e-12
 
 
 def certified(
@@ -102,7 +102,7 @@ def _claims(budget: LiftBudget) -> list[_Claim]:
     upper, lower = float(np.exp(min(budget.upper, LOOSEST))), float(np.exp(-budget.lower))
     claims = [_Claim(-1, upper, 1 / upper)]
     if budget.lower < LOOSEST:
-        claims.append(_Claim(1, lower, (upper - 1) / max(upper - lower, _TINY)))
+        claims.append(_Claim(1, lower, (upper - 1) / max(upper - lower, _LEAST)))
     return claims
 
 
@@ -123,7 +123,7 @@ class Evidence:
         self.rows, self.n = fresh.sum(axis=0), float(fresh.sum())
         self.p_s = shares_of(design)
         self.p_cell = design.sum(axis=0) / max(float(design.sum()), 1.0)
-        self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _TINY)
+        self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _LEAST)
         self.needed = needed(self.k, error) * (1 + 1e-9)
         self.means = _means(
             self._sum(self.w * self.rows[self.cell]), self.n, -np.log(error * _FOR_MEANS / max(2 * self.k, 1))
@@ -142,13 +142,13 @@ class Evidence:
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> NDArray[np.bool_]:
         """Whether P(y, s) is shown to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
         room = 0.2  # of the depth of f below 0, that e may be
-        b = float(np.clip(ratio * self.p_s[s], _TINY, 1 - _TINY))
+        b = float(np.clip(ratio * self.p_s[s], _LEAST, 1 - _LEAST))
         # f at S = s and elsewhere: in cells that the symbol does not have, and in those it has.
         off, off_else = sign * self.mean * (b - ratio), sign * self.mean * b
         on, on_else = off[self.row] + sign * self.w * (1 - b), off_else[self.row] - sign * self.w * b
         corners = [sign * (self.mean - m) * (b - ratio * p) for m in self.means for p in (least, most)]
         e = np.max(corners, axis=0)
-        depth = np.maximum(-np.minimum.reduce([off, off_else, self._least(on), self._least(on_else)]), _TINY)
+        depth = np.maximum(-np.minimum.reduce([off, off_else, self._least(on), self._least(on_else)]), _LEAST)
         size = self._tilt(b, self.p_s[s], (off, off_else, on, on_else), (1 + room) * depth)
         # λ must not know e, which the fresh rows give: one that is larger than foreseen proves nothing.
         known = e <= room * depth
