@@ -13,28 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 _LISTENER: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
 
 
-@contextmanager
-def progress(title: str) -> Iterator[Callable[[str], None]]:
+def progress(title: str) -> AbstractContextManager[Callable[[str], None]]:
     """Function to call inside the block after every step, with the state of the work in words."""
-    with _bar(desc=title, bar_format="{desc}: {n} steps, {elapsed}{postfix}") as bar:
-
-        def step(state: str) -> None:
-            if bar is not None:
-                bar.set_postfix_str(state, refresh=False)
-                bar.update()
-
-        yield step
+    return _stepping(desc=title, bar_format="{desc}: {n} steps, {elapsed}{postfix}")
 
 
-@contextmanager
-def counted(title: str, total: int) -> Iterator[Callable[[str], None]]:
+def counted(title: str, total: int) -> AbstractContextManager[Callable[[str], None]]:
     """Function to call inside the block after each of ``total`` steps, with its name; shows the time that is left."""
     layout = "{desc}: {n_fmt} of {total_fmt}, {elapsed} gone, about {remaining} left{postfix}"
-    with _bar(desc=title, total=total, bar_format=layout) as bar:
+    return _stepping(desc=title, total=total, bar_format=layout)
+
+
+@contextmanager
+def _stepping(**layout: Any) -> Iterator[Callable[[str], None]]:
+    with _bar(**layout) as bar:
 
         def step(state: str) -> None:
             if bar is not None:
