@@ -51,6 +51,12 @@ class Budget(Protocol):
 class _LiftBased(ABC):
     """Budgets that are functions of the lifts of one symbol."""
 
+    def __post_init__(self) -> None:
+        """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
+        for name, value in list(vars(self).items()):
+            _check(type(self).__name__, **{name: value})
+            object.__setattr__(self, name, int(value) if is_whole(value) else float(value))
+
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
         return self.excess_of(lift(released), released.p_s)
@@ -66,13 +72,6 @@ def _check(owner: str, **bounds: float) -> None:
             non_negative(name, value)
     except InvalidParameter as error:
         raise InvalidBudget(f"{owner}: {error}") from None
-
-
-def _settle(budget: _LiftBased) -> None:
-    """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
-    for name, value in list(vars(budget).items()):
-        _check(type(budget).__name__, **{name: value})
-        object.__setattr__(budget, name, int(value) if is_whole(value) else float(value))
 
 
 def _checked(name: str, value: object, low: float, high: float) -> float:
@@ -173,7 +172,7 @@ class LiftBudget(_LiftBased):
             bounds = {"lower": -math.log(times[1]) + 0.0 if times[1] else math.inf, "upper": math.log(times[0])}
         for name in ("lower", "upper"):
             object.__setattr__(self, name, bounds[name])
-        _settle(self)
+        self.__post_init__()
         if times is not None:
             object.__setattr__(self, "_times", times)
 
@@ -240,9 +239,6 @@ class LDPBudget(_LiftBased):
 
     eps: float
 
-    def __post_init__(self) -> None:
-        _settle(self)
-
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
         return forgiven(above(self.risk_of(lifts, p_s), self.eps))
@@ -299,9 +295,6 @@ class L1LiftBudget(_Averaged):
     lower: float
     upper: float
 
-    def __post_init__(self) -> None:
-        _settle(self)
-
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return l1_of(lifts, p_s)
 
@@ -318,9 +311,6 @@ class Chi2LiftBudget(_Averaged):
 
     lower: float
     upper: float
-
-    def __post_init__(self) -> None:
-        _settle(self)
 
     def _bounds(self) -> tuple[float, float]:
         return _expm1(self.upper) ** 2, _expm1(self.lower) ** 2
@@ -345,7 +335,7 @@ class AlphaLiftBudget(_Averaged):
     upper: float
 
     def __post_init__(self) -> None:
-        _settle(self)
+        super().__post_init__()
         if not self.alpha > 1:
             raise InvalidBudget(f"AlphaLiftBudget: alpha must be greater than 1 (inf allowed), got {self.alpha}")
 
