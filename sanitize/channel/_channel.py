@@ -19,7 +19,7 @@ from sanitize._sampling.noise import Randomness, random_words
 from sanitize._sampling.sampler import draw_all, receiving
 from sanitize.alphabet import Alphabet, AlphabetForm
 from sanitize.channel._json import StageForm, stages_from, stages_to, text_of
-from sanitize.channel._stage import SCALE_BITS, Stage
+from sanitize.channel._stage import SCALE_BITS, Stage, product_of
 from sanitize.errors import InvalidChannel, InvalidParameter, SanitizeError
 
 if TYPE_CHECKING:
@@ -147,10 +147,7 @@ class Channel:
 
     def sparse_matrix(self) -> sparse.csr_array:
         """P(y|x) as one sparse matrix: the product of the stages."""
-        product = self.stages[0].probabilities
-        for stage in self.stages[1:]:
-            product = product @ stage.probabilities
-        return product
+        return product_of(self.stages)
 
     def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
         """Law of (anything, Y) from the law of (anything, X), shape (..., n_x) to (..., n_y)."""

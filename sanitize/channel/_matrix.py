@@ -18,6 +18,7 @@ from sanitize._checks import doubles
 from sanitize._limits import CHANNEL_CELLS
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.channel._channel import Channel
+from sanitize.channel._stage import product_of
 from sanitize.channel._tuples import parts_of
 from sanitize.errors import InvalidChannel, InvalidParameter
 
@@ -115,7 +116,7 @@ class ReducedChannel:
             p = stage.shares
             return -np.add.reduceat(xlogy(p, p), stage.indptr[:-1])
         if self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS:
-            matrix = self._product()
+            matrix = product_of(self.stages)
             return -np.add.reduceat(xlogy(matrix.data, matrix.data), matrix.indptr[:-1])
         if (apart := parts_of(self.stages)) is not None:
             # Parts are drawn independently given the state, so their entropies add up.
@@ -140,7 +141,7 @@ class ReducedChannel:
         if not self.stages:
             return np.inf
         if len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS:
-            matrix = self._product()
+            matrix = product_of(self.stages)
             if len(matrix.indices) < self.n_states * len(np.unique(matrix.indices)):
                 return np.inf
             top, bottom = matrix.max(axis=0).toarray(), matrix.min(axis=0).toarray()
@@ -163,12 +164,6 @@ class ReducedChannel:
         top, bottom = base + peak, base + low
         with np.errstate(divide="ignore"):
             return float(np.log(top[top > 0] / bottom[top > 0]).max())
-
-    def _product(self) -> sparse.csr_array:
-        product = self.stages[0].probabilities
-        for stage in self.stages[1:]:
-            product = product @ stage.probabilities
-        return product
 
     def _split(
         self,

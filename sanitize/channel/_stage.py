@@ -7,8 +7,9 @@ probability never becomes zero nor a zero positive, so the support is kept.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,6 +22,8 @@ from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidChannel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from sanitize._sampling.sampler import Sampler
@@ -189,3 +192,8 @@ class Stage:
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         entries = np.repeat(self.indptr[inputs] - indptr[:-1], sizes) + np.arange(indptr[-1])
         return Stage(indptr, self.indices[entries], self.weights[entries], self.n_outputs)
+
+
+def product_of(stages: Sequence[Stage]) -> sparse.csr_array:
+    """P(y|x) of some stages, one after another, as one sparse matrix."""
+    return reduce(operator.matmul, (stage.probabilities for stage in stages))
