@@ -14,7 +14,7 @@ from sanitize._checks import doubles, nats, whole_number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._data_independent.randomized_response import NOTHING, root
+from sanitize.mechanisms._data_independent.randomized_response import NOTHING, root, uniform_law
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -163,10 +163,7 @@ def exponential_channel(
         return Channel((Stage.deterministic(ranks.argmin(axis=1), k),))
     ladder = _ladder(k, rate)
     if ladder[0] <= ladder[1]:  # flat to within rounding: one law for all inputs, which tells nothing
-        flat = np.full(k, SCALE // k, np.int64)
-        flat[: SCALE % k] += 1
-        start = Stage.deterministic(np.zeros(n_symbols, np.int32), 1)
-        return Channel((start, Stage(np.array([0, k]), np.arange(k, dtype=np.int32), flat, k)))
+        return Channel(uniform_law(n_symbols, k))
     indices = np.tile(np.arange(k, dtype=np.int32), n_symbols)
     return Channel((Stage(np.arange(0, n_symbols * k + 1, k), indices, ladder[ranks].ravel(), k),))
 

@@ -214,7 +214,7 @@ def _one_stage(n_symbols: int, eps: float) -> Channel:
     # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
     keep = SCALE - (n_symbols - 1) * other
     if keep < other:
-        return Channel(_constant(n_symbols))
+        return Channel(uniform_law(n_symbols, n_symbols))
     weights = np.full((n_symbols, n_symbols), other, np.int64)
     np.fill_diagonal(weights, keep)
     return Channel(
@@ -236,7 +236,7 @@ def _two_stages(n_symbols: int, eps: float) -> Channel:
         odds = (Decimal(min(eps, LARGEST_LEVEL)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
         keep = min(math.floor(SCALE * odds / (1 + odds)), SCALE - 1)
     if keep == 0:
-        return Channel(_constant(n_symbols))
+        return Channel(uniform_law(n_symbols, n_symbols))
     symbols = np.arange(n_symbols)
     first = Stage(
         np.arange(0, 2 * n_symbols + 1, 2),
@@ -260,11 +260,11 @@ def _uniform(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return weights
 
 
-def _constant(n_symbols: int) -> tuple[Stage, Stage]:
+def uniform_law(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
     """Every input draws from the same uniform law: no leakage at all, rounding included."""
     return (
         Stage.deterministic(np.zeros(n_symbols, np.int32), 1),
-        Stage(np.array([0, n_symbols]), np.arange(n_symbols, dtype=np.int32), _uniform(n_symbols), n_symbols),
+        Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), _uniform(n_outputs), n_outputs),
     )
 
 
