@@ -31,6 +31,14 @@ class OneLineParser(argparse.ArgumentParser):
         """Print what is wrong and where help is, and leave with the code of usage errors."""
         self.exit(2, one_line(f"{self.prog}: error: {message}; see {self.prog} --help") + "\n")
 
+    def file(self, *flags: str, about: str, metavar: str = "FILE") -> None:
+        """Take an option that names a file."""
+        self.add_argument(*flags, metavar=metavar, type=Path, help=about)
+
+    def switch(self, *flags: str, about: str) -> None:
+        """Take an option that is on where it is given."""
+        self.add_argument(*flags, action="store_true", help=about)
+
 
 def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
     """COLUMN=EDGE,EDGE,... as a column and its edges, numbers or dates; or COLUMN=UNIT of the calendar."""
@@ -86,7 +94,7 @@ def parser_of() -> OneLineParser:
     parser.add_argument("--version", action="version", version=f"sanitize {__version__}")
     commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     always = OneLineParser(add_help=False)
-    always.add_argument("-v", "--verbose", action="store_true", help="traceback when something fails")
+    always.switch("-v", "--verbose", about="traceback when something fails")
 
     def command(name: str, *parents: OneLineParser, about: str, more: str = "") -> OneLineParser:
         made = commands_of.add_parser(name, parents=[*parents, always], help=about, description=more or about)
@@ -105,10 +113,8 @@ def parser_of() -> OneLineParser:
         _report(),
         about="design a release and print its verdict and what other budgets would give; write nothing",
     )
-    plan.add_argument(
-        "--html", metavar="FILE", type=Path, help="also write the plan as a page, with the curve of each mechanism"
-    )
-    plan.add_argument("--force", action="store_true", help="replace FILE of --html if it exists")
+    plan.file("--html", about="also write the plan as a page, with the curve of each mechanism")
+    plan.switch("--force", about="replace FILE of --html if it exists")
     plan.set_defaults(check=check_settings)
 
     release = command(
@@ -128,18 +134,14 @@ def parser_of() -> OneLineParser:
         required=True,
         help="file or folder to write, or - for CSV on standard output",
     )
-    release.add_argument("--force", action="store_true", help="replace OUTPUT if it exists")
-    release.add_argument(
-        "--channel", metavar="FILE.json", type=Path, help="also write the channel, for analysts of the release"
-    )
-    release.add_argument(
+    release.switch("--force", about="replace OUTPUT if it exists")
+    release.file("--channel", about="also write the channel, for analysts of the release", metavar="FILE.json")
+    release.file(
         "--receipt",
-        metavar="FILE",
-        type=Path,
-        help="also write what verify draws the release again by; it undoes the noise, so keep it with INPUT",
+        about="also write what verify draws the release again by; it undoes the noise, so keep it with INPUT",
     )
-    release.add_argument("--full", action="store_true", help="print the whole report, not its first lines alone")
-    release.add_argument("--dry-run", action="store_true", help="design and report, write nothing")
+    release.switch("--full", about="print the whole report, not its first lines alone")
+    release.switch("--dry-run", about="design and report, write nothing")
     release.add_argument(
         "--judge",
         metavar="OUTSIDERS",
@@ -148,12 +150,7 @@ def parser_of() -> OneLineParser:
         help="attack a twin of the release first, and write nothing if it gives people away; beside people who were "
         "never in the table, in a file, or a tenth of it that the twin is made without",
     )
-    release.add_argument(
-        "--ledger",
-        metavar="FILE",
-        type=Path,
-        help="records releases of the same rows, or with --unit of the same units",
-    )
+    release.file("--ledger", about="records releases of the same rows, or with --unit of the same units")
     release.add_argument(
         "--unit", metavar="COL", help="column that identifies individuals; the ledger has one budget for each"
     )
@@ -168,22 +165,15 @@ def parser_of() -> OneLineParser:
     )
     verify.add_argument("input", metavar="RELEASED", help="file or folder that was released")
     verify.add_argument("--source", metavar="SOURCE", required=True, help="what it was released from")
-    verify.add_argument(
-        "--receipt",
-        metavar="FILE",
-        type=Path,
-        help="what release --receipt wrote: draws again, compares every byte",
-    )
+    verify.file("--receipt", about="what release --receipt wrote: draws again, compares every byte")
     verify.add_argument(
         "--against", metavar="FILE", type=Path, action="append", default=[],
         help="receipt of another release, whose key must be another; may be repeated",
     )  # fmt: skip
-    verify.add_argument(
-        "--statement", metavar="FILE.intoto.json", type=Path, help="also check the papers that report --dossier wrote"
-    )
-    verify.add_argument("--rewrite", metavar="OUT", type=Path, help="also write its rows anew, and nothing else of it")
+    verify.file("--statement", about="also check the papers that report --dossier wrote", metavar="FILE.intoto.json")
+    verify.file("--rewrite", about="also write its rows anew, and nothing else of it", metavar="OUT")
     _delimiter(verify)
-    verify.add_argument("--json", action="store_true", help="print the checks as JSON")
+    verify.switch("--json", about="print the checks as JSON")
     verify.set_defaults(check=check_settings)
 
     judge = command(
@@ -204,29 +194,24 @@ def parser_of() -> OneLineParser:
     judge.add_argument(
         "--at-most", metavar="T", type=float, help="times as likely a group of rows may make a secret; with --rows keep"
     )
-    judge.add_argument("--json", action="store_true", help="print the figures as JSON")
-    judge.add_argument("--html", metavar="FILE", type=Path, help="also write them as a page")
-    judge.add_argument("--force", action="store_true", help="replace FILE of --html if it exists")
+    judge.switch("--json", about="print the figures as JSON")
+    judge.file("--html", about="also write them as a page")
+    judge.switch("--force", about="replace FILE of --html if it exists")
 
     report = command("report", about="print a saved JSON report again, as text, JSON or a page")
     report.add_argument(
         "input", metavar="REPORT.json", help="report that --report or --json saved; - for standard input"
     )
-    report.add_argument("-o", "--output", metavar="FILE", type=Path, help="write it: .html, .json or text")
-    report.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    report.add_argument("--json", action="store_true", help="print it as JSON")
-    report.add_argument(
-        "--dossier",
-        metavar="FILE",
-        type=Path,
-        help="write the dossier of the release, .html or .md, and its metadata and statement beside it",
+    report.file("-o", "--output", about="write it: .html, .json or text")
+    report.switch("--force", about="replace FILE if it exists")
+    report.switch("--json", about="print it as JSON")
+    report.file(
+        "--dossier", about="write the dossier of the release, .html or .md, and its metadata and statement beside it"
     )
-    report.add_argument("--released", metavar="FILE", type=Path, help="of the dossier: what was released")
-    report.add_argument("-p", "--policy", metavar="POLICY.toml", type=Path, help="of the dossier: the policy")
-    report.add_argument("--verified", metavar="FILE.json", type=Path, help="of the dossier: what verify --json printed")
-    report.add_argument(
-        "--channel", metavar="FILE.json", type=Path, help="of the dossier: what release --channel wrote"
-    )
+    report.file("--released", about="of the dossier: what was released")
+    report.file("-p", "--policy", about="of the dossier: the policy", metavar="POLICY.toml")
+    report.file("--verified", about="of the dossier: what verify --json printed", metavar="FILE.json")
+    report.file("--channel", about="of the dossier: what release --channel wrote", metavar="FILE.json")
     report.set_defaults(check=check_papers_of)
     _audience(report)
 
@@ -236,8 +221,8 @@ def parser_of() -> OneLineParser:
         about="write a policy for a table to start from",
         more="List every column of INPUT in a policy, sensitive ones guessed by their names. No value is printed.",
     )
-    init.add_argument("-o", "--output", metavar="POLICY.toml", type=Path, help="file to write; standard output without")
-    init.add_argument("--force", action="store_true", help="replace POLICY.toml if it exists")
+    init.file("-o", "--output", about="file to write; standard output without", metavar="POLICY.toml")
+    init.switch("--force", about="replace POLICY.toml if it exists")
     return parser
 
 
@@ -256,7 +241,7 @@ def _delimiter(parser: OneLineParser) -> None:
 
 def _columns() -> OneLineParser:
     group = OneLineParser(add_help=False)
-    group.add_argument("-p", "--policy", metavar="POLICY.toml", type=Path, help="reviewed policy, instead of settings")
+    group.file("-p", "--policy", about="reviewed policy, instead of settings", metavar="POLICY.toml")
     group.add_argument("-s", "--sensitive", metavar="COL", action="append", help="sensitive column")
     group.add_argument("-x", "--public", metavar="COL", action="append", help="column to release through the channel")
     group.add_argument("-k", "--keep", metavar="COL", action="append", help="column to release as it is")
@@ -293,8 +278,8 @@ def _workers() -> OneLineParser:
 
 def _report() -> OneLineParser:
     group = OneLineParser(add_help=False)
-    group.add_argument("--json", action="store_true", help="print the report as JSON")
-    group.add_argument("--report", metavar="FILE", type=Path, help="also write the report: .html, .json or text")
+    group.switch("--json", about="print the report as JSON")
+    group.file("--report", about="also write the report: .html, .json or text")
     group.add_argument("--title", metavar="TEXT", help="heading of the report; default: what the policy says")
     group.add_argument(
         "--date", metavar="DATE", type=day, help="date the report shows, as 2026-01-31; no clock is read"
