@@ -8,7 +8,6 @@ from sanitize.datasets._bundled import (
     make_joint,
     make_table,
 )
-from sanitize.datasets._download import ChecksumMismatch
 from sanitize.datasets._fetch import (
     fetch_adult,
     fetch_bank_marketing,
@@ -16,7 +15,7 @@ from sanitize.datasets._fetch import (
     fetch_german_credit,
     fetch_heart_disease,
 )
-from sanitize.datasets._registry import SOURCES, RemoteFile, Source
+from sanitize.datasets._registry import SOURCES, ChecksumMismatch, RemoteFile, Source
 from sanitize.datasets._survey import load_survey
 
 __all__ = [

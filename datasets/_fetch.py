@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize.datasets._download import PathLike, cache_folder, cached_files, local_files
 from sanitize.datasets._originals import READERS
-from sanitize.datasets._registry import SOURCES
+from sanitize.datasets._registry import SOURCES, PathLike, cache_folder, cached_files, local_files
 from sanitize.errors import ColumnError, SourceError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the fetchers download: addresses, digests and columns, as frozen values.
+"""What the fetchers download, as frozen values, and how: from a cache, a local folder or the network, digest checked.
 
 Each digest was found alike in at least two unrelated public repositories; those of Adult and of the Cleveland
 file were also recomputed from the data.
@@ -6,7 +6,18 @@ file were also recomputed from the data.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import IO, TypeAlias
+from urllib.request import urlopen
+
+from sanitize.errors import SourceError
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
@@ -154,3 +165,107 @@ SOURCES: dict[str, Source] = {
         ),
     ),
 }
+
+
+class ChecksumMismatch(SourceError):
+    """A file is not the one that was published: its SHA-256 differs.
+
+    Attributes
+    ----------
+    file : str
+        Path or address of the file.
+    expected : str
+        The digest of the published file.
+    found : str
+        The digest of the bytes that came.
+
+    Examples
+    --------
+    >>> from sanitize.datasets import ChecksumMismatch
+    >>> issubclass(ChecksumMismatch, OSError)
+    True
+    """
+
+    def __init__(self, file: str, expected: str, found: str, advice: str) -> None:
+        super().__init__(f"{file} has SHA-256 {found}, expected {expected}; {advice}")
+        self.file = file
+        self.expected = expected
+        self.found = found
+
+
+def cache_folder(data_home: PathLike | None) -> Path:
+    """Return `data_home`, or the folder named by SANITIZE_DATA, or ~/.cache/sanitize."""
+    chosen = data_home or os.environ.get("SANITIZE_DATA") or Path("~", ".cache", "sanitize")
+    return Path(chosen).expanduser()
+
+
+def local_files(folder: Path, files: tuple[RemoteFile, ...]) -> dict[str, Path]:
+    """Paths of original files that somebody put into `folder`, each checked."""
+    missing = [file.name for file in files if not (folder / file.name).is_file()]
+    if missing:
+        raise SourceError(
+            f"no {' and no '.join(repr(name) for name in missing)} in {folder}; `local` is a folder with the "
+            "original files or the path of a Parquet file"
+        )
+    advice = "put the original file there, or leave `local` out to download it"
+    return {file.name: _checked(folder / file.name, file, advice) for file in files}
+
+
+def cached_files(folder: Path, files: tuple[RemoteFile, ...]) -> dict[str, Path]:
+    """Paths of the files in the cache, downloading those that are not there yet."""
+    paths = {}
+    for file in files:
+        path = folder / file.name
+        if path.exists():
+            _checked(path, file, "delete it and call again to download it anew")
+        else:
+            _download(file, path)
+        paths[file.name] = path
+    return paths
+
+
+def _checked(path: Path, file: RemoteFile, advice: str) -> Path:
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != file.sha256:
+        raise ChecksumMismatch(str(path), file.sha256, found, advice)
+    return path
+
+
+def _download(file: RemoteFile, path: Path) -> None:
+    """Download to a temporary neighbour that gets the name `path` only when its digest is right."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=".download-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            try:
+                found = _copy(file, stream)
+            except (OSError, HTTPException) as error:
+                raise SourceError(
+                    f"could not download {file.url} to {path.parent}: {error}; without a network, pass a "
+                    f"folder that holds {file.name!r} as `local`"
+                ) from error
+        if found != file.sha256:
+            raise ChecksumMismatch(
+                file.url,
+                file.sha256,
+                found,
+                "nothing was kept. Try again; if it stays, the publisher changed the file: pass a copy of "
+                "the original as `local`",
+            )
+        os.replace(temporary, path)
+    finally:
+        # Gone already after a success; after anything else, an interruption too, nothing may stay behind.
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _copy(file: RemoteFile, stream: IO[bytes]) -> str:
+    """Copy the bytes at `file.url`, one more than it has at the most, and return their digest."""
+    digest = hashlib.sha256()
+    left = file.n_bytes + 1  # the extra byte makes the digest of a longer file wrong
+    with urlopen(file.url, timeout=30.0) as response:
+        while left and (chunk := response.read(min(1 << 16, left))):
+            digest.update(chunk)
+            stream.write(chunk)
+            left -= len(chunk)
+    return digest.hexdigest()

@@ -291,7 +291,7 @@ def test_every_copy_of_the_real_data_has_the_documented_columns(name: str) -> No
 
 def test_every_public_name_has_an_example_that_runs() -> None:
     assert all(">>> " in getattr(datasets, name).__doc__ for name in set(datasets.__all__) - {"SOURCES"})
-    for module in ["_bundled", "_download", "_fetch", "_registry"]:
+    for module in ["_bundled", "_fetch", "_registry", "_survey"]:
         found = doctest.testmod(importlib.import_module(f"sanitize.datasets.{module}"))
         assert (found.attempted > 0, found.failed) == (True, 0)
 
