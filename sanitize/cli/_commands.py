@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
     else:
         if args.html is not None:
             args.outputs.text(args.html, made.to_html(), replaces=args.force)
-        printed = None if not is_internal else made.to_json if args.json else made.to_text
+        printed = None if not is_internal else made.to_json if args.json else partial(made.to_text, full=args.full)
         _give(report, args, policy, printed=printed)
     return made.refusal
 

@@ -115,6 +115,7 @@ def parser_of() -> OneLineParser:
     )
     plan.file("--html", about="also write the plan as a page, with the curve of each mechanism")
     plan.switch("--force", about="replace FILE of --html if it exists")
+    plan.switch("--full", about="print the whole report, not its first lines alone")
     plan.set_defaults(check=check_settings)
 
     release = command(

@@ -74,11 +74,11 @@ class Plan:
         """The plan with a heading on its report, see `LeakageReport.with_origin`."""
         return self if self.report is None else replace(self, report=self.report.with_origin(**origin))
 
-    def to_text(self) -> str:
-        """What is recommended, the report, the curves of its mechanism and the others, and the lines proposed."""
+    def to_text(self, *, full: bool = True) -> str:
+        """What is recommended, the report or its first lines, curves of all mechanisms, and the lines proposed."""
         recommended = [fill(sentence, 80, subsequent_indent="  ") for sentence in self._recommended]
         parts = ["\n".join(recommended)] if recommended else []
-        parts += [] if self.report is None else [self.report.to_text()]
+        parts += [] if self.report is None else [self.report.to_text(full=full)]
         if self.curves and self.report is not None:
             own = self.curves[0]
             parts.append(own.to_text(chosen=None if self._chosen is None else own[self._chosen]))

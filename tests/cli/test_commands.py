@@ -144,7 +144,7 @@ def test_what_cannot_stand_beside_a_policy_is_named(place, run):
 
 
 def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
-    code, out, err = run("plan", "raw.parquet", *SETTINGS)
+    code, out, err = run("plan", "raw.parquet", *SETTINGS, "--full")
     assert (code, err) == (0, "")
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.5, upper=0.5), sensitive=["illness"], public=["town", "floor"])
     same = plan_parquet("raw.parquet", sanitizer)
@@ -154,7 +154,7 @@ def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
     assert rest.startswith(f"{same.to_text()}\n\n{curve.to_text(chosen=curve[2])}\n\nkept, in %, within ")
     best = sz.compare(sanitizer._joint, sz.LiftBudget(lower=1.5, upper=0.5)).recommended
     assert recommended.startswith(f"Recommended: {best.mechanism}, which keeps most within the budget.\nIt keeps ")
-    assert run("plan", "raw.parquet", "-p", "policy.toml") == (code, out, err)
+    assert run("plan", "raw.parquet", "-p", "policy.toml", "--full") == (code, out, err)
     assert left_in(place) == START
 
 

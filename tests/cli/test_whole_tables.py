@@ -48,7 +48,7 @@ def place(tmp_path, monkeypatch):
 @pytest.mark.parametrize("mechanism", ["tree-merging", "tree-random-response"])
 def test_a_whole_table_is_planned_released_and_verified(place, run, mechanism):
     settings = [*SETTINGS, "-m", mechanism]
-    code, planned, _ = run("plan", "raw.parquet", *settings)
+    code, planned, _ = run("plan", "raw.parquet", *settings, "--full")
     assert code == 0
     code, out, _ = run("release", "raw.parquet", "-o", "out.parquet", *settings, "--full")
     assert code == 0
