@@ -7,6 +7,7 @@ this file stands below all others: the docstrings name their classes.
 
 from __future__ import annotations
 
+import copyreg
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,10 @@ class SanitizeError(Exception):
     LiftBudget: lower must be a number >= 0 (inf is allowed), got -1.0
     """
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled by a call with their message, which is not what all of these are made from.
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
+
 
 class InvalidDistribution(SanitizeError, ValueError):
     """A matrix is not a joint law: wrong shape, negative, not summing to one, or an empty margin."""
@@ -100,9 +105,6 @@ class PolicyError(SanitizeError, ValueError):
         super().__init__(message)
         self.key = key
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.key)
-
 
 class InfeasibleTarget(InvalidParameter):
     """No budget fulfils the wish that was stated.
@@ -116,9 +118,6 @@ class InfeasibleTarget(InvalidParameter):
     def __init__(self, message: str, nearest: Any) -> None:
         super().__init__(message)
         self.nearest = nearest
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.nearest)
 
 
 class ColumnError(SanitizeError, ValueError):
@@ -136,9 +135,6 @@ class ColumnError(SanitizeError, ValueError):
         super().__init__(message)
         self.column = column
         self.absent_columns = tuple(absent)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.column, self.absent_columns)
 
     @classmethod
     def absent(cls, absent: Sequence[object], columns: Iterable[object]) -> ColumnError:
@@ -190,9 +186,6 @@ class UnknownSymbol(SanitizeError, ValueError):
             f"{n_rows} row(s) hold a value of {names} that was not there when the channel was fitted. {advice}"
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.columns, self.n_rows, self.advice)
-
 
 class BudgetExceeded(SanitizeError):
     """A channel leaks more than its budget allows, so nothing is released.
@@ -225,9 +218,6 @@ class BudgetExceeded(SanitizeError):
             "Loosen the budget (the lower bound first when some cells are empty), merge rare values "
             "with min_count, or release fewer columns (those that are kept as they are first)."
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.report, self.witness, self.excess)
 
 
 class LedgerExceeded(BudgetExceeded):
@@ -267,9 +257,6 @@ class LedgerExceeded(BudgetExceeded):
             "hand out copies of a release that is recorded: they tell nothing more.",
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.report, self.witness, self.excess, self.budget, self.n_recorded, self.left)
-
 
 class LedgerError(SanitizeError, ValueError):
     """A ledger is absent, damaged, locked away, or about other rows or other sensitive columns."""
@@ -291,9 +278,6 @@ class RowOrderLeak(SanitizeError):
             f"the order of the rows tells the sensitive columns beyond the budget ({where}); nothing was released. Use "
             "rows='shuffle', the default (--rows shuffle)"
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.where,)
 
 
 class SourceError(SanitizeError, OSError):
@@ -326,9 +310,6 @@ class VerificationFailed(SanitizeError):
         failed = ", ".join(check.name for check in verification.checks if not check.ok)
         super().__init__(f"the release fails its verification ({failed}); do not hand it out")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verification,)
-
 
 class ReleaseRefuted(SanitizeError):
     """Attacks on a released file find more of the people it is of than of outsiders.
@@ -342,9 +323,6 @@ class ReleaseRefuted(SanitizeError):
     def __init__(self, judgement: Any) -> None:
         self.judgement = judgement
         super().__init__(f"the release is refuted ({', '.join(judgement.refuted)}); do not hand it out")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.judgement,)
 
 
 class UnseenSymbolWarning(UserWarning):
