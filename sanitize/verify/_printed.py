@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -139,26 +140,28 @@ def _in_doubt(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.bool_]]
         yield from ((k, np.abs(numbers - edges[k + 1]) <= 10.0**-dtype.scale) for k in range(len(edges) - 2))
 
 
-class Reader(Protocol):
+@dataclass(eq=False)
+class Reader(ABC):
     """Tells which symbol each printed row stands for.
 
     Attributes
     ----------
-    channel : Channel
-        To the symbols that printing tells apart.
+    release : Release
     doubtful : set of tuple
         Columns and bins of which a row read so far leaves in doubt whether it was printed from the next.
     """
 
-    @property
-    def channel(self) -> Channel: ...
+    release: Release
+    doubtful: set[tuple[str, int]] = field(default_factory=set)
 
     @property
-    def doubtful(self) -> set[tuple[str, int]]: ...
+    def channel(self) -> Channel:
+        """To the symbols that printing tells apart."""
+        return self.release.design.channel
 
+    @abstractmethod
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
         """Released symbol of each printed row; -1 where the release prints no such row."""
-        ...
 
 
 def reader_of(release: Release) -> Reader:
@@ -168,16 +171,8 @@ def reader_of(release: Release) -> Reader:
     return _Labels(release) if release.spec.output == "label" else Cells(release)
 
 
-@dataclass(eq=False)
-class _Tuples:
+class _Tuples(Reader):
     """Rows whose columns are the symbols themselves, or numbers drawn in their bins."""
-
-    release: Release
-    doubtful: set[tuple[str, int]] = field(default_factory=set)
-
-    @property
-    def channel(self) -> Channel:
-        return self.release.design.channel
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
         columns = Printed(batch, self.release.drawn_bins)
@@ -186,16 +181,8 @@ class _Tuples:
         return codes
 
 
-@dataclass(eq=False)
-class Cells:
+class Cells(Reader):
     """Real rows of a whole table: the tree finds the cell that a row was printed from."""
-
-    release: Release
-    doubtful: set[tuple[str, int]] = field(default_factory=set)
-
-    @property
-    def channel(self) -> Channel:
-        return self.release.design.channel
 
     @property
     def table(self) -> PrintTable:
@@ -219,12 +206,8 @@ class Cells:
         return _RowIndex(self.table)
 
 
-@dataclass(eq=False)
-class _Labels:
+class _Labels(Reader):
     """Rows of intervals and sets, each of which names a released symbol, or several that have one label."""
-
-    release: Release
-    doubtful: set[tuple[str, int]] = field(default_factory=set)
 
     @cached_property
     def _index(self) -> _RowIndex:
