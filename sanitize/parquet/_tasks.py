@@ -150,14 +150,18 @@ class CountReleases:
 
 
 @dataclass(frozen=True)
-class RewriteRows:
-    """Second pass over one task: draw every row, and write a part of its own."""
+class _WritesParts:
+    """What a task knows that writes a part of its own to a folder."""
 
     source: ParquetSource
     release: Release
     words: NoiseKey = field(repr=False)
     folder: Path
     footer: bytes
+
+
+class RewriteRows(_WritesParts):
+    """Second pass over one task: draw every row, and write a part of its own."""
 
     def __call__(self, task: Task) -> Written:
         """Rows of each input symbol that were read; a part that is there already is replaced."""
@@ -209,15 +213,8 @@ def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, m
     return parts
 
 
-@dataclass(frozen=True)
-class WriteShuffled:
+class WriteShuffled(_WritesParts):
     """Write one part of the shuffled output; it reads no row."""
-
-    source: ParquetSource
-    release: Release
-    words: NoiseKey = field(repr=False)
-    folder: Path
-    footer: bytes
 
     def __call__(self, part: ShuffledPart) -> Written:
         """How many rows were written; a part that is there already is replaced."""
