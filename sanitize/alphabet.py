@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from sanitize._files.declared import Count, Declared, plain, read, require
 from sanitize._tables.columns import (
-    MISSING,
     UNSEEN,
     as_arrow,
     check_type,
@@ -113,16 +112,14 @@ class Alphabet:
             values, column_codes = factorize(found[name], name)
             if orders is not None and name in orders:
                 level = orders[name]
-                rank = np.append(look_up(values, level), np.int32(len(level)))
+                rank = look_up(values, level)
                 if (rank == UNSEEN).any():
                     raise ColumnError(f"column {name!r} holds a value outside its declared order", name)
             else:
                 level, order = sort_values(values)
-                rank = np.empty(len(level) + 1, np.int32)
-                rank[order] = np.arange(len(level), dtype=np.int32)
-                rank[MISSING] = len(level)
+                rank = np.argsort(order).astype(np.int32)
             levels.append(level)
-            codes.append(rank[column_codes])
+            codes.append(np.append(rank, np.int32(len(level)))[column_codes])  # the last serves MISSING
             _same_length(codes[0], codes[-1], name)
         return cls._of(
             tuple(columns),
@@ -265,10 +262,7 @@ class Alphabet:
             values = concat_values(a, fresh, name)
             # Without fresh values the order stays as it is, which keeps declared orders.
             level, order = sort_values(values) if len(fresh) else (values, np.arange(len(values)))
-            rank = np.empty(len(level) + 1, np.int32)
-            rank[order] = np.arange(len(level), dtype=np.int32)
-            rank[-1] = len(level)
-            here = np.append(rank[: len(a)], len(level))[self.codes[:, j]]
+            here = np.append(np.argsort(order)[: len(a)], len(level))[self.codes[:, j]]
             there = np.append(look_up(b, level), len(level))[other.codes[:, j]]
             levels.append(level)
             codes.append(np.concatenate([here, there]).astype(np.int32))

@@ -227,6 +227,13 @@ def _clean(
     return kept.dictionary, renumber[codes]
 
 
+def ascending(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Distinct values of a column in ascending order, and each row's index among them; MISSING for null."""
+    values, codes = factorize(column, name)
+    values, order = sort_values(values)
+    return values, np.append(np.argsort(order), MISSING).astype(np.int32)[codes]
+
+
 def sort_values(values: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     """Values in ascending order, and the positions they came from."""
     order = pc.array_sort_indices(values)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._tables.columns import MISSING, as_arrow, factorize, sort_values
+from sanitize._tables.columns import MISSING, as_arrow, ascending
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
 from sanitize.binning import is_numeric
@@ -69,7 +69,7 @@ def features_of(
     for name, column in sources.items():
         if len(column) != table.n_rows:
             raise ColumnError(f"column {name!r} has {len(column)} rows, the table {table.n_rows}", name)
-        values, codes = _ascending(column, name)
+        values, codes = ascending(column, name)
         as_number = numeric == "numbers" and name in names and is_numeric(column.type)
         if as_number:
             # Each row's value less the mean, in standard deviations; 0 where missing or infinite.
@@ -91,16 +91,7 @@ def features_of(
     return Features(np.concatenate(parts, axis=1), cells, names)
 
 
-def _ascending(column: Any, name: str) -> tuple[Any, NDArray[np.int64]]:
-    """Distinct values in ascending order, and each row's index among them (MISSING for null)."""
-    values, codes = factorize(column, name)
-    level, order = sort_values(values)
-    place = np.full(len(values) + 1, MISSING, np.int64)  # the last serves MISSING
-    place[order] = np.arange(len(values))
-    return level, place[codes]
-
-
-def _ranks(codes: NDArray[np.int64], n_values: int) -> NDArray[np.float64]:
+def _ranks(codes: NDArray[np.integer[Any]], n_values: int) -> NDArray[np.float64]:
     """Rank of each row's value, scaled to between 0 and 1; missing values stand in the middle."""
     counts = np.bincount(codes[codes != MISSING], minlength=n_values)
     middle = (np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._tables.columns import as_arrow, factorize, sort_values
+from sanitize._tables.columns import as_arrow, ascending
 from sanitize.printing._values import MISSING, PrintedColumn, listed_values, printed_as
 from sanitize.trees import LEAST_ROWS, Levels, as_ordered, grouped, is_ordered, scale_of
 
@@ -83,11 +83,8 @@ class Values:
 
 
 def _numbered(column: Any, name: str) -> tuple[pa.Array, NDArray[np.intp]]:
-    values, codes = factorize(column, name)
-    values, order = sort_values(values)
-    rank = np.full(len(order) + 1, len(order))
-    rank[order] = np.arange(len(order))
-    return values, rank[codes]
+    values, codes = ascending(column, name)
+    return values, np.where(codes < 0, len(values), codes).astype(np.intp)
 
 
 def determined(values: Values) -> dict[str, str]:

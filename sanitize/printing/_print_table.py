@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sanitize._files.declared import Declared, require
 from sanitize._files.loads import in_turn
 from sanitize._sampling.sampler import draw_all
-from sanitize._tables.columns import as_arrow, factorize, sort_values
+from sanitize._tables.columns import as_arrow, ascending
 from sanitize._tables.keys import distinct_rows
 from sanitize.channel import Stage
 from sanitize.printing._drawing import MOST_ROWS, PRINT_LANE, check_starts, check_values, released
@@ -104,12 +104,8 @@ class PrintTable(Declared, frozen=True, eq=False, dict=True, tag_field="kind", t
         """
         values, columns = {}, []
         for name in names:
-            found, codes = factorize(as_arrow(table[name], name), name)
-            values[name], order = sort_values(found)
-            rank = np.empty(len(order) + 1, np.int32)
-            rank[order] = np.arange(1, len(order) + 1)
-            rank[-1] = 0  # of missing, whose code is -1
-            columns.append(rank[codes])
+            values[name], codes = ascending(as_arrow(table[name], name), name)
+            columns.append(codes + 1)  # 0 of missing
         rows = np.stack([cells.astype(np.int32), *columns], axis=1)
         distinct, place = distinct_rows(rows, [n_cells, *(len(level) + 1 for level in values.values())])
         starts = np.searchsorted(distinct[:, 0], np.arange(n_cells + 1))

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Declared, require
-from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up, sort_values, tellable
+from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, ascending, factorize, look_up, tellable
 from sanitize._tables.keys import edges_passed
 from sanitize.errors import ColumnError
 from sanitize.trees._edges import LEAST_ROWS, Kind, Scale, edges_of
@@ -176,9 +176,8 @@ class Levels(Declared, frozen=True, eq=False):
 
 def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
     """Distinct values of a column in ascending order, and the rows of each."""
-    values, codes = factorize(arrow, name)
-    values, order = sort_values(values)
-    return values, np.bincount(codes[codes >= 0], minlength=len(values))[order]
+    values, codes = ascending(arrow, name)
+    return values, np.bincount(codes[codes >= 0], minlength=len(values))
 
 
 def frequent(counts: NDArray[np.int64], most: int = MOST_CATEGORIES) -> NDArray[np.intp]:
