@@ -6,7 +6,7 @@ import contextlib
 import hmac
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceErr
 from sanitize.trees import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
 
 
-# A ledger of a thousand releases of a thousand symbols takes a tenth of this.
+Form = TypeVar("Form", bound=Declared)
+Made = TypeVar("Made")
+
 _Names = Annotated[tuple[str, ...], said("some columns", min_length=1)]
 
 
@@ -211,20 +213,13 @@ class Book:
     @classmethod
     def read(cls, path: Path) -> Book:
         """Book in a file; every part is checked again."""
-        try:
-            content = bytes_of(path)
-        except SourceError as error:
-            raise LedgerError(f"the ledger {error}") from None
-        try:
-            form = unsealed(_BookForm, content)
-            budget = budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS)
-            entries = tuple(map(Entry.of_form, form.releases))
-            return cls(budget, bytes.fromhex(form.salt), form.n_rows, entries, form.together)
-        except (Misfit, SanitizeError) as error:
-            # A part of it read as nothing would let a release pass that must not.
-            raise LedgerError(
-                f"{path.name!r} is not a ledger that can be trusted: {error}; restore it from a copy"
-            ) from None
+        return read_book(path, _BookForm, cls._of_form, "a ledger")
+
+    @classmethod
+    def _of_form(cls, form: _BookForm) -> Book:
+        budget = budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS)
+        entries = tuple(map(Entry.of_form, form.releases))
+        return cls(budget, bytes.fromhex(form.salt), form.n_rows, entries, form.together)
 
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
@@ -238,10 +233,28 @@ class Book:
             tuple(entry.form() for entry in self.entries),
             "",
         )
-        try:
-            write_text(path, sealed(form, indent=None))
-        except TargetError as error:
-            raise LedgerError(f"the ledger cannot record a release: {error}") from None
+        write_book(path, form)
+
+
+def read_book(path: Path, form: type[Form], made: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28) -> Made:
+    """What is made of the form that a ledger's file has; every part is checked again."""
+    try:
+        content = bytes_of(path, most_bytes)
+    except SourceError as error:
+        raise LedgerError(f"the ledger {error}") from None
+    try:
+        return made(unsealed(form, content))
+    except (Misfit, SanitizeError) as error:
+        # A part of it read as nothing would let a release pass that must not.
+        raise LedgerError(f"{path.name!r} is not {what} that can be trusted: {error}; restore it from a copy") from None
+
+
+def write_book(path: Path, form: Declared) -> None:
+    """Put a form in place of the file in one step, readable by its owner only."""
+    try:
+        write_text(path, sealed(form, indent=None))
+    except TargetError as error:
+        raise LedgerError(f"the ledger cannot record a release: {error}") from None
 
 
 def place_of(path: str | os.PathLike[str]) -> Path:

@@ -14,23 +14,19 @@ from sanitize._files.declared import (
     Declared,
     Digest,
     Finite,
-    Misfit,
     Number,
     Positive,
     Version1,
     plain,
     require,
     said,
-    sealed,
-    unsealed,
 )
-from sanitize._files.outputs import write_text
-from sanitize._files.source import bytes_of
 from sanitize._sampling.kept_draws import DIGEST_BYTES
 from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.confidence import check_confidence
-from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
+from sanitize.errors import InvalidBudget, LedgerError
+from sanitize.ledger._book import read_book, write_book
 from sanitize.ledger._unit_certificate import whole_share
 from sanitize.ledger._unit_report import UnitEntry, UnitReport
 from sanitize.measures import entropy
@@ -46,6 +42,11 @@ _BOOK_BYTES = 1 << 30
 # Of the name of the unit column, which errors repeat.
 _NAME_CHARACTERS = 200
 _FIGURES = ("least_log_lift", "largest_log_lift", "room")
+# Fields of a book that its file has by the same names and in the same form.
+_WRITTEN_AS_THEY_ARE = (
+    *("unit", "least", "confidence", "sensitive", "secrets", "units", "secret"),
+    *("group", "sizes", "chosen", "shares", "values", "said"),
+)
 # Printed values that are kept of each group, for units that are told nothing new.
 SAID = 64
 
@@ -222,63 +223,29 @@ class UnitBook:
         LedgerError
             If it cannot be read, is no unit ledger, or was changed.
         """
-        try:
-            content = bytes_of(path, _BOOK_BYTES)
-        except SourceError as error:
-            raise LedgerError(f"the ledger {error}") from None
-        try:
-            form = unsealed(_UnitForm, content)
-            return cls(
-                budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS),
-                form.unit,
-                form.least,
-                form.confidence,
-                NoiseKey(bytes.fromhex(form.key)),
-                form.sensitive,
-                form.secrets,
-                form.units,
-                form.secret,
-                form.group,
-                form.sizes,
-                form.chosen,
-                form.shares,
-                form.values,
-                form.said,
-                tuple(entry.entry() for entry in form.releases),
-            )
-        except (Misfit, SanitizeError) as error:
-            # A part of it read as nothing would let a release pass that must not.
-            raise LedgerError(
-                f"{path.name!r} is not a unit ledger that can be trusted: {error}; restore it from a copy"
-            ) from None
+        return read_book(path, _UnitForm, cls._of_form, "a unit ledger", _BOOK_BYTES)
+
+    @classmethod
+    def _of_form(cls, form: _UnitForm) -> UnitBook:
+        return cls(
+            budget=budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS),
+            key=NoiseKey(bytes.fromhex(form.key)),
+            releases=tuple(entry.entry() for entry in form.releases),
+            **{name: getattr(form, name) for name in _WRITTEN_AS_THEY_ARE},
+        )
 
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
         form = _UnitForm(
-            "sanitize/units",
-            1,
-            budget_to_dict(self.budget),
-            self.unit,
-            self.least,
-            self.confidence,
-            self.key.key.hex(),
-            self.sensitive,
-            self.secrets,
-            self.units,
-            self.secret,
-            self.group,
-            self.sizes,
-            self.chosen,
-            self.shares,
-            self.values,
-            self.said,
-            tuple(_EntryForm(**entry.to_dict()) for entry in self.releases),
-            "",
+            format="sanitize/units",
+            version=1,
+            budget=budget_to_dict(self.budget),
+            key=self.key.key.hex(),
+            releases=tuple(_EntryForm(**entry.to_dict()) for entry in self.releases),
+            sha256="",
+            **{name: getattr(self, name) for name in _WRITTEN_AS_THEY_ARE},
         )
-        try:
-            write_text(path, sealed(form, indent=None))
-        except TargetError as error:
-            raise LedgerError(f"the ledger cannot record a release: {error}") from None
+        write_book(path, form)
 
     def with_units(self, units: NDArray[np.uint8], secret: NDArray[np.intp]) -> UnitBook:
         """The book with more units, which were told nothing yet."""
