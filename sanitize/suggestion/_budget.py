@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -213,30 +214,16 @@ def suggest_budget(
     if (target_utility is None) == (max_leakage is None):
         raise InvalidParameter("give exactly one of target_utility and max_leakage")
     n_points = whole_number("n_points", n_points, 3)
-    grid = _grid(joint, n_points)
+    grid, trials = _grid(joint, n_points), partial(_Trials, joint, mechanism, family, measure)
     if target_utility is not None:
         least = number("target_utility", target_utility, 0, 1) - BUDGET
         # The tightest budget that keeps enough wins, or else the most useful.
-        keeps = _Trials(
-            joint,
-            mechanism,
-            family,
-            measure,
-            lambda utility, _: utility >= least,
-            lambda ok, eps, utility, _: -eps if ok else utility,
-        )
+        keeps = trials(lambda utility, _: utility >= least, lambda ok, eps, utility, _: -eps if ok else utility)
         return _tightest(keeps, grid, target_utility)
     assert max_leakage is not None
     most = non_negative("max_leakage", max_leakage) + BUDGET
     # The most useful budget that leaks little enough wins, or else the one that leaks least.
-    hides = _Trials(
-        joint,
-        mechanism,
-        family,
-        measure,
-        lambda _, leakage: leakage <= most,
-        lambda ok, _, utility, leakage: utility if ok else -leakage,
-    )
+    hides = trials(lambda _, leakage: leakage <= most, lambda ok, _, utility, leakage: utility if ok else -leakage)
     return _most_useful(hides, grid, max_leakage)
 
 
