@@ -163,7 +163,8 @@ def test_several_channels_of_a_policy_are_planned_released_and_verified(place, r
 
 
 def test_a_mechanism_with_a_capacity(place, run):
-    code, out, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", "-e", "0.5", "-m", "exponential-channel", "--full")
+    asked = ["-s", "illness", "-x", "town", "-e", "0.5", "-m", "exponential-channel"]
+    code, out, err = run("plan", "raw.parquet", *asked, "--full")
     assert (code, err) == (0, "")
     same = plan_parquet("raw.parquet", ExponentialChannel(0.5, sensitive=["illness"], public=["town"]))
     assert out.startswith(same.to_text() + "\n\nexponential channel ")  # and its curve
