@@ -6,7 +6,7 @@ what leaks and what was kept. Levels are in nats; axes are in the order S (sensi
 
 Estimators
     Watchdog, SubsetMerging, SubsetRandomResponse, OptimalRandomResponse, RandomizedResponse, ExponentialChannel,
-    GaussianChannel, TreeMerging, TreeRandomResponse, JointRelease
+    GaussianChannel, TreeMerging, TreeRandomResponse, BestSanitizer, JointRelease
 Budgets
     LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget
 Tables and files

@@ -95,6 +95,7 @@ from .report import LeakageReport as LeakageReport
 from .saved import SavedRelease as SavedRelease
 from .suggestion import compare as compare, suggest_budget as suggest_budget
 from .transformers import (
+    BestSanitizer as BestSanitizer,
     ExponentialChannel as ExponentialChannel,
     GaussianChannel as GaussianChannel,
     JointRelease as JointRelease,

@@ -18,6 +18,7 @@ from sanitize._release.designer import RecipeDesigner, refuse_secret_dp
 from sanitize._release.first_pass import FirstPass
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
+from sanitize.errors import InvalidParameter
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
 from sanitize.verify._verification import Check
@@ -84,6 +85,11 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
         with open_source(source) as table:
             sanitizer.check(table.schema.names)
         again = designer_of(sanitizer)
+    elif not hasattr(sanitizer, "recipe"):
+        raise InvalidParameter(
+            f"a release is designed again by a policy or an estimator, got a {type(sanitizer).__name__}; what was "
+            "saved was designed for other rows, so give the policy or estimator that designed it, with those rows as source"
+        )
     else:
         again = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
     refuse_secret_dp(

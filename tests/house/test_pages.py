@@ -56,6 +56,15 @@ def test_python_that_is_shown_is_executed():
             assert block.kind != "python", f"{page}:{block.line}: show Python as pycon"
 
 
+def test_names_that_pages_mention_are_there():
+    for page in PAGES:
+        for name in sorted(set(re.findall(r"\bsz\.([A-Za-z_][\w.]*\w)", (DOCS / page).read_text(encoding="utf-8")))):
+            found = sz
+            for part in name.split(".")[:2]:
+                assert hasattr(found, part), f"{page}: sz.{name} is not there"
+                found = getattr(found, part)
+
+
 @pytest.mark.parametrize("page", ["walkthrough.md", *(page for page in PAGES if page.startswith("guide/"))])
 def test_every_task_has_code(page):
     if page != "guide/index.md":

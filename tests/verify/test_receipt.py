@@ -271,6 +271,13 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
 
 
 @pytest.mark.slow
+def test_what_was_saved_is_not_designed_again(place):
+    saved = SavedRelease.of(MADE["merging"]().fit(people(2)))
+    privatize_parquet(place / "raw.parquet", place / "out.parquet", saved)
+    with pytest.raises(InvalidParameter, match="designed again by a policy or an estimator, got a SavedRelease"):
+        verify_parquet(place / "out.parquet", place / "raw.parquet", saved)
+
+
 def test_receipts_from_the_command_line(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
 

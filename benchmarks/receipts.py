@@ -1,0 +1,134 @@
+"""Honest releases of all kinds, drawn again by their receipts: how many pass, and what it costs beside the release.
+
+    python benchmarks/receipts.py [--releases N] [--rows N]
+
+Each release is of a table of its own and of one kind of sanitizer, from one file, a folder or CSV to the same or to
+CSV, with rows shuffled or in order. Its receipt then proves it. Counted are releases that pass; CPU is that of the
+process, verification over release, of each by itself and of all together. What is loaded once is loaded before. A saved
+release has no receipt, because it is applied to other rows than it was designed for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import sanitize as sz
+from sanitize.transformers import (
+    ExponentialChannel,
+    JointRelease,
+    OptimalRandomResponse,
+    RandomizedResponse,
+    SubsetMerging,
+    SubsetRandomResponse,
+    TreeMerging,
+    TreeRandomResponse,
+    Watchdog,
+)
+
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
+FEW = {"sensitive": "ill", "public": ["town", "floor"]}
+WHOLE = {"sensitive": "ill", "public": ["town", "floor", "age"]}
+KINDS: dict[str, Callable[[], Any]] = {
+    "merging": lambda: SubsetMerging(BUDGET, **FEW),
+    "merging, labels": lambda: SubsetMerging(BUDGET, **FEW, output="label"),
+    "merging, bins": lambda: SubsetMerging(
+        BUDGET, sensitive="ill", public=["town", "age"], bins={"age": [18.0, 30.0, 45.0, 60.0, 91.0]}
+    ),
+    "merging, certified": lambda: SubsetMerging(BUDGET, **FEW, confidence=0.9),
+    "watchdog": lambda: Watchdog(BUDGET, **FEW),
+    "optimal": lambda: OptimalRandomResponse(BUDGET, **FEW),
+    "subset response": lambda: SubsetRandomResponse(BUDGET, **FEW),
+    "randomized response": lambda: RandomizedResponse(1.0, **FEW),
+    "exponential": lambda: ExponentialChannel(1.0, sensitive="ill", public="floor"),
+    "joint": lambda: JointRelease(
+        [("a", SubsetMerging(public=["town"])), ("b", SubsetMerging(public=["floor"]))], BUDGET, sensitive="ill"
+    ),
+    "chosen": lambda: sz.BestSanitizer(BUDGET, **FEW),
+    "tree": lambda: TreeMerging(BUDGET, **WHOLE),
+    "tree, one cell": lambda: TreeMerging(BUDGET, **WHOLE, max_cells=1),
+    "tree, labels": lambda: TreeMerging(BUDGET, **WHOLE, output="label"),
+    "tree, resample": lambda: TreeRandomResponse(BUDGET, **WHOLE, output="resample"),
+    "tree, certified": lambda: TreeRandomResponse(BUDGET, **WHOLE, confidence=0.9),
+}
+FORMS = (("raw.parquet", "out.parquet"), ("raw.parquet", "out.csv"), ("raw", "out"), ("raw.csv", "out.csv"))
+
+
+def people(n_rows: int, seed: int) -> pd.DataFrame:
+    """A table in which three columns tell the secret a little."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n_rows) < 0.4
+    return pd.DataFrame(
+        {
+            "ill": np.where(ill, "yes", "no"),
+            "town": np.array(list("abcd"))[np.minimum(rng.integers(0, 4, n_rows) + ill, 3)],
+            "floor": rng.integers(0, 5, n_rows) + 2 * (ill & (rng.random(n_rows) < 0.3)),
+            "age": np.round(rng.uniform(18, 90, n_rows), 1),
+        }
+    )
+
+
+def cost(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call gives, and its seconds of CPU."""
+    start = time.process_time()
+    found = call()
+    return found, time.process_time() - start
+
+
+def one(kind: str, form: tuple[str, str], rows: str, n_rows: int, seed: int) -> tuple[bool, float, float]:
+    """Release and verify; whether it passed, and both costs."""
+    with tempfile.TemporaryDirectory() as folder:
+        place, table = Path(folder), people(n_rows, seed)
+        source, target, receipt = place / form[0], place / form[1], place / "own" / "receipt"
+        receipt.parent.mkdir()
+        given = {"rows": rows, "receipt": receipt}
+        if source.suffix == ".csv":
+            table.to_csv(source, index=False)
+        elif source.suffix:
+            table.to_parquet(source)
+        else:
+            source.mkdir()
+            for part in range(3):
+                table[part::3].to_parquet(source / f"{part}.parquet")
+        sanitizer, again = KINDS[kind](), KINDS[kind]()
+        _, released = cost(lambda: sz.privatize_parquet(source, target, sanitizer, **given))
+        found, verified = cost(lambda: sz.verify_parquet(target, source, again, **given))
+        return bool(found.ok), released, verified
+
+
+def main() -> None:
+    """Print a row a kind, and one for all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--releases", type=int, default=224)
+    parser.add_argument("--rows", type=int, default=20_000)
+    given = parser.parse_args()
+    for kind in KINDS:
+        one(kind, FORMS[0], "shuffle", 2000, 0)
+    found: dict[str, list[tuple[bool, float, float]]] = {kind: [] for kind in KINDS}
+    for number in range(given.releases):
+        turn, place = divmod(number, len(KINDS))
+        kind, rows = list(KINDS)[place], ("shuffle", "keep")[turn // len(FORMS) % 2]
+        found[kind].append(one(kind, FORMS[turn % len(FORMS)], rows, given.rows, number + 1))
+    print("| kind | releases | passed | release: CPU s | verify: CPU s | times, median | times, most |")
+    print("|---|---|---|---|---|---|---|")
+    found["all"] = [result for results in found.values() for result in results]
+    for kind, results in found.items():
+        passed, released, verified = zip(*results, strict=True)
+        times = [after / before for before, after in zip(released, verified, strict=True)]
+        share = sum(verified) / sum(released) if kind == "all" else statistics.median(times)
+        print(
+            f"| {kind} | {len(results)} | {sum(passed)} | {sum(released):.1f} | {sum(verified):.1f} | {share:.2f} | "
+            f"{max(times):.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
