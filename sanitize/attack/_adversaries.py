@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -165,6 +166,18 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
         shares = blame / blame.sum()
     laws = [beliefs(seen, secrets, train, test) for beliefs in adversaries]
     return np.tensordot(shares, laws, axes=1)
+
+
+def area(scores: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float, NDArray[np.float64]]:
+    """Chance that a positive row has the larger score, a tie counting half, and what it owes to each row [DDC]."""
+    together = rankdata(scores)
+    n_positive, n_negative = positive.sum(), (~positive).sum()
+    above = (together[positive] - rankdata(scores[positive])) / n_negative
+    below = 1 - (together[~positive] - rankdata(scores[~positive])) / n_positive
+    auc = float(above.mean())
+    owed = np.empty(len(scores))
+    owed[positive], owed[~positive] = (above - auc) / n_positive, (below - auc) / n_negative
+    return auc, owed
 
 
 class Score:

@@ -7,13 +7,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.frame import Table
-from sanitize.attack._adversaries import Score, folds_of, released_anew
+from sanitize.attack._adversaries import Score, area, folds_of, released_anew
 from sanitize.attack._downstream_result import Downstream
 from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
@@ -298,11 +297,7 @@ def _areas(law: NDArray[np.float64], y: NDArray[np.int32]) -> NDArray[np.float64
     for c, n_c in enumerate(np.bincount(y, minlength=law.shape[1])):
         if not 0 < n_c < n:
             continue
-        has, rank = y == c, rankdata(law[:, c])
-        placed = np.empty(n)
-        placed[has] = (rank[has] - rankdata(law[has, c])) / (n - n_c)
-        placed[~has] = 1 - (rank[~has] - rankdata(law[~has, c])) / n_c
-        area = placed[has].mean()
-        found += n_c * (area + (placed - area) * n / np.where(has, n_c, n - n_c))
+        auc, owed = area(law[:, c], y == c)
+        found += n_c * (auc + n * owed)
         total += n_c
     return found / total if total else np.full(n, 0.5)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from sanitize._progress import counted
 from sanitize._tables.keys import distinct_rows
-from sanitize.attack._adversaries import Secrets, predict, threads_for
+from sanitize.attack._adversaries import Secrets, area, predict, threads_for
 from sanitize.attack._copies import Measured
 from sanitize.attack._features import Features, indicators
 from sanitize.attack._people import APART, PEOPLE, RELEASED
@@ -167,7 +166,7 @@ def search(beside: Beside, sides: Sequence[Rows], rng: np.random.Generator) -> t
         measured.append(secret)
     if len(found) > 1:
         # How often, of a person and an outsider, the person is the one who is nearer to a printed row.
-        auc, owed = _auc(-np.concatenate([one.nearest for one in found]), np.arange(2 * n) < n)
+        auc, owed = area(-np.concatenate([one.nearest for one in found]), np.arange(2 * n) < n)
         measured.append(Measured.of("membership", [(auc, owed[:n]), (0.5, owed[n:])], 1 / n))
     return measured, tuple(beside.columns[j].name for j in searched.known)
 
@@ -196,7 +195,7 @@ def _secrets(searched: _Search, others: Rows, targets: Sequence[Rows], found: Se
     weights = counts.sum(axis=0)[asked] / counts[:, asked].sum()
     sides = []
     for law, symbols in zip(beliefs, truth, strict=True):
-        aucs, owed = zip(*(_auc(law[:, s], symbols == s) for s in asked), strict=True)
+        aucs, owed = zip(*(area(law[:, s], symbols == s) for s in asked), strict=True)
         sides.append((float(weights @ aucs), weights @ np.array(owed)))
     fewest = np.minimum(counts, len(truth[0]) - counts)[:, asked].min(axis=0)
     return Measured.of("secret", sides, float((weights / fewest).max()))
@@ -234,18 +233,6 @@ def _usual(column: Column) -> list[Rows]:
     counts = np.bincount(column.codes[PEOPLE], minlength=column.fits.shape[1])
     likeliest = (column.fits * (1 + counts)).argmax(axis=1)
     return [likeliest[column.labels], *column.codes[1:]]
-
-
-def _auc(scores: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float, Numbers]:
-    """Chance that a positive row has the larger score, a tie counting half, and what it owes to each row [DDC]."""
-    together = rankdata(scores)
-    n_positive, n_negative = positive.sum(), (~positive).sum()
-    above = (together[positive] - rankdata(scores[positive])) / n_negative
-    below = 1 - (together[~positive] - rankdata(scores[~positive])) / n_positive
-    auc = float(above.mean())
-    owed = np.empty(len(scores))
-    owed[positive], owed[~positive] = (above - auc) / n_positive, (below - auc) / n_negative
-    return auc, owed
 
 
 def _entropy(codes: Rows) -> float:
