@@ -136,12 +136,9 @@ def _warnings_as_lines() -> Iterator[None]:
     def show(message: Warning | str, *_: Any) -> None:
         print(f"sanitize: warning: {one_line(str(message))}", file=sys.stderr)
 
-    before = warnings.showwarning
-    warnings.showwarning = show  # type: ignore[assignment]
-    try:
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
         yield
-    finally:
-        warnings.showwarning = before
 
 
 @contextlib.contextmanager
