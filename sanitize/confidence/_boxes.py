@@ -8,6 +8,7 @@ is attained by a law.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,13 +131,8 @@ def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
         low, high = clopper_pearson(n / 2 - far, n, level)[0], clopper_pearson(n / 2 + far, n, level)[1]
         return bool(low >= np.exp(-lower) / 2 and (upper >= np.log(2) or high <= np.exp(upper) / 2))
 
-    few, enough = 3, 4  # two deviations from half of 4 are none and all
-    while not tell(enough) and enough < _MOST_ROWS:
-        few, enough = enough, 2 * enough
-    while enough - few > 1:
-        half = (few + enough) // 2
-        few, enough = (few, half) if tell(half) else (half, enough)
-    return enough
+    fewest = 4  # two deviations from half of 4 are none and all
+    return fewest + bisect_left(range(fewest, _MOST_ROWS), x=True, key=tell)
 
 
 def total_variation_radius(k: int, n: ArrayLike, level: float) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ j. The best law is uniform on a ball (order inf), or g_j ~ (1 - kj)_+**(1/(α-1)
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -96,10 +97,8 @@ class ShellPath:
 
     def at(self, above: Callable[[Law], float]) -> Law:
         """Point where a function that grows with the distortion crosses 0."""
-        low, high = 1, self.n  # the law with shells below J only grows with J; J = 1 is no distortion
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if above(self.law(middle, -math.inf)) < 0 else (low, middle - 1)
+        # The law with shells below J only grows with J; J = 1 is no distortion.
+        low = 1 + bisect_left(range(2, self.n + 1), x=True, key=lambda last: above(self.law(last, -math.inf)) >= 0)
         # The piece ends at k = 1/(J+1), before r = 0 unless it is the last; the root lies within it all the same.
         start = -1.0
         while above(self.law(low, start)) > 0:
