@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     Codes: TypeAlias = "NDArray[np.signedinteger]"
 
 _TESTS = 2  # which share the rate of false alarms
-# Rows whose intermediate arrays stay in the cache, and cells of a table that does.
-_ROWS, _CELLS = 1 << 18, 1 << 15
+# Rows whose intermediate arrays stay in the cache.
+_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +94,16 @@ class OrderTally:
 
     def add(self, y: Codes, beside: Sequence[Codes]) -> None:
         """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
-        sizes = [others.n for others in self._beside]
         for start in range(0, len(y), _ROWS):
             piece = slice(start, start + _ROWS)
             kinds = self._printed.of_rows(y[piece])
             self.order.add(self._row, kinds, np.arange(self._printed.n))
             self._row += len(kinds)
-            own = [others.of_rows(codes[piece]) for others, codes in zip(self._beside, beside, strict=True)]
-            if math.prod(sizes) * self._printed.n <= _CELLS:
-                counts = _counted([*own, kinds], [*sizes, self._printed.n])
-                axes = range(len(own))
-                added = [counts.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
-            else:
-                added = [
-                    _counted([others, kinds], table.shape) for others, table in zip(own, self._tables, strict=True)
-                ]
-            for table, found in zip(self._tables, added, strict=True):
-                table += found
+            for table, others, codes in zip(self._tables, self._beside, beside, strict=True):
+                cells = others.of_rows(codes[piece]).astype(np.uint16)  # kinds of both fit in 16 bits together
+                cells *= np.uint16(self._printed.n)
+                cells += kinds
+                table += count(cells, table.size).reshape(table.shape)
 
     def telling(self, false_alarm: float) -> tuple[float, str]:
         """Log of the chance of what a random order does not explain, and what it is; 0 where nothing shows."""
@@ -124,15 +117,6 @@ class OrderTally:
             if log_chance < rate:
                 found.append((log_chance, "rows stand where their rows in the source stand"))
         return min(found, default=(0.0, ""))
-
-
-def _counted(kinds: Sequence[NDArray[np.uint8]], shape: Sequence[int]) -> NDArray[np.int64]:
-    """Rows by their kinds of several sorts, whose numbers fit in 16 bits together."""
-    cells = kinds[0].astype(np.uint16)
-    for others, n in zip(kinds[1:], shape[1:], strict=True):
-        cells *= np.uint16(n)
-        cells += others
-    return count(cells, math.prod(shape)).reshape(tuple(shape))
 
 
 def check_rows(
