@@ -102,6 +102,19 @@ def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT)
     raise InvalidParameter(f"{name} must be a whole number {legal}, got {shown(value)}")
 
 
+def one_of(name: str, value: object, *legal: str) -> None:
+    """Refuse what is none of some words.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not one of them.
+    """
+    if value not in legal:
+        *others, last = map(repr, legal)
+        raise InvalidParameter(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
+
+
 def listed(name: str, values: Iterable[T]) -> list[T]:
     """The values as a list.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._checks import whole_number
+from sanitize._checks import one_of, whole_number
 from sanitize._release.given import given_channel
 from sanitize.alphabet import group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget
@@ -204,8 +204,7 @@ def channels_of(
     ``given`` is the law that the mechanism shall see in place of ``joint``, with the same public symbols; ``laws`` is
     the set of laws under all of which it shall meet its budget.
     """
-    if spec.output not in ("resample", "label"):
-        raise InvalidParameter(f"output must be 'resample' or 'label', got {spec.output!r}")
+    one_of("output", spec.output, "resample", "label")
     rows = table.counts.sum(axis=0)[table.public.union(joint.public)[2]]
     pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0))
     if spec.given is not None:

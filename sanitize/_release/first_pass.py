@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from sanitize._checks import one_of
 from sanitize._files.loads import KeptRows, in_turn
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.combined import CombinationCounts, CombinedRows, combinations_of, n_rows_of
-from sanitize.errors import ColumnError, InvalidDistribution, InvalidParameter
+from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +33,7 @@ RowOrder = Literal["shuffle", "keep"]
 
 def check_row_order(rows: str) -> None:
     """Refuse what is no order of released rows."""
-    if rows not in ("shuffle", "keep"):
-        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
+    one_of("rows", rows, "shuffle", "keep")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from sanitize._checks import one_of
 from sanitize._release.survey import FEW_ROWS, names_rows
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.combined import Together
@@ -104,8 +105,7 @@ class Layout:
         return tuple(name for name in self.public if name in self.bins)
 
     def __post_init__(self) -> None:
-        if self.missing not in ("category", "error"):
-            raise InvalidParameter(f"missing must be 'category' or 'error', got {self.missing!r}")
+        one_of("missing", self.missing, "category", "error")
         both = set(self.sensitive) & set(self.public)
         # The same columns on both sides ask what a release tells about the public columns themselves.
         if both and set(self.sensitive) != set(self.public):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._checks import one_of
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
@@ -80,8 +81,7 @@ def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
 
 def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, others: Others) -> list[ClassCounts]:
     """Counts of each sensitive column; with others known, they join the quasi-identifiers."""
-    if others not in ("unknown", "known"):
-        raise InvalidParameter(f"others must be 'unknown' or 'known', got {others!r}")
+    one_of("others", others, "unknown", "known")
     public, secret = class_names(table, quasi_identifiers, sensitive)
     if isinstance(table, ContingencyTable):
         return [ClassCounts.of(_marginal(table, name, public, secret if others == "known" else ())) for name in secret]

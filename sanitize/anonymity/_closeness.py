@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._checks import one_of
 from sanitize.anonymity._classes import class_counts
-from sanitize.errors import InvalidParameter
 from sanitize.lifts import lift
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def t_closeness(
     >>> round(sz.anonymity.t_closeness(sz.datasets.load_titanic(), ["class", "sex"], "survived"), 4)
     0.6494
     """
-    if distance not in ("auto", "equal", "ordered"):
-        raise InvalidParameter(f"distance must be 'auto', 'equal' or 'ordered', got {distance!r}")
+    one_of("distance", distance, "auto", "equal", "ordered")
     found = []
     for column in class_counts(table, quasi_identifiers, sensitive, others):
         difference = column.shares - (column.counts.sum(axis=1) / column.counts.sum())[:, None]
@@ -103,8 +102,7 @@ def delta_disclosure(
     >>> round(delta, 4), round(float(abs(sz.log_lift(joint)).max()), 4)
     (3.2003, 3.2003)
     """
-    if absent not in ("infinite", "ignore"):
-        raise InvalidParameter(f"absent must be 'infinite' or 'ignore', got {absent!r}")
+    one_of("absent", absent, "infinite", "ignore")
     largest = 0.0
     for column in class_counts(table, quasi_identifiers, sensitive, others):
         lifts = lift(column.law)

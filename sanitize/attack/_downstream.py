@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from sanitize._checks import one_of
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Score, area, folds_of, released_anew
@@ -98,8 +99,7 @@ def downstream(
     (True, True, True)
     """
     confidence = check_confidence(confidence)
-    if rows not in ("shuffle", "keep"):
-        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
+    one_of("rows", rows, "shuffle", "keep")
     raw = Table.of(df)
     _check_columns(raw, [target], "the raw table")
     # To stop early it would put rows aside by class, of which a rare one may have a single row.

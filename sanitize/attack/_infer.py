@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._checks import one_of
 from sanitize._formatting import between, figure, percent, plain
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Score, Secrets, check_estimator, folds_of, numbered, predict, threads_for
@@ -105,10 +106,8 @@ def infer(
     """
     table = Table.of(released)
     check_estimator(estimator)
-    if rows not in ("shuffle", "keep"):
-        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
-    if numeric not in ("symbols", "numbers"):
-        raise InvalidParameter(f"numeric must be 'symbols' or 'numbers', got {numeric!r}")
+    one_of("rows", rows, "shuffle", "keep")
+    one_of("numeric", numeric, "symbols", "numbers")
     confidence = check_confidence(confidence)
     alphabet, codes, _ = sensitive_codes(sensitive, table.n_rows)
     if len(alphabet) < 2:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._checks import required, whole_number
+from sanitize._checks import one_of, required, whole_number
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Secrets, predict, released_anew, threads_for
 from sanitize.attack._copies import find_copies, refuse_insiders, single_out
@@ -117,8 +117,7 @@ def judge(
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     confidence = check_confidence(confidence)
     excess = required("excess", excess, "be a share of at least 0 and less than 1", lambda share: 0 <= share < 1)
-    if rows not in ("shuffle", "keep"):
-        raise InvalidParameter(f"rows must be 'shuffle' or 'keep', got {rows!r}")
+    one_of("rows", rows, "shuffle", "keep")
     if at_most is not None:
         at_most = required("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
         if rows != "keep":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._checks import one_of
 from sanitize._tolerances import BUDGET
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.errors import InvalidParameter
@@ -157,8 +158,7 @@ def compare(
     >>> {name: round(told["normalized_utility"], 3) for name, told in found.summary.items()}
     {'watchdog': 0.166, 'subset merging': 0.76, 'optimal random response': 0.766}
     """
-    if output not in ("resample", "label"):
-        raise InvalidParameter(f"output must be 'resample' or 'label', got {output!r}")
+    one_of("output", output, "resample", "label")
     budget = as_budget(budget)
     joint = _law(data, sensitive, public)
     found = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from sanitize._checks import one_of
 from sanitize._files.source import Numbers
 from sanitize._release.design import MIN_COUNT, Specification, design, priced
 from sanitize._release.layout import Layout
@@ -159,8 +160,7 @@ class Recipe(ABC):
         BudgetExceeded, RowOrderLeak
             If the designed channel exceeds the budget, or the order of the rows does.
         """
-        if self.handle_unknown not in ("high_risk", "error"):
-            raise InvalidParameter(f"handle_unknown must be 'high_risk' or 'error', got {self.handle_unknown!r}")
+        one_of("handle_unknown", self.handle_unknown, "high_risk", "error")
         spec, layout, clipped = self._settled(spec, layout, counted)
         notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
         facts = replace(spec.facts, seeded=self.is_seeded, warnings=notes)

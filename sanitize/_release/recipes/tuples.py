@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize import mechanisms
-from sanitize._checks import is_number
+from sanitize._checks import is_number, one_of
 from sanitize._release.recipes.recipe import PooledParameters, Recipe, TupleParameters
 from sanitize.budgets import LDPBudget, as_budget, as_capacity_budget, nats_of
 from sanitize.errors import InvalidBudget, InvalidParameter
@@ -127,8 +127,7 @@ class ExponentialChannelRecipe(ExponentialChannelParameters, Recipe):
     def specification(self) -> Specification:
         """Budget and mechanism."""
         budget = as_capacity_budget(self.budget, "ExponentialChannel")
-        if self.distance not in ("line", "circle", "hamming"):
-            raise InvalidParameter(f"distance must be 'line', 'circle' or 'hamming', got {self.distance!r}")
+        one_of("distance", self.distance, "line", "circle", "hamming")
         mechanism = partial(_spread, capacity=budget.nats, distance=self.distance)
         return self._specified("exponential channel", mechanism, budget, keeps_symbols=True)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from sanitize._checks import doubles, nats
+from sanitize._checks import doubles, nats, one_of
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.alphabet import Alphabet
 from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
@@ -71,8 +71,7 @@ def gaussian_noise_variance(
     t = nats("half_range", half_range)
     if math.isinf(t):
         raise InvalidParameter(f"half_range must be finite, got {half_range}")
-    if method not in ("exact", "closed_form"):
-        raise InvalidParameter(f"method must be 'exact' or 'closed_form', got {method!r}")
+    one_of("method", method, "exact", "closed_form")
     known = None if values is None else _known(values, t)
     if t == 0 or math.isinf(epsilon):
         return 0.0
