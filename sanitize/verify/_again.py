@@ -88,7 +88,8 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
     elif not hasattr(sanitizer, "recipe"):
         raise InvalidParameter(
             f"a release is designed again by a policy or an estimator, got a {type(sanitizer).__name__}; what was "
-            "saved was designed for other rows, so give the policy or estimator that designed it, with those rows as source"
+            "saved was designed for other rows, so give the policy or estimator that designed it, and those rows as "
+            "source"
         )
     else:
         again = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
