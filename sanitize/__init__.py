@@ -23,7 +23,7 @@ Measures of a law, one value
     mutual_information, total_variation, chi2_divergence, sibson_information, arimoto_information,
     maximal_leakage, max_information, ldp_epsilon, normalized_utility
 Notions of a channel
-    approximate_dp, renyi_dp, identifiability, channel_capacity, individual_channel_capacity
+    approximate_dp, renyi_dp, identifiability, channel_capacity
 
 More is in the rooms below, each an attribute right after ``import sanitize``: ``sanitize.anonymity`` (k-anonymity
 and its family), ``sanitize.attack``, ``sanitize.trees``, ``sanitize.tradeoff``, ``sanitize.bounds`` and others.
