@@ -141,8 +141,8 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 raise ColumnError(f"part {name!r} has other sensitive columns than JointRelease; leave them at None")
             own_sensitive = None if sensitive_features is not None else list(sensitive)
             layouts[name], _ = part.changed(sensitive=own_sensitive).layout(table, sensitive_features, weights)
-            for column, own in layouts[name].bins.items():
-                if bins.setdefault(column, own) != own:
+            for column, made in layouts[name].bins.items():
+                if bins.setdefault(column, made) != made:
                     raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)
         public = (*(column for layout in layouts.values() for column in layout.public), *keep)
         for i, name in enumerate(public):
@@ -152,7 +152,9 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
         labelled = {c for name, part in self.parts if part.output == "label" for c in layouts[name].public}
         # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
-        layouts = {name: _binned(layout, bins) for name, layout in layouts.items()}
+        for name, layout in layouts.items():
+            own = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}
+            layouts[name] = replace(layout, bins=own)
         return JointLayout(sensitive, public, bins, self.missing, frozenset(labelled), layouts, keep), source
 
     def _with_columns(
@@ -215,9 +217,3 @@ def _check_weights(weights: Any, names: set[str]) -> None:
             raise InvalidParameter(f"weights: there is no part {name!r} without a budget of its own")
         if not 0 < positive(f"weights[{name!r}]", weight) < math.inf:
             raise InvalidParameter(f"weights[{name!r}] must be finite, got {weight!r}")
-
-
-def _binned(layout: Layout, bins: Mapping[str, Bins]) -> Layout:
-    """Layout of a part with the bins of sensitive columns that other parts brought."""
-    own = {name: bins[name] for name in (*layout.sensitive, *layout.public) if name in bins}
-    return type(layout)(layout.sensitive, layout.public, own, layout.missing)
