@@ -180,7 +180,13 @@ def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], int,
     tally = Tally.of([run.entry for run in runs], rows)
     if tally.singles[0].n == 0:
         raise ColumnError("the table has no rows, so nothing is known of what a release of it tells")
-    return [keyed_digest(book, *_packed(single)) for single in tally.singles], tally.singles[0].n, tally.whole
+    digests = []
+    for single in tally.singles:
+        s, x = np.nonzero(single.counts)
+        cells = np.stack([s, np.asarray(single.public.symbols)[x], single.counts[s, x]]).astype("<i8")
+        secrets = repr(single.sensitive.symbols).encode()
+        digests.append(keyed_digest(book, b"counts", secrets, b"%d" % single.n, cells.tobytes()))
+    return digests, tally.singles[0].n, tally.whole
 
 
 def _beside(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,13 +207,6 @@ def _batches(rows: Any, names: list[str], numbers: Numbers) -> Iterator[Mapping[
             yield from _batches(source, names, numbers)
     else:
         yield Table.of(rows)
-
-
-def _packed(table: ContingencyTable) -> tuple[bytes, ...]:
-    """Counts as bytes, the same for the same rows."""
-    s, x = np.nonzero(table.counts)
-    cells = np.stack([s, np.asarray(table.public.symbols)[x], table.counts[s, x]]).astype("<i8")
-    return b"counts", repr(table.sensitive.symbols).encode(), b"%d" % table.n, cells.tobytes()
 
 
 def _packed_together(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, ...]:
