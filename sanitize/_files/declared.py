@@ -25,12 +25,11 @@ from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import SanitizeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     Place = tuple[str | int, ...]
-    Kinds = Mapping[Any, Callable[[Any], Any]]
 
 T = TypeVar("T")
 Unset = msgspec.UnsetType
@@ -132,7 +131,7 @@ def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None
         raise Misfit(what, path)
 
 
-def read(form: type[T], values: Any, kinds: Kinds | None = None) -> T:
+def read(form: type[T], values: Any) -> T:
     """Values of JSON or TOML as what their form makes of them.
 
     Parameters
@@ -140,8 +139,6 @@ def read(form: type[T], values: Any, kinds: Kinds | None = None) -> T:
     form : type
     values : object
         Nothing is taken for something else: no text for a number, no boolean for an integer.
-    kinds : mapping of type to callable, optional
-        How to read what is no structure. Arrays and fractions are known.
 
     Raises
     ------
@@ -149,12 +146,12 @@ def read(form: type[T], values: Any, kinds: Kinds | None = None) -> T:
         At the first place that does not fit.
     """
     try:
-        return msgspec.convert(values, form, dec_hook=_reader(kinds or {}))
+        return msgspec.convert(values, form, dec_hook=_no_structure)
     except _REFUSALS:
-        raise _misfit(values, form, kinds or {}, ()) from None
+        raise _misfit(values, form, ()) from None
 
 
-def unsealed(form: type[T], text: str | bytes, kinds: Kinds | None = None) -> T:
+def unsealed(form: type[T], text: str | bytes) -> T:
     """What a text says whose form ends with ``sha256``, the seal of all the rest.
 
     Raises
@@ -168,7 +165,7 @@ def unsealed(form: type[T], text: str | bytes, kinds: Kinds | None = None) -> T:
         raise Misfit(f"cannot be read: {error}") from None
     is_changed = isinstance(state, dict) and state.get("sha256") != seal_of(state)
     try:
-        made = read(form, state, kinds)
+        made = read(form, state)
     except Misfit as error:
         if not is_changed or error.path in (("format",), ("version",)):
             raise
@@ -190,24 +187,24 @@ def plain(value: Any) -> Any:
 # ------------------------------------------------------------------------------------------------- where it fails
 
 
-def _misfit(value: Any, form: Any, kinds: Kinds, path: Place) -> Misfit:
+def _misfit(value: Any, form: Any, path: Place) -> Misfit:
     """The first place that does not fit, found by reading ever smaller parts."""
     for key, part, declared in _parts(value, form):
-        if _refusal(part, declared, kinds) is not None:
-            return _misfit(part, declared, kinds, (*path, key))
+        if _refusal(part, declared) is not None:
+            return _misfit(part, declared, (*path, key))
     base, extra = _bare(form)
     members = _members(base)
     structures = [member for member in members if _is_structure(member)] if isinstance(value, dict) else []
     for structure in structures:
         if _is_tagged(value, structure):
-            return _of_keys(value, structure, kinds, path)
+            return _of_keys(value, structure, path)
     if structures:
         field = structures[0].__struct_config__.tag_field
         if field not in value:
             return Misfit("is missing", (*path, field), "missing", extra)
         tags = [structure.__struct_config__.tag for structure in structures]
         return _wrong(Literal[tuple(tags)], value[field], (*path, field))
-    cause = _refusal(value, form, kinds)
+    cause = _refusal(value, form)
     return _wrong(form, value, path) if isinstance(cause, msgspec.ValidationError) else _by_rule(cause, path)
 
 
@@ -217,7 +214,7 @@ def _wrong(form: Any, value: Any, path: Place) -> Misfit:
     return Misfit(f"must be {_must(form)}", path, "wrong", {"must": _must(form), **words, **extra}, value)
 
 
-def _of_keys(value: dict[str, Any], structure: Any, kinds: Kinds, path: Place) -> Misfit:
+def _of_keys(value: dict[str, Any], structure: Any, path: Place) -> Misfit:
     """What is wrong with an object, each of whose values fits."""
     fields = msgspec.structs.fields(structure)
     tag_field = structure.__struct_config__.tag_field
@@ -228,7 +225,7 @@ def _of_keys(value: dict[str, Any], structure: Any, kinds: Kinds, path: Place) -
     for key in value:
         if key not in known:
             return Misfit("has a key that does not belong there", path, "unknown", {"known": known}, key)
-    return _by_rule(_refusal(value, structure, kinds), path)
+    return _by_rule(_refusal(value, structure), path)
 
 
 def _by_rule(cause: Exception | None, path: Place) -> Misfit:
@@ -237,10 +234,10 @@ def _by_rule(cause: Exception | None, path: Place) -> Misfit:
     return Misfit(f"is refused: {cause}" if isinstance(cause, SanitizeError) else "is inconsistent", path)
 
 
-def _refusal(value: Any, form: Any, kinds: Kinds) -> Exception | None:
+def _refusal(value: Any, form: Any) -> Exception | None:
     """What reading raises, the rule that was broken rather than who noticed; None where nothing is."""
     try:
-        msgspec.convert(value, form, dec_hook=_reader(kinds))
+        msgspec.convert(value, form, dec_hook=_no_structure)
     except _REFUSALS as error:
         return error.__cause__ if isinstance(error.__cause__, Exception) else error
     return None
@@ -309,18 +306,18 @@ def _must(form: Any) -> str:
 # ------------------------------------------------------------------------------------------- what is no structure
 
 
-def _reader(kinds: Kinds) -> Callable[[Any, Any], Any]:
-    def made(kind: Any, value: Any) -> Any:
-        if get_origin(kind) is np.ndarray:
-            return read(_Packed, value).unpacked(get_args(get_args(kind)[1])[0])
-        if kind is pa.Array:
-            try:
-                return unpacked(value)
-            except ValueError:
-                raise Misfit("is damaged") from None
-        return Fraction(read(_Ratio, value)) if kind is Fraction else kinds[kind](value)
-
-    return made
+def _no_structure(kind: Any, value: Any) -> Any:
+    """An array or a fraction, from what JSON has in its place."""
+    if get_origin(kind) is np.ndarray:
+        return read(_Packed, value).unpacked(get_args(get_args(kind)[1])[0])
+    if kind is pa.Array:
+        try:
+            return unpacked(value)
+        except ValueError:
+            raise Misfit("is damaged") from None
+    if kind is Fraction:
+        return Fraction(read(_Ratio, value))
+    raise NotImplementedError(f"no value of a form is a {kind}")
 
 
 def _plain(value: Any) -> Any:

@@ -45,9 +45,9 @@ def outputs() -> Iterator[Outputs]:
 
 
 @contextlib.contextmanager
-def new_file(path: Path, *, private: bool = False, replaces: bool = True) -> Iterator[BinaryIO]:
+def new_file(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
     """Stream for a file that appears by itself, when the block ends well; see `Outputs.file`."""
-    with outputs() as made, made.file(path, private=private, replaces=replaces) as stream:
+    with outputs() as made, made.file(path, replaces=replaces) as stream:
         yield stream
 
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-import sanitize as sz
 from sanitize._files.declared import (
     Cell,
     Count,
@@ -31,7 +30,6 @@ from sanitize._files.declared import (
     require,
     said,
 )
-from sanitize.budgets import Budget
 
 SECRET = "hush"
 
@@ -69,11 +67,6 @@ class Outer(Declared, frozen=True, eq=False):
     values: pa.Array
     unit: Fraction
     few: Annotated[list[Count], said("a list of at most three", max_length=3)]
-    budget: Budget | None = None
-
-
-def budget_of(state: Any) -> sz.LDPBudget:
-    return sz.LDPBudget(state["eps"])
 
 
 def outer() -> dict[str, Any]:
@@ -108,18 +101,10 @@ def test_values_are_read_as_their_form_and_written_again():
     assert (made.numbers.dtype, made.flags.dtype) == (np.int32, np.bool_)
     assert made.values.equals(pa.array(["x", None]))
     written = json.loads(json.dumps(plain(made)))
-    assert written == outer() | {"budget": None}
+    assert written == outer()
     assert json.loads(json.dumps(plain(read(Outer, written)))) == written
     with pytest.raises(AttributeError):
         made.name = "other"
-
-
-def test_what_is_no_structure_is_read_by_what_is_given_for_it():
-    assert read(Outer, outer() | {"budget": {"eps": 1}}, {Budget: budget_of}).budget == sz.LDPBudget(1)
-    with pytest.raises(Misfit, match="budget is refused: LDPBudget: eps must be a number"):
-        read(Outer, outer() | {"budget": {"eps": -1}}, {Budget: budget_of})
-    with pytest.raises(Misfit, match="budget is inconsistent"):
-        read(Outer, outer() | {"budget": {SECRET: SECRET}}, {Budget: budget_of})
 
 
 # The place of a value, another value, and what is said of it.
