@@ -76,8 +76,9 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     released: Frame = sanitizer.fit(df).transform(df)
     # What somebody who prints no report would miss.
     told = []
-    if sanitizer.report_.useless:
-        told.append("next to nothing is kept of any column; take a larger budget, or fewer or coarser public columns")
+    lack = sanitizer.report_.lack
+    if lack is not None:
+        told.append(f"next to nothing is kept of most columns: {lack.advice}")
     index = getattr(released, "index", None)
     if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # numbers of rows tell their order at most
         told.append("the index of the released frame is the source's and may identify; reset_index(drop=True) drops it")

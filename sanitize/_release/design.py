@@ -28,6 +28,7 @@ from sanitize.report import (
     VERDICT_TOLERANCE,
     LeakageReport,
     ReleaseFacts,
+    Shortage,
     as_estimates,
     column_laws,
     measure_worst_case,
@@ -136,7 +137,8 @@ def design(
     laws = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
     made, printing = channels_of(table, joint, spec, laws=laws)
     channel = _composed(made, printing).with_standing(made.standing)
-    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel))
+    rare, shortage = _too_rare(layout, table, spec)
+    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(
         facts,
         mechanism=spec.name,
@@ -144,6 +146,7 @@ def design(
         warnings=warnings,
         binned=layout.binned_public,
         people=_of_people(layout, table, spec),
+        shortage=shortage,
     )
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=laws)
     risk = spec.budget.risk_of(lift(joint), joint.p_s)
@@ -293,9 +296,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"they are: those are somebody's ({way_out})"
         )
     if spec.confidence is not None:
-        found += _too_rare(layout, table, spec.budget, spec.confidence)
-        if repeats_too_often(table.counts):
-            found.append(REPEATED)
+        found += [REPEATED] if repeats_too_often(table.counts) else []
     if spec.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0), spec.budget)
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
@@ -333,24 +334,31 @@ def held_out(counts: ContingencyTable, design: Design, confidence: float) -> Lea
     return replace(report, measures=lines, _worst=worst)
 
 
-def _too_rare(layout: Layout, table: ContingencyTable, budget: Budget, confidence: float) -> list[str]:
-    """Secrets that leave nothing to certify: sentences that name none of them."""
-    if not isinstance(budget, (LiftBudget, LDPBudget)):
-        return []
-    bounds, rows = as_lift_budget(budget), table.counts.sum(axis=1)
-    needed = rows_to_tell_two(bounds.lower, bounds.upper, level_of_each(len(rows), table.counts.shape[1], confidence))
-    few = [(str(n), f"{needed} or more") for n in rows[(rows > 0) & (rows < needed)].tolist()]
-    return rare_secrets(layout.sensitive, few, rows.sum(), "even two symbols")
+def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> tuple[list[str], Shortage]:
+    """Secrets that leave nothing to certify."""
+    if spec.confidence is None or not isinstance(spec.budget, (LiftBudget, LDPBudget)):
+        return [], spec.facts.shortage
+    bounds, rows = as_lift_budget(spec.budget), table.counts.sum(axis=1)
+    level = level_of_each(len(rows), table.counts.shape[1], spec.confidence)
+    needed = np.full(len(rows), rows_to_tell_two(bounds.lower, bounds.upper, level))
+    return rare_secrets(layout.sensitive, rows, needed, "even two symbols")
 
 
-def rare_secrets(sensitive: Sequence[str], few: Sequence[tuple[str, str]], n: float, what: str) -> list[str]:
-    """Sentences on the first three secrets that too few of n rows have to certify anything; none is named.
+def rare_secrets(
+    sensitive: Sequence[str], rows: NDArray[Any], needed: NDArray[Any], what: str, about: str = ""
+) -> tuple[list[str], Shortage]:
+    """Sentences on the first three secrets that too few rows have to certify anything, none named; and the shortage.
 
-    ``few`` are in words the rows that have each, and those that would have to.
+    ``rows`` have each secret, and ``needed`` would have to.
     """
-    columns = " x ".join(map(repr, sensitive))
-    return [
-        f"the value of {columns} that {own} of {n:.0f} rows have is in too few to certify {what}: about {needed} would "
-        "have to have it; join it with another value, or take more rows"
-        for own, needed in few[:3]
+    columns, few = " x ".join(map(repr, sensitive)), np.flatnonzero((rows > 0) & (rows < needed))
+    if not len(few):
+        return [], None
+    told = [
+        f"the value of {columns} that {about}{rows[s]:.0f} of {rows.sum():.0f} rows have is in too few to certify "
+        f"{what}: about {float(f'{needed[s]:.2g}'):.0f} or more would have to have it; join it with another value, or "
+        "take more rows"
+        for s in few[:3]
     ]
+    in_all = float((needed[few] / rows[few]).max() * rows.sum())
+    return told, ("secret" if len(few) < (rows > 0).sum() else "rows", int(float(f"{in_all:.1g}")))

@@ -21,6 +21,7 @@ from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import PartLeakage as PartLeakage
 from sanitize.report._facts import ReleaseFacts
 from sanitize.report._facts import Section as Section
+from sanitize.report._facts import Shortage as Shortage
 from sanitize.report._facts import StandingForm as StandingForm
 from sanitize.report._four_tests import Judgement as Judgement
 from sanitize.report._four_tests import Pair as Pair

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sanitize._formatting import rounded
 from sanitize.errors import InvalidParameter
 from sanitize.report._facts import published
-from sanitize.report._headline import USELESS_BELOW, with_headline
+from sanitize.report._headline import USELESS_BELOW, lack_of, with_headline
 
 Audience = Literal["internal", "public"]
 
@@ -51,6 +51,10 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     return with_headline(shown)
 
 
+# Columns that a warning names one by one.
+_MOST_NAMES = 5
+
+
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:
     """Sentences that limit what the verdict says, made from facts, the gravest first (internal: with counts)."""
     found = grave(document)
@@ -80,14 +84,13 @@ def grave(document: dict[str, Any]) -> list[str]:
         names = ", ".join(columns["constant"])
         found.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
-    if document["verdict"]["useless"]:
-        found.append(
-            "next to nothing is kept: take a larger budget, fewer or coarser public columns, or another mechanism"
+    if little and document["verdict"]["state"] in ("source", "rows"):
+        shown = ", ".join(little[:_MOST_NAMES]) + (
+            f" and {len(little) - _MOST_NAMES} more" * (len(little) > _MOST_NAMES)
         )
-    elif little and document["verdict"]["state"] in ("source", "rows"):
-        found.append(
-            f"less than {100 * USELESS_BELOW:g} % is kept of {', '.join(little)}: without them others may keep more"
-        )
+        useless = document["verdict"]["useless"]
+        advice = lack_of(document).advice if useless else "without them others may keep more"
+        found.append(f"less than {100 * USELESS_BELOW:g} % is kept of {shown}: {advice}")
     return found
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._files.declared import plain
 from sanitize._files.outputs import write_text
 from sanitize._formatting import exact
 from sanitize._version import __version__
@@ -162,6 +163,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "ok": report.ok,
             "state": report.state,
             "useless": report.useless,
+            "lack": None if report.lack is None else plain(report.lack),
             # Whether there are rows behind the law, which may then be a sample.
             "counted": report.n_rows is not None,
             "budget": None if report.budget is None else budget_to_dict(report.budget),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sanitize._files.declared import Declared, NonNegative, plain, require
 from sanitize._formatting import exact
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+# Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes.
+Shortage = tuple[Literal["rows", "secret"], int] | None
 SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 
@@ -69,6 +71,7 @@ class ReleaseFacts:
         that others may not see.
     recorded : int or None
         Releases of the same rows in a ledger, this one among them, which are within its budget together.
+    shortage : Shortage
     """
 
     mechanism: str = "none"
@@ -83,6 +86,7 @@ class ReleaseFacts:
     standing: Standing | None = None
     people: str = ""
     recorded: int | None = None
+    shortage: Shortage = None
 
 
 class Finding(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from sanitize._files.declared import Count, Declared
 from sanitize._formatting import or_infinity, times
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 State = Literal["source", "rows", "refused", "audit"]
 
-# A release no column of which keeps this share of its information is called useless.
+# A release most columns of which keep less than this share of their information is called useless.
 USELESS_BELOW = 0.05
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
 # rounding in double precision and nothing else.
@@ -30,6 +31,37 @@ WORDS: dict[State, str] = {
 ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
 # Name of the mechanism of all releases of a ledger together.
 LEDGER = "ledger"
+
+
+# In words why next to nothing is kept, and what would help.
+_REASONS = {
+    "rows": ("too few rows", "more rows, "),
+    "secret": ("a rare secret has too few rows", "more rows, a rare sensitive value joined with another, "),
+    "limit": ("the limit leaves this mechanism no more", ""),
+    "limit or rows": ("the limit, or too few rows", "more rows, "),
+    "unknown": ("", "more rows, "),
+}
+
+
+class Lack(Declared, frozen=True):
+    """Why next to nothing is kept, as far as that is known: too few rows, of all secrets or of a rare one, the limit.
+
+    ``n_rows`` are those that would be needed at least, to one digit, so that no frequency can be read from it.
+    """
+
+    reason: Literal["rows", "secret", "limit", "limit or rows", "unknown"]
+    n_rows: Count | None = None
+
+    @property
+    def words(self) -> str:
+        """The reason, and how many rows there should be."""
+        needed = "" if self.n_rows is None else f": at least about {self.n_rows:,} are needed"
+        return _REASONS[self.reason][0] + needed
+
+    @property
+    def advice(self) -> str:
+        """What would help."""
+        return f"take {_REASONS[self.reason][1]}a looser limit, fewer or coarser public columns, or another mechanism"
 
 
 def state_of(*, ok: bool, has_budget: bool, confidence: float | None) -> State:
@@ -46,8 +78,8 @@ def state_of(*, ok: bool, has_budget: bool, confidence: float | None) -> State:
 
 
 def is_useless(state: State, shares: Sequence[float]) -> bool:
-    """Whether next to nothing is kept of every column; nobody minds in an audit or a refusal."""
-    return state in ("source", "rows") and bool(shares) and max(shares) < USELESS_BELOW
+    """Whether next to nothing is kept of most columns; nobody minds in an audit or a refusal."""
+    return state in ("source", "rows") and 2 * sum(share < USELESS_BELOW for share in shares) > len(shares)
 
 
 def headline(document: dict[str, Any]) -> str:
@@ -62,7 +94,21 @@ def headline(document: dict[str, Any]) -> str:
         return f"{words}: over budget, nothing may be released"
     if verdict["state"] == "rows" and not verdict["counted"]:
         words = "HOLDS FOR THE STATED LAW ONLY"
-    return f"{words}, BUT USELESS" if verdict["useless"] else words
+    return f"{words}, but {_little(document)}" if verdict["useless"] else words
+
+
+def _little(document: dict[str, Any]) -> str:
+    """How many columns keep next to nothing, and why."""
+    shares = [column["share"] for column in document["kept"]]
+    few, n = sum(share < USELESS_BELOW for share in shares), len(shares)
+    many = "the column keeps" if n == 1 else f"{few} of {n} columns keep"
+    why = lack_of(document).words
+    return f"{many} next to nothing{why and f' ({why})'}"
+
+
+def lack_of(document: dict[str, Any]) -> Lack:
+    """Why next to nothing is kept, of a document that says so."""
+    return Lack(**document["verdict"]["lack"])
 
 
 def sentence(document: dict[str, Any]) -> str:
@@ -72,7 +118,7 @@ def sentence(document: dict[str, Any]) -> str:
     words = "Nothing is claimed: this only measures what the columns tell." if of_state is None else of_state(document)
     if not verdict["useless"]:
         return words
-    return f"{words} Every released column keeps less than {100 * USELESS_BELOW:g} % of its information."
+    return f"{words} Next to nothing is less than {100 * USELESS_BELOW:g} % of a column's information."
 
 
 def alone(document: dict[str, Any]) -> str:

@@ -30,6 +30,7 @@ from sanitize.report._document import SCHEMA, VERSION
 from sanitize.report._facts import StandingForm
 from sanitize.report._headline import (
     VERDICT_TOLERANCE,
+    Lack,
     State,
     excess_of,
     is_useless,
@@ -105,6 +106,7 @@ _VERDICT = form(
     **dict.fromkeys(("ok", "useless", "counted", "seeded", "refuted"), bool),
     **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people", "alone"), str),
     state=State,
+    lack=Lack | None,
     budget=dict[str, Finite | str] | None,
     worst_excess=_FIGURE,
     tolerance=Number,
@@ -211,7 +213,7 @@ class SavedReport(ReportViews):
 
     @property
     def useless(self) -> bool:
-        """Whether the report said that every released column keeps less than 5 % of its information."""
+        """Whether the report said that most released columns keep less than 5 % of their information."""
         return bool(self._saved["verdict"]["useless"])
 
     @property
@@ -295,7 +297,11 @@ def _check_headline(document: dict[str, Any]) -> None:
     # Shares of a public report are rounded: there 0.05 may be a little less.
     shares = [column["share"] - (_ROUNDING if document["audience"] == "public" else 0) for column in document["kept"]]
     useless = is_useless(state, shares)
-    if verdict["state"] != state or (verdict["useless"] and not useless):
+    if (
+        verdict["state"] != state
+        or (verdict["useless"] and not useless)
+        or verdict["useless"] is not bool(verdict["lack"])
+    ):
         raise SourceError("the report's state contradicts its figures")
     counted = document["audience"] == "public" or (document["n_rows"] is not None) == verdict["counted"]
     if not counted or (document["audience"] == "internal" and verdict["useless"] != useless):

@@ -16,7 +16,7 @@ from sanitize.confidence import ConfidenceSet, intervals, laws_of
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
 from sanitize.measures import Measure
-from sanitize.report._headline import VERDICT_TOLERANCE, is_useless, state_of
+from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,8 +186,25 @@ class Verdict:
 
     @property
     def useless(self) -> bool:
-        """Whether the release is allowed, and each of its columns keeps less than 5 % of its information."""
+        """Whether the release is allowed, and most of its columns keep less than 5 % of their information."""
         return is_useless(self.state, [column.share for column in self.kept])
+
+    @property
+    def lack(self) -> Lack | None:
+        """Why it is `useless`, as far as that is known; None where it is not."""
+        if not self.useless:
+            return None
+        found = {measure.name: measure.after for measure in self.measures}
+        own, plain = found["normalized_utility"] or 0.0, found.get("normalized_utility_plain")
+        if self.facts.mechanism in ("none", LEDGER):  # nobody designed this channel within the limit
+            return Lack("unknown")
+        if self.confidence is None and self._before.public.columns == self.public:
+            return Lack("limit")  # nothing else was asked of these rows
+        if plain is not None and plain < USELESS_BELOW:
+            return Lack("limit")
+        if self.confidence is not None and self.facts.shortage is not None:
+            return Lack(*self.facts.shortage)
+        return Lack("rows" if plain is not None and own < USELESS_BELOW else "limit or rows")
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Seen:
 
     @property
     def colour(self) -> str:
-        return "amber" if "USELESS" in self.headline else COLOUR_OF[self.state]
+        return "amber" if "next to nothing" in self.headline else COLOUR_OF[self.state]
 
 
 def table(times: int) -> pd.DataFrame:
@@ -193,7 +193,7 @@ def test_no_view_is_calmer_than_the_state(name):
 def test_the_ten_situations_are_ten_and_have_all_states():
     assert len(SITUATIONS) == 10
     assert {seen(name).state for name in SITUATIONS} == {"source", "rows", "refused", "audit"}
-    assert any("USELESS" in seen(name).headline for name in SITUATIONS)
+    assert any("next to nothing" in seen(name).headline for name in SITUATIONS)
 
 
 def test_both_sides_of_a_table_have_as_many_rows():

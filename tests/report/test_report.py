@@ -173,7 +173,7 @@ def test_document_has_a_versioned_schema() -> None:
     }  # fmt: skip
     assert set(public["verdict"]) == {
         "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "output", "seeded", "refuted",
-        "confidence", "state", "useless", "counted", "headline", "sentence", "people", "standing",
+        "confidence", "state", "useless", "lack", "counted", "headline", "sentence", "people", "standing",
         "recorded", "alone",
     }  # fmt: skip
     assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "low", "high"}

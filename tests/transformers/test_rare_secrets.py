@@ -36,6 +36,7 @@ def test_a_rare_secret_is_named_by_its_rows_and_what_helps_does(kind):
     assert not any(value in note for value in ("measles", "flu", "none"))
     needed = int(note.split("about ")[1].split()[0])
     assert 30 < needed < 100
+    assert few.facts.shortage == ("secret", round(needed / 30 * 3000, -3))
     joined, more = table(30), fitted(table(2 * needed), kind)
     joined = fitted(joined.replace({"ill": {"measles": "flu"}}), kind)
     for other in (joined, more):
@@ -46,6 +47,20 @@ def test_a_rare_secret_is_named_by_its_rows_and_what_helps_does(kind):
 def test_without_a_confidence_nothing_is_said_of_rare_secrets():
     report = sz.SubsetMerging(BUDGET, sensitive="ill", public="town", random_state=0).fit(table(30)).report_
     assert not notes(report)
+    assert report.facts.shortage is None
+
+
+@pytest.mark.parametrize(("kind", "n"), [(sz.SubsetMerging, 40), (sz.TreeMerging, 100)])
+def test_where_every_secret_has_too_few_rows_the_headline_says_how_many_it_takes(kind, n):
+    frame = table(0, n)
+    few = fitted(frame, kind)
+    headline = few.to_dict()["verdict"]["headline"]
+    assert "but the column keeps next to nothing (too few rows: at least about " in headline
+    needed = int(headline.split("about ")[1].split()[0].replace(",", ""))
+    assert few.facts.shortage == ("rows", needed)
+    assert n < needed < 10_000
+    more = fitted(pd.concat([frame.sample(frac=1, random_state=k) for k in range(2 * needed // n)]), kind)
+    assert more.facts.shortage is None
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(1.0, 1.0), (0.7, 0.4), (np.inf, 0.5), (0.2, 0.1)])

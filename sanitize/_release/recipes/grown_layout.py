@@ -18,7 +18,7 @@ from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import as_lift_budget, rows_needed
 from sanitize.printing import MODELLED_ROWS, Printer, PrintTable, RowModel
-from sanitize.report import ReleaseFacts, Section
+from sanitize.report import ReleaseFacts, Section, Shortage
 from sanitize.trees import as_ordered, cell_counts, design_rows, grow, read_hierarchy
 
 if TYPE_CHECKING:
@@ -122,20 +122,14 @@ class GrownLayout(TreeLayout):
         design[counts.sensitive.union(self.secrets)[2]] = self.design  # a sample may lack a sensitive symbol
         return design, counts.counts - design
 
-    def doubts(self, counts: ContingencyTable, budget: Budget, confidence: float) -> list[str]:
-        """What leaves little to certify, and rows that no certificate is about: sentences that name no secret."""
+    def doubts(self, counts: ContingencyTable, budget: Budget, confidence: float) -> tuple[list[str], Shortage]:
+        """What leaves little to certify, and rows that no certificate is about, in words; and the shortage."""
         design, fresh = self.apart(counts)
         told, n_fresh = np.maximum((design + fresh).sum(axis=1), 0), float(fresh.sum())
         needed = FEWEST_CELLS * rows_needed(as_lift_budget(budget), told / told.sum(), FEWEST_CELLS, confidence)
         about = "" if self.noise is None else "about "
-        few = [
-            (f"{about}{told[s]:.0f}", f"{float(f'{needed[s] / n_fresh * told[s]:.2g}'):.0f}")
-            for s in np.flatnonzero((needed > n_fresh) & (told > 0))
-        ]
-        found = rare_secrets(self.sensitive, few, told.sum(), f"{FEWEST_CELLS} cells")
-        if repeats_too_often(self.grown.repeats):
-            found.append(REPEATED)
-        return found
+        found, shortage = rare_secrets(self.sensitive, told, needed / n_fresh * told, f"{FEWEST_CELLS} cells", about)
+        return [*found, *([REPEATED] if repeats_too_often(self.grown.repeats) else [])], shortage
 
     def target_law(self, target: str | None) -> NDArray[np.float64] | None:
         """P(t|cell) of a column, shape (n_levels, n_cells); None where no column is the target."""

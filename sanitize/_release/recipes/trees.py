@@ -176,8 +176,9 @@ class TreeRecipe(TreeParameters, Recipe):
             clipped = {}  # how many secrets were clipped is not told
         mechanism = self._mechanism(layout, counted.table, spec.budget)
         if self.confidence is not None:
-            notes = layout.doubts(counted.table, spec.budget, self.confidence)
-            spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, *notes)))
+            notes, shortage = layout.doubts(counted.table, spec.budget, self.confidence)
+            facts = replace(spec.facts, warnings=(*spec.facts.warnings, *notes), shortage=shortage)
+            spec = replace(spec, facts=facts)
         # Labels name what the mechanism releases; rows are printed from a cell that is drawn for it.
         output: Printed = "label" if self._output(counted) == "label" else "resample"
         return replace(spec, mechanism=mechanism, output=output), layout, clipped
