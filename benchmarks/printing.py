@@ -108,7 +108,7 @@ def analyst(people: pd.DataFrame, released: pd.DataFrame, outsiders: pd.DataFram
     """AUC of models learned from raw rows, from a release, and from one that ignores its rows, target by target."""
     for target in public[:: max(1, len(public) // TARGETS)][:TARGETS]:
         try:
-            compared = sz.downstream(people[public], released, target, fresh=outsiders[public])
+            compared = sz.attack.downstream(people[public], released, target, fresh=outsiders[public])
         except sz.errors.InvalidParameter:  # nearly constant
             continue
         yield compared.raw, compared.released, compared.ignoring

@@ -38,7 +38,6 @@ from . import (
     trees as trees,
     verify as verify,
 )
-from .attack import downstream as downstream
 from .budgets import (
     AlphaLiftBudget as AlphaLiftBudget,
     Chi2LiftBudget as Chi2LiftBudget,

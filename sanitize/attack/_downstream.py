@@ -94,7 +94,7 @@ def downstream(
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
     >>> sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1, upper=0.7), sensitive="survived", random_state=0)
-    >>> found = sz.downstream(df, sanitizer, "sex", cv=3)
+    >>> found = sz.attack.downstream(df, sanitizer, "sex", cv=3)
     >>> found.raw > 0.6, found.released <= found.raw + 0.02, found.own > found.ignoring
     (True, True, True)
     """
