@@ -11,8 +11,8 @@ linkability, the secret and membership by the nearest row are those of `sanitize
 "Density" ranks people by how much likelier a model of the printed rows makes them than a model of as many outsiders
 (AUC); "of the model" is who has the model itself, which is never handed out. "Attribute" guesses each column of a
 person from all others by the nearest printed row: right for people less right for outsiders, in the mean of the
-columns, and for the one with the largest mean over all seeds. "Analyst" is the mean AUC of `sanitize.downstream` over
-up to eight targets. "TV" is the mean total variation of all pairs of columns in up to 8 groups each, beside that of
+columns, and for the one with the largest mean over all seeds. "Analyst" is the mean AUC of `downstream` over up to
+eight targets. "TV" is the mean total variation of all pairs of columns in up to 8 groups each, beside that of
 outsiders' rows. Mean over seeds, ± half of its interval (95 %, t). Set OMP_NUM_THREADS=1.
 """
 

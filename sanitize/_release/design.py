@@ -295,8 +295,8 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} rows have and that are printed as "
             f"they are: those are somebody's ({way_out})"
         )
-    if spec.confidence is not None:
-        found += [REPEATED] if repeats_too_often(table.counts) else []
+    if spec.confidence is not None and repeats_too_often(table.counts):
+        found.append(REPEATED)
     if spec.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0), spec.budget)
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
@@ -341,7 +341,8 @@ def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> t
     bounds, rows = as_lift_budget(spec.budget), table.counts.sum(axis=1)
     level = level_of_each(len(rows), table.counts.shape[1], spec.confidence)
     needed = np.full(len(rows), rows_to_tell_two(bounds.lower, bounds.upper, level))
-    return rare_secrets(layout.sensitive, rows, needed, "even two symbols")
+    told, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols")
+    return told, shortage and (shortage[0], None)  # with so many rows two symbols pass: how many more it takes is open
 
 
 def rare_secrets(

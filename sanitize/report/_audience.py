@@ -10,9 +10,11 @@ from typing import Any, Literal
 from sanitize._formatting import rounded
 from sanitize.errors import InvalidParameter
 from sanitize.report._facts import published
-from sanitize.report._headline import USELESS_BELOW, lack_of, with_headline
+from sanitize.report._headline import USELESS_BELOW, Lack, with_headline
 
 Audience = Literal["internal", "public"]
+# Columns that a warning names one by one.
+_MOST_NAMES = 5
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
@@ -51,10 +53,6 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     return with_headline(shown)
 
 
-# Columns that a warning names one by one.
-_MOST_NAMES = 5
-
-
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:
     """Sentences that limit what the verdict says, made from facts, the gravest first (internal: with counts)."""
     found = grave(document)
@@ -85,12 +83,12 @@ def grave(document: dict[str, Any]) -> list[str]:
         found.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     if little and document["verdict"]["state"] in ("source", "rows"):
-        shown = ", ".join(little[:_MOST_NAMES]) + (
-            f" and {len(little) - _MOST_NAMES} more" * (len(little) > _MOST_NAMES)
+        others = f" and {len(little) - _MOST_NAMES} more" if len(little) > _MOST_NAMES else ""
+        lack = document["verdict"]["lack"]
+        advice = "without them others may keep more" if lack is None else Lack(**lack).advice
+        found.append(
+            f"less than {100 * USELESS_BELOW:g} % is kept of {', '.join(little[:_MOST_NAMES])}{others}: {advice}"
         )
-        useless = document["verdict"]["useless"]
-        advice = lack_of(document).advice if useless else "without them others may keep more"
-        found.append(f"less than {100 * USELESS_BELOW:g} % is kept of {shown}: {advice}")
     return found
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-# Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes.
-Shortage = tuple[Literal["rows", "secret"], int] | None
+# Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes if known.
+Shortage = tuple[Literal["rows", "secret"], int | None] | None
 SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 

@@ -33,20 +33,20 @@ ALONE = "Counts this release alone: others of the same rows add to it; a ledger 
 LEDGER = "ledger"
 
 
-# In words why next to nothing is kept, and what would help.
+# Why next to nothing is kept, in words.
 _REASONS = {
-    "rows": ("too few rows", "more rows, "),
-    "secret": ("a rare secret has too few rows", "more rows, a rare sensitive value joined with another, "),
-    "limit": ("the limit leaves this mechanism no more", ""),
-    "limit or rows": ("the limit, or too few rows", "more rows, "),
-    "unknown": ("", "more rows, "),
+    "rows": "too few rows",
+    "secret": "a rare secret has too few rows",
+    "limit": "the limit leaves this mechanism no more",
+    "limit or rows": "the limit, or too few rows",
+    "unknown": "",
 }
 
 
 class Lack(Declared, frozen=True):
     """Why next to nothing is kept, as far as that is known: too few rows, of all secrets or of a rare one, the limit.
 
-    ``n_rows`` are those that would be needed at least, to one digit, so that no frequency can be read from it.
+    ``n_rows`` are about those that would be needed, to one digit, so that no frequency can be read from it.
     """
 
     reason: Literal["rows", "secret", "limit", "limit or rows", "unknown"]
@@ -55,13 +55,13 @@ class Lack(Declared, frozen=True):
     @property
     def words(self) -> str:
         """The reason, and how many rows there should be."""
-        needed = "" if self.n_rows is None else f": at least about {self.n_rows:,} are needed"
-        return _REASONS[self.reason][0] + needed
+        return _REASONS[self.reason] + (f": about {self.n_rows:,} are needed" if self.n_rows else "")
 
     @property
     def advice(self) -> str:
         """What would help."""
-        return f"take {_REASONS[self.reason][1]}a looser limit, fewer or coarser public columns, or another mechanism"
+        more = "" if self.reason == "limit" else "more rows, "
+        return f"take {more}a looser limit, fewer or coarser public columns, or another mechanism"
 
 
 def state_of(*, ok: bool, has_budget: bool, confidence: float | None) -> State:
@@ -99,16 +99,10 @@ def headline(document: dict[str, Any]) -> str:
 
 def _little(document: dict[str, Any]) -> str:
     """How many columns keep next to nothing, and why."""
-    shares = [column["share"] for column in document["kept"]]
+    shares, why = [column["share"] for column in document["kept"]], Lack(**document["verdict"]["lack"]).words
     few, n = sum(share < USELESS_BELOW for share in shares), len(shares)
     many = "the column keeps" if n == 1 else f"{few} of {n} columns keep"
-    why = lack_of(document).words
     return f"{many} next to nothing{why and f' ({why})'}"
-
-
-def lack_of(document: dict[str, Any]) -> Lack:
-    """Why next to nothing is kept, of a document that says so."""
-    return Lack(**document["verdict"]["lack"])
 
 
 def sentence(document: dict[str, Any]) -> str:

@@ -297,11 +297,7 @@ def _check_headline(document: dict[str, Any]) -> None:
     # Shares of a public report are rounded: there 0.05 may be a little less.
     shares = [column["share"] - (_ROUNDING if document["audience"] == "public" else 0) for column in document["kept"]]
     useless = is_useless(state, shares)
-    if (
-        verdict["state"] != state
-        or (verdict["useless"] and not useless)
-        or verdict["useless"] is not bool(verdict["lack"])
-    ):
+    if verdict["state"] != state or verdict["useless"] > useless or verdict["useless"] is not bool(verdict["lack"]):
         raise SourceError("the report's state contradicts its figures")
     counted = document["audience"] == "public" or (document["n_rows"] is not None) == verdict["counted"]
     if not counted or (document["audience"] == "internal" and verdict["useless"] != useless):

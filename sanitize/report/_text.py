@@ -207,7 +207,7 @@ def _head(document: dict[str, Any]) -> list[str]:
     verdict, columns = document["verdict"], document["columns"]
     sensitive = f"sensitive: {names(columns['sensitive'], most=3)}"
     released = f"released: {names(columns['released'], most=4)}"
-    lines = _paragraph(clip(_title(verdict), 200), most=3 if verdict["useless"] else 1)
+    lines = _paragraph(_title(verdict))
     lines += _paragraph(clip(verdict["sentence"], 400), most=3)
     lines += _paragraph(clip(verdict["people"], 300), most=3) if verdict["people"] else []
     if cells(sensitive) + cells(released) + 4 <= WIDTH:

@@ -194,17 +194,17 @@ class Verdict:
         """Why it is `useless`, as far as that is known; None where it is not."""
         if not self.useless:
             return None
-        found = {measure.name: measure.after for measure in self.measures}
-        own, plain = found["normalized_utility"] or 0.0, found.get("normalized_utility_plain")
         if self.facts.mechanism in ("none", LEDGER):  # nobody designed this channel within the limit
             return Lack("unknown")
-        if self.confidence is None and self._before.public.columns == self.public:
-            return Lack("limit")  # nothing else was asked of these rows
-        if plain is not None and plain < USELESS_BELOW:
+        found = {measure.name: measure.after for measure in self.measures}
+        own, plain = found["normalized_utility"] or 0.0, found.get("normalized_utility_plain")
+        # Of tuples without a confidence nothing but the limit was asked.
+        alone = self.confidence is None and self._before.public.columns == self.public
+        if alone or (plain is not None and plain < USELESS_BELOW):
             return Lack("limit")
-        if self.confidence is not None and self.facts.shortage is not None:
+        if self.facts.shortage is not None:
             return Lack(*self.facts.shortage)
-        return Lack("rows" if plain is not None and own < USELESS_BELOW else "limit or rows")
+        return Lack("limit or rows" if plain is None or own >= USELESS_BELOW else "rows")
 
     @property
     def summary(self) -> dict[str, Any]:
