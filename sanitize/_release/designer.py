@@ -192,6 +192,15 @@ class RecipeDesigner(Designer):
         return self.made_by
 
 
+def check_designer(sanitizer: object, what: str) -> None:
+    """Refuse what designs nothing, a saved release among it, where a channel has to be designed."""
+    if not isinstance(sanitizer, Designer):
+        raise InvalidParameter(
+            f"{what}, got a {type(sanitizer).__name__}; what was saved was designed for other rows, so give what "
+            "designed it, and those rows as source"
+        )
+
+
 def refuse_secret_dp(sanitizer: object, instead: str) -> None:
     """Refuse an estimator with ``secret_dp`` where its table's secrets would be looked at again, without noise."""
     fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import one_of
-from sanitize._release.survey import FEW_ROWS, names_rows
+from sanitize._release.survey import TELLING_ROWS, names_rows
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.combined import Together
 from sanitize.binning import DateBins, is_numeric
@@ -147,7 +147,7 @@ class Layout:
     @staticmethod
     def refuse_distinct(alphabets: Mapping[str, Alphabet], n_rows: int) -> None:
         """The same for the alphabets of some roles."""
-        if n_rows < FEW_ROWS:
+        if n_rows < TELLING_ROWS:
             return
         found: dict[str, str] = {}
         amounts = False

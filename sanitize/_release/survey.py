@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 # Below this many rows most columns look distinct, and nothing follows from it.
-FEW_ROWS = 50
+TELLING_ROWS = 50
 _MOSTLY, _NEARLY_ALL = 0.5, 0.99
 
 
@@ -40,7 +40,7 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str]) -> None:
     for name in names:
         values, codes = factorize(as_arrow(table[name], name), name)
         codes = codes[codes >= 0]
-        if len(codes) >= FEW_ROWS and names_rows(values, len(codes), codes):
+        if len(codes) >= TELLING_ROWS and names_rows(values, len(codes), codes):
             found.append(name)
     if found:
         raise ColumnError(
@@ -109,7 +109,7 @@ class ColumnSurvey:
     @property
     def is_identifier(self) -> bool:
         """Whether it is text that differs in most rows."""
-        return self.kind == "text" and self.n_rows >= FEW_ROWS and self.n_values > self.n_rows / 2
+        return self.kind == "text" and self.n_rows >= TELLING_ROWS and self.n_values > self.n_rows / 2
 
     @cached_property
     def step(self) -> str | None:

@@ -15,6 +15,7 @@ from sanitize._files.open import Target
 from sanitize._files.outputs import outputs
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS
+from sanitize._release.designer import check_designer
 from sanitize._release.first_pass import Counted, FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
@@ -86,6 +87,7 @@ def release_by_tasks(
     check_row_order(rows)
     if task_rows < 1:
         raise InvalidParameter(f"task_rows must be at least 1, got {task_rows}")
+    check_designer(sanitizer, "a release by many workers is designed by an estimator")
     keyed(sanitizer, key)  # refused before anything is read
     table = ParquetSource.open(Path(source).absolute())
     place = _folder(Path(target).absolute(), table.root, force=force)

@@ -14,11 +14,10 @@ from sanitize._files.open import Target, open_source
 from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.designer import RecipeDesigner, refuse_secret_dp
+from sanitize._release.designer import RecipeDesigner, check_designer, refuse_secret_dp
 from sanitize._release.first_pass import FirstPass
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
-from sanitize.errors import InvalidParameter
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
 from sanitize.verify._verification import Check
@@ -85,13 +84,8 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
         with open_source(source) as table:
             sanitizer.check(table.schema.names)
         again = designer_of(sanitizer)
-    elif not hasattr(sanitizer, "recipe"):
-        raise InvalidParameter(
-            f"a release is designed again by a policy or an estimator, got a {type(sanitizer).__name__}; what was "
-            "saved was designed for other rows, so give the policy or estimator that designed it, and those rows as "
-            "source"
-        )
     else:
+        check_designer(sanitizer, "a release is designed again by a policy or an estimator")
         again = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
     refuse_secret_dp(
         again,

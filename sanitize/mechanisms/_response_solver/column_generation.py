@@ -157,7 +157,8 @@ class Search:
             found = certify(self.outer, mixture.mu, self.p_x, target, self.effort, stop_at_points=stop_at_points)
             self.bound = max(self.bound, value + found.bound)
             if not len(found.points):
-                self.status = "effort" if found.is_hopeless else self.status
+                if found.is_hopeless:
+                    self.status = "effort"
                 return True
             # Where other rows bind, a basis of the one polytope is none of the other.
             bases = found.bases if self.inner.n_rows == self.outer.n_rows else self.inner.slack_basis(len(found.points))
