@@ -13,9 +13,10 @@ class BestSanitizer(TupleParameters, Sanitizer):
     Watchdog, subset merging, trees, and for lift and LDP budgets the random responses are designed for the same budget;
     equals to a millionth go to the simplest. What is compared is what they keep of each column, in the mean; where no
     tree is among them, of the tuples. There is none of fewer than 1,000 rows unless labels are printed, of weights,
-    smoothing and batches, and with ``confidence``: each tree's certificate is sure by itself, and that of the one that
-    keeps most less so. Tuples of fewer than five rows on average are left out where there is a tree. The report names
-    the one that was chosen as its mechanism, and lists the others inside.
+    smoothing and batches. Tuples of fewer than five rows on average are left out where there is a tree. With
+    ``confidence`` all certificates hold together, by the union bound: each tree has one and all tuples share one, so of
+    three each holds at 98.33 % where 95 % are asked for. The report names the one that was chosen as its mechanism, and
+    lists the others inside.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class BestSanitizer(TupleParameters, Sanitizer):
     channel_ : Channel
     report_ : LeakageReport
     compared_ : dict of str to LeakageReport
-        Of each mechanism that was designed, by its name.
+        Of each mechanism that was designed, by its name, at the confidence that its own certificate has.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

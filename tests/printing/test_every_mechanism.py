@@ -28,7 +28,7 @@ TUPLES = [
     OptimalRandomResponse(BUDGET, effort=1e7),
     RandomizedResponse(1.0),
     ExponentialChannel(0.5),
-    BestSanitizer(BUDGET, confidence=0.9),  # of tuples alone; else a tree keeps more of these rows
+    BestSanitizer(BUDGET, smoothing=0.1),  # of tuples alone; else a tree keeps more of these rows
 ]
 COLUMNS = ["age", "town"]
 

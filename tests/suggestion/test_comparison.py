@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ import pytest
 
 import sanitize as sz
 from sanitize import mechanisms
+from sanitize._files.open import open_source
+from sanitize._release.first_pass import FirstPass
 from sanitize.cli import main
 from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
 from sanitize.parquet import privatize_parquet
@@ -27,6 +30,7 @@ from sanitize.transformers import (
     TreeRandomResponse,
     Watchdog,
 )
+from sanitize.verify import verify_parquet
 
 ROLES = {"sensitive": "survived", "public": ["class", "sex"]}
 LIFT = sz.LiftBudget.symmetric(0.5)
@@ -51,7 +55,7 @@ def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df
     for one in found.compared:
         fitted = made[one.mechanism](budget, **ROLES, output=output).fit(df)
         assert one.normalized_utility == pytest.approx(fitted.report_.summary["normalized_utility"], abs=1e-12)
-    # The estimator has trees beside them, and compares by column; under a confidence it has tuples alone.
+    # The estimator has trees beside them, and compares by column.
     chosen = BestSanitizer(budget, **ROLES, output=output).fit(df)
     for one in found.compared:
         told = chosen.compared_[one.mechanism].summary
@@ -119,9 +123,39 @@ def test_the_choice_is_in_the_report_and_not_in_the_public_one(df):
     assert sz.LeakageReport.from_json(report.to_json()).to_text() == report.to_text()
 
 
-def test_a_choice_under_a_confidence_holds_for_the_source(df):
-    report = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df).report_
-    assert report.state == "source"
+@pytest.mark.parametrize(
+    ("budget", "settings", "n_certificates"),
+    [(LIFT, {}, 3), (sz.LDPBudget(0.8), {"output": "label"}, 3), (LIFT, {"min_count": 3}, 3)],
+)
+def test_a_choice_under_a_confidence_holds_though_the_best_of_several_was_taken(df, budget, settings, n_certificates):
+    """Tuples are certified by one set of laws and each tree by its own rows, and all of them hold together."""
+    best = BestSanitizer(budget, **ROLES, **settings, confidence=0.9).fit(df)
+    level = 1 - 0.1 / n_certificates
+    assert best.report_.state == "source"
+    assert best.report_.confidence == 0.9
+    assert {report.confidence for report in best.compared_.values()} == {level}
+    made = {"watchdog": Watchdog, "subset merging": SubsetMerging, "optimal random response": OptimalRandomResponse}
+    trees = {"tree merging": TreeMerging, "tree random response": TreeRandomResponse}
+    assert len(trees.keys() & best.compared_.keys()) == n_certificates - 1
+    alone = (made | trees)[best.report_.facts.mechanism](budget, **ROLES, **settings, confidence=level).fit(df)
+    assert best.channel_ == alone.channel_
+    assert f"Each certificate holds at {100 * level:.6g} %" in best.report_.to_html()
+    read = sz.LeakageReport.from_json(best.report_.to_json())
+    assert read.to_text() == best.report_.to_text()
+
+
+def test_a_certificate_that_is_not_made_after_all_counts(df):
+    """How many there are may not hang on what the rows are like, nor on which way they came."""
+    rows = many_columns()  # tuples would have a row or two each, and are not designed
+    best = BestSanitizer(LIFT, sensitive="ill", confidence=0.9).fit(rows)
+    assert {name: report.confidence for name, report in best.compared_.items()} == {
+        "tree merging": 1 - 0.1 / 3,
+        "tree random response": 1 - 0.1 / 3,
+    }
+    batched = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(iter([df[:1500], df[1500:]]))
+    assert {report.confidence for report in batched.compared_.values()} == {1 - 0.1 / 3}
+    few = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df.iloc[::4])  # a model prints none, so no tree is asked
+    assert {report.confidence for report in few.compared_.values()} == {0.9}
 
 
 def test_a_table_of_many_columns_is_released_through_a_tree():
@@ -135,18 +169,49 @@ def test_a_table_of_many_columns_is_released_through_a_tree():
 def test_what_a_tree_cannot_be_asked_for_leaves_tuples(df):
     tuples = {"watchdog", "subset merging", "optimal random response"}
     few = df.iloc[::4]  # rows of which a tree prints labels
-    for settings, rows in [({"confidence": 0.9}, df), ({"smoothing": 0.5}, df), ({}, few)]:
+    for settings, rows in [({"smoothing": 0.5}, df), ({}, few)]:
         assert set(BestSanitizer(LIFT, **ROLES, **settings).fit(rows).compared_) == tuples
     weighted = BestSanitizer(LIFT, **ROLES).fit(df, sample_weight=np.ones(len(df)))
     assert set(weighted.compared_) == tuples
 
 
-def test_files_and_memory_choose_alike(tmp_path):
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_files_and_memory_choose_alike(confidence, tmp_path):
     df = many_columns()
     df.to_parquet(tmp_path / "raw.parquet")
-    reports = [BestSanitizer(LIFT, sensitive="ill").fit(rows).report_ for rows in (df, tmp_path / "raw.parquet")]
+    best = BestSanitizer(LIFT, sensitive="ill", confidence=confidence)
+    reports = [best.fit(rows).report_ for rows in (df, tmp_path / "raw.parquet")]
     assert reports[0].facts.mechanism == reports[1].facts.mechanism
     assert reports[0].summary == reports[1].summary
+    assert [report.confidence for report in reports] == [confidence, confidence]
+
+
+@pytest.mark.parametrize("level", [1.5, 0, "high"])
+def test_a_confidence_that_is_none_is_refused_as_it_was_written(df, level):
+    with pytest.raises(InvalidParameter, match=re.escape(f"got {level!r}")):
+        BestSanitizer(LIFT, **ROLES, confidence=level).fit(df)
+
+
+def test_a_channel_that_is_given_is_measured_at_the_level_of_its_certificate(df, tmp_path):
+    df.to_parquet(tmp_path / "raw.parquet")
+    best = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df)
+    with open_source(tmp_path / "raw.parquet") as source:
+        fitted, _ = best.recipe().fit(FirstPass(source, 1 << 16), "shuffle", given=best.channel_)
+    assert (fitted.report.confidence, fitted.release.spec.confidence) == (0.9, 1 - 0.1 / 3)
+    assert np.array_equal(fitted.report.excess, best.report_.excess)
+
+
+@pytest.mark.parametrize("columns", [{"sensitive": "survived", "public": ["class", "sex"]}, {"sensitive": "ill"}])
+def test_a_choice_under_a_confidence_is_verified_at_the_level_it_was_certified_at(
+    df, columns, tmp_path, tmp_path_factory
+):
+    rows = df if "public" in columns else many_columns()
+    rows.to_parquet(tmp_path / "raw.parquet")
+    best = BestSanitizer(LIFT, **columns, confidence=0.95)
+    released, receipt = tmp_path / "out.parquet", tmp_path_factory.mktemp("own") / "receipt.json"
+    privatize_parquet(tmp_path / "raw.parquet", released, best, receipt=receipt)
+    found = verify_parquet(released, tmp_path / "raw.parquet", best, receipt=receipt)
+    assert found.ok, str(found)
 
 
 def many_columns() -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from sanitize._limits import TUPLE_ROWS
 from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.recipe import Recipe, TupleParameters, recipe_type
 from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.confidence import check_confidence
 from sanitize.errors import SanitizeError
 from sanitize.joint import sparse_counts
 from sanitize.printing import MODELLED_ROWS
@@ -68,18 +69,20 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         source: Mapping[str, Any] | None = None,
     ) -> Fitted:
         """Design all that fit, and take the one that keeps most; trees are among them where the rows are there."""
+        each = self._certified(counted.table.n, spec.budget)
         if spec.given is not None:
-            return super().design(spec, layout, counted, words, is_priced=is_priced)
+            spec = replace(spec, confidence=each.confidence)
+            return self._claimed(super().design(spec, layout, counted, words, is_priced=is_priced))
         grown = []
         if source is not None:
             n_rows = len(source[layout.public[0]])
-            for tree in self._trees(layout, n_rows, spec.budget):
+            for tree in each._trees(layout, n_rows, spec.budget):
                 with contextlib.suppress(SanitizeError):  # what cannot be released through it keeps nothing
                     cells = tree.grown(layout, source, n_rows)
                     known = Counted.of(cells, source)
                     made = tree.design(tree.specification(), cells, known, words, is_priced=False)
                     grown.append((made, known.table))
-        return self._chosen(spec, layout, counted, grown, is_priced=is_priced)[0]
+        return self._claimed(each._chosen(spec, layout, counted, grown, is_priced=is_priced)[0])
 
     def fit(
         self,
@@ -96,30 +99,48 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         self.check_for_files()
         spec = self.specification()
         layout, counted = self._counted(table, order)
-        grown = []
-        for tree in self._trees(layout, table.source.n_rows, spec.budget):
+        n_rows = table.source.n_rows
+        each, grown = self._certified(n_rows, spec.budget), []
+        for tree in each._trees(layout, n_rows, spec.budget):
             with contextlib.suppress(SanitizeError):
                 grown.append(tree.fit(table, order, words, is_priced=False))
-        return self._chosen(spec, layout, counted, grown, is_priced=is_priced)
+        fitted, counts = each._chosen(spec, layout, counted, grown, is_priced=is_priced)
+        return self._claimed(fitted), counts
+
+    def _certified(self, n_rows: float, budget: Budget) -> Self:
+        """The same at the confidence that each certificate needs for all of them to hold together.
+
+        By the union bound, over the set of laws that all tuples share and the split rows of each tree. How many there
+        are follows from settings and rows alone: one that is not designed after all counts, too.
+        """
+        if self.confidence is None:
+            return self
+        n_certificates = 1 + len(self._kinds_of_trees(n_rows, budget))
+        return self.changed(confidence=1 - (1 - check_confidence(self.confidence)) / n_certificates)
+
+    def _claimed(self, fitted: Fitted) -> Fitted:
+        """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
+        return fitted.with_report(replace(fitted.report, confidence=self.confidence))
+
+    def _kinds_of_trees(self, n_rows: float, budget: Budget) -> list[str]:
+        """Names of trees that print what this one prints; of few rows they would print labels."""
+        few = n_rows < MODELLED_ROWS and self.output == "resample"
+        if few or self.smoothing or isinstance(self.bins, (int, np.integer)):
+            return []
+        paired = isinstance(budget, (LiftBudget, LDPBudget))
+        return ["tree merging", "tree random response"] if paired else ["tree merging"]
 
     def _trees(self, layout: Layout, n_rows: int, budget: Budget) -> Iterator[Any]:
-        """Recipes of trees that print what this one prints; of few rows they would print labels.
-
-        None under a confidence: each certificate is sure by itself, and the one of several that keeps most less so.
-        """
-        few = n_rows < MODELLED_ROWS and self.output == "resample"
-        if few or self.smoothing or self.confidence is not None or isinstance(self.bins, (int, np.integer)):
-            return
+        """Recipes of the trees."""
+        declared = {} if isinstance(self.bins, int) else dict(self.bins or {})
         learned = {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
         settings: dict[str, Any] = {
             "sensitive": list(layout.sensitive),
             "public": list(layout.public),
-            "bins": {name: edges for name, edges in dict(self.bins or {}).items() if name not in learned},
+            "bins": {name: edges for name, edges in declared.items() if name not in learned},
             "output": None if self.output == "resample" else self.output,
         }
-        yield self._recipe("tree merging", **settings)
-        if isinstance(budget, (LiftBudget, LDPBudget)):
-            yield self._recipe("tree random response", **settings)
+        yield from (self._recipe(name, **settings) for name in self._kinds_of_trees(n_rows, budget))
 
     def _chosen(
         self,
@@ -141,6 +162,8 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         reports = [one.report for one, _ in candidates]
         place = most_useful([report.summary[share] for report in reports])
         told = f"{reports[place].facts.mechanism} was chosen, because it keeps most."
+        if self.confidence is not None:
+            told += f" Each certificate holds at {100 * self.confidence:.6g} %, so that whichever is chosen may be."
         best, table = candidates[place]
         made = best.with_report(best.report.with_section(comparison_section(reports, told, share)))
         compared = {report.facts.mechanism: report for report in reports}
