@@ -146,6 +146,15 @@ class LeakageReport(Verdict, ReportViews):
         """Report with more to say; notes name no symbol."""
         return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
 
+    def held_at(self, confidence: float) -> LeakageReport:
+        """The report of the best of several releases, whose certificates hold together at this confidence."""
+        if self._worst is None:
+            return replace(self, confidence=confidence)
+        worst = replace(self._worst, laws=replace(self._worst.laws, confidence=confidence))
+        lines = {line.name: line for line in measure_worst_case(worst, self.budget)}
+        measures = tuple(lines.get(line.name, line) for line in self.measures)
+        return replace(self, measures=measures, confidence=confidence, _worst=worst)
+
     def with_section(self, section: Section) -> LeakageReport:
         """The report with one more section, or with the section of that name replaced."""
         others = tuple(part for part in self.sections if part.name != section.name)

@@ -133,6 +133,8 @@ def test_a_choice_under_a_confidence_holds_though_the_best_of_several_was_taken(
     level = 1 - 0.1 / n_certificates
     assert best.report_.state == "source"
     assert best.report_.confidence == 0.9
+    assert "96.67 %" not in best.report_.to_text()
+    assert "90 % sure" in best.report_.to_text()
     assert {report.confidence for report in best.compared_.values()} == {level}
     made = {"watchdog": Watchdog, "subset merging": SubsetMerging, "optimal random response": OptimalRandomResponse}
     trees = {"tree merging": TreeMerging, "tree random response": TreeRandomResponse}

@@ -120,7 +120,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     def _claimed(self, fitted: Fitted) -> Fitted:
         """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
-        return fitted.with_report(replace(fitted.report, confidence=self.confidence))
+        return fitted if self.confidence is None else fitted.with_report(fitted.report.held_at(self.confidence))
 
     def _kinds_of_trees(self, n_rows: float, budget: Budget) -> list[str]:
         """Names of trees that print what this one prints; of few rows they would print labels."""
