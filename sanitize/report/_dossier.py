@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, percent
 from sanitize.report._html import environment
-from sanitize.report._text import allowed, clip, is_words, margin_words, plain_words, utility_words
+from sanitize.report._text import allowed, clip, is_words, margin_words, utility_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +155,6 @@ def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
     parts: list[Words | Rows | Blank] = [
         Words(f"Threshold: {document['verdict']['allowed']}{margin_words(document)}."),
         Blank("Why this threshold") if material.reason is None else Words(f"Why this threshold: {material.reason}"),
-        Words(f"{plain_words(document).capitalize()}."),
         Words(f"People: {document['verdict']['people'] or 'nothing is claimed of them.'}"),
     ]
     judged = document.get("judgement")

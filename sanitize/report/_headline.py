@@ -106,13 +106,42 @@ def _little(document: dict[str, Any]) -> str:
 
 
 def sentence(document: dict[str, Any]) -> str:
-    """What the headline means, in one plain sentence; a second one where next to nothing is kept."""
+    """What the headline means, in plain sentences: the claim, and how far a released value moves a secret."""
     verdict = document["verdict"]
     of_state = {"source": _source, "rows": _rows, "refused": _refused}.get(verdict["state"])
     words = "Nothing is claimed: this only measures what the columns tell." if of_state is None else of_state(document)
+    if not _is_void(document):
+        words = f"{words} {_exposure(document, is_sure='% sure' in words)}"
     if not verdict["useless"]:
         return words
     return f"{words} Next to nothing is less than {100 * USELESS_BELOW:g} % of a column's information."
+
+
+def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
+    """How many times as likely a released value makes a secret: in this file, and for the source where it is known."""
+    found, state = {measure["name"]: measure for measure in document["measures"]}, document["verdict"]["state"]
+    most, least = found["max_log_lift"], found["min_log_lift"]
+    where = "file" if state in ("source", "rows") else "table"
+    told = [f"{_sides(times(float(most['after'])), times(float(least['after'])))} times as likely in this {where}"]
+    if worst := _worst(document):
+        sure = "" if is_sure else f" ({_level(worst)} sure)"
+        ends = worst["worst_max_log_lift"]["after"], worst["worst_min_log_lift"]["after"]
+        told.append(f"{_sides(times_up(ends[0]), times_down(ends[1]))} for the source{sure}")
+    elif state == "source" and math.isfinite(float(most["bound"])):  # certified symbol by symbol, at the limit
+        told.append(f"{_sides(times(float(most['bound'])), times(float(least['bound'])))} for the source")
+    if all(words.startswith(_sides("1", "1")) for words in told):
+        return "No secret becomes more or less likely."
+    return f"A secret becomes {', '.join(told)}."
+
+
+def _is_void(document: dict[str, Any]) -> bool:
+    """Whether the figures are not of what would be handed out."""
+    columns = document["columns"]
+    return document["verdict"]["refuted"] or bool(set(columns["kept"]) & set(columns["sensitive"]))
+
+
+def _sides(most: str, least: str) -> str:
+    return f"at most {most} and at least {'0 (ruled out)' if least == '0' else least}"
 
 
 def alone(document: dict[str, Any]) -> str:
@@ -166,22 +195,17 @@ def excess_of(measure: dict[str, Any]) -> float:
 
 
 def _source(document: dict[str, Any]) -> str:
-    found = _worst(document)
-    if "worst_max_log_lift" not in found:  # certified symbol by symbol, without a worst case over a set of laws
-        share = 100 * float(document["verdict"]["confidence"])
-        return f"The limit holds for whatever these rows were drawn from ({share:.4g} % sure)."
-    words = f"The limit holds for whatever these rows were drawn from, if it has no other values ({_level(found)} sure)"
-    most, least = (found[f"worst_{side}_log_lift"]["after"] for side in ("max", "min"))
-    if times_up(most) == times_down(least) == "1":
-        return f"{words}: no secret becomes more or less likely."
-    return f"{words}: a secret becomes at most {times_up(most)} and at least {times_down(least)} times as likely."
+    share = 100 * float(document["verdict"]["confidence"])
+    # What is certified symbol by symbol needs no set of laws, which knows no other values.
+    if_whole = ", if it has no other values" if _worst(document) else ""
+    return f"The limit holds for whatever these rows were drawn from{if_whole} ({share:.4g} % sure)."
 
 
 def _rows(document: dict[str, Any]) -> str:
     if not document["verdict"]["counted"]:
         return "The limit holds if the law is as stated; how far the truth may differ from it is not known."
     words, found = "The limit holds if these rows are everybody", _worst(document)
-    beyond = [name for name, measure in found.items() if excess_of(measure) > VERDICT_TOLERANCE]
+    beyond = [measure for measure in found.values() if excess_of(measure) > VERDICT_TOLERANCE]
     # Of other budgets the extremes of the lifts and their ratio have implied bounds alone.
     if not found or not (beyond or document["verdict"]["budget"]["type"] in ("LiftBudget", "LDPBudget")):
         return f"{words}; if they are a sample, how far it may be off is not known."
@@ -189,15 +213,11 @@ def _rows(document: dict[str, Any]) -> str:
     if not beyond:
         words = f"{words} and also if they are a sample of no other values ({sure})"
         return f"{words}; set a confidence to make that the claim."
-    sides = {"worst_max_log_lift": ("up to", times_up), "worst_min_log_lift": ("down to", times_down)}
-    told = []
-    for name in (name for name in beyond if name in sides):  # how far one side may be off, and what is allowed
-        (words_of, far), limit = sides[name], times(float(found[name]["bound"]))
-        told.append(f"{words_of} {far(found[name]['after'])} times as likely ({limit} allowed)")
-    if not told:  # the two extremes are within their limits, and their distance is not
-        ratio = found["worst_ldp_sensitive"]
-        told = [f"{times_up(ratio['after'])} times more likely than another ({times(float(ratio['bound']))} allowed)"]
-    return f"{words}; if they are a sample, it may be off: a secret {' or '.join(told)}, {sure}."
+    told = ""
+    if [measure["name"] for measure in beyond] == ["worst_ldp_sensitive"]:  # each of two secrets is within its limits
+        ratio, limit = times_up(beyond[0]["after"]), times(float(beyond[0]["bound"]))
+        told = f": a secret up to {ratio} times more likely than another ({limit} allowed)"
+    return f"{words}; if they are a sample, it may be off{told} ({sure})."
 
 
 def _refused(document: dict[str, Any]) -> str:

@@ -15,7 +15,6 @@ from sanitize.report._text import (
     interval,
     is_words,
     margin_words,
-    plain_words,
     utility_words,
 )
 
@@ -58,7 +57,6 @@ def _render(document: dict[str, Any], *, whole: bool) -> str:
         whole=whole,
         colour=colour(document),
         budget_words=document["verdict"]["allowed"] + margin_words(document).replace("inf", "∞"),
-        plain_words=plain_words(document),
         utility_words=utility_words(document, in_nats=False),
         heading=", ".join(filter(None, map((document["origin"] or {}).get, ("title", "table", "date")))),
         facts=_facts(document),
@@ -182,7 +180,6 @@ def plan_page(
         .get_template("plan.html.jinja")
         .render(
             colour=colour(document),
-            plain_words=plain_words(document),
             utility_words=utility_words(document),
             curves=curves,
             plot=plot_of(curves),

@@ -30,8 +30,8 @@ def tiles(document: dict[str, Any]) -> list[dict[str, str]]:
     if "mean_column_utility" in found:
         kept = ("information kept a column", "mean_column_utility")
     shown = [
-        tile("times as likely, at most", "max_log_lift", lambda v: f"{times(float(v))} ×"),
-        tile("times as likely, at least", "min_log_lift", lambda v: f"{times(float(v))} ×"),
+        tile("times as likely in this file, at most", "max_log_lift", lambda v: f"{times(float(v))} ×"),
+        tile("times as likely in this file, at least", "min_log_lift", lambda v: f"{times(float(v))} ×"),
         tile(*kept, lambda v: f"{100 * float(v):.3g} %"),
     ]
     if "mutual_information" in found:
@@ -49,11 +49,11 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
     raw = "raw table, in bins" if document["columns"]["binned"] else "raw table"
     if document["of_cells"]:
         raw = "cells of the table"
-    rows = [(raw, top["before"], "raw"), ("release", top["after"], "bar")]
+    rows = [(raw, top["before"], "raw"), ("release, in this file", top["after"], "bar")]
     if "worst_max_log_lift" in found:
         worst = found["worst_max_log_lift"]
         kind = "maybe far" if excess_of(worst) > VERDICT_TOLERANCE else "maybe"
-        rows.append(("release, if the rows are a sample", worst["after"], kind))
+        rows.append(("release, for the source", worst["after"], kind))
     if top["bound"] is not None and math.isfinite(float(top["bound"])):
         rows.append(("allowed", top["bound"], "allow"))
     logs = [float(value) for _, value, _ in rows]

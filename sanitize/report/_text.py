@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import number, of_100, times
+from sanitize._formatting import number, of_100
 from sanitize.report._audience import grave
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, of_source
 
@@ -37,8 +37,7 @@ def to_text(document: dict[str, Any]) -> str:
     most = LINES[document["audience"]]
     head, measures = _head(document), _measures(document["measures"])
     symbols = _symbols(document["symbols"], document["n_symbols"]) if "symbols" in document else []
-    words = _paragraph(f"In plain words: {plain_words(document)}.", most=2)
-    words += _paragraph(f"{utility_words(document)}.", most=2)
+    words = _paragraph(f"{utility_words(document)}.", most=2)
     words += _judged(document.get("judgement"))
     told: dict[bool, list[str]] = {True: [], False: []}
     for section in document["sections"]:
@@ -157,18 +156,6 @@ def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: i
     return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"
 
 
-def plain_words(document: dict[str, Any]) -> str:
-    """Say what the extremes of the log-lift mean for somebody who sees a released value."""
-    after = {measure["name"]: measure["after"] for measure in document["measures"]}
-    most, least = (times(float(after[name])) for name in ("max_log_lift", "min_log_lift"))
-    if most == least == "1":
-        return "seeing a released value makes no sensitive value more or less likely than before"
-    seen = f"seeing a released value makes a sensitive value at most {most}"
-    if least == "0":
-        return f"{seen} times as likely as before, and can rule one out"
-    return f"{seen} and at least {least} times as likely as before"
-
-
 def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     """How much of the public columns is kept, also in nats or as a share alone."""
     found = {measure["name"]: measure for measure in document["measures"]}
@@ -208,7 +195,7 @@ def _head(document: dict[str, Any]) -> list[str]:
     sensitive = f"sensitive: {names(columns['sensitive'], most=3)}"
     released = f"released: {names(columns['released'], most=4)}"
     lines = _paragraph(_title(verdict))
-    lines += _paragraph(clip(verdict["sentence"], 400), most=3)
+    lines += _paragraph(clip(verdict["sentence"], 400), most=4)
     lines += _paragraph(clip(verdict["people"], 300), most=3) if verdict["people"] else []
     if cells(sensitive) + cells(released) + 4 <= WIDTH:
         lines.append(f"{sensitive}    {released}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -71,8 +72,25 @@ def test_the_table_of_the_guide_is_what_the_library_says() -> None:
         verdict, colour = report.to_dict()["verdict"], words.colour(report.to_dict())
         hues = {"good": "green", "doubt": "amber", "bad": "red", "plain": "blue"}
         state = f'`"{report.state}"`' + (", `useless`" if report.useless else "")
-        rows.append((situation, state, hues[colour], verdict["headline"], verdict["sentence"]))
+        claim = re.sub(r" (A|No) secret becomes .*?\.(?= Next|$)", "", verdict["sentence"])
+        rows.append((situation, state, hues[colour], verdict["headline"], claim))
     assert guide() == rows, "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_one_pair_of_figures_is_of_the_file_and_one_of_the_source(confidence: float | None) -> None:
+    report = made(1000 * EVEN, confidence=confidence)
+    found = report.summary
+    of_file = [math.exp(found[f"{side}_log_lift"]) for side in ("max", "min")]
+    of_source = [math.exp(found[f"worst_{side}_log_lift"]) for side in ("max", "min")]
+    told = re.findall(r"at most (\S+) and at least (\S+)", report.to_dict()["verdict"]["sentence"])
+    assert [tuple(map(float, pair)) for pair in told] == [
+        pytest.approx(of_file, rel=0.005),
+        pytest.approx(of_source, rel=0.005),
+    ]
+    assert of_source[0] <= float(told[1][0])
+    assert float(told[1][1].rstrip(",")) <= of_source[1]
+    assert report.to_dict()["verdict"]["sentence"].endswith(" for the source.")
 
 
 @pytest.mark.parametrize("audience", AUDIENCES)

@@ -95,15 +95,15 @@ def test_figures_in_every_view_equal_those_recomputed_by_hand() -> None:
 def test_plain_words_translate_the_extremes_of_the_log_lift() -> None:
     report = measured(budget=BUDGETS["lift"])  # the lifts are 1.6, 0.4 and 1
     words = " ".join(report.to_text().split())
-    assert "makes a sensitive value at most 1.6 and at least 0.4 times as likely as before" in words
+    assert "A secret becomes at most 1.6 and at least 0.4 times as likely in this file" in words
     assert "log-lift between -1.5 and 0.5 nats" in words
     assert "less than 0.223 or more than 1.65 times as likely" in words
     written = " ".join(measured(budget=sz.LiftBudget(at_most=1.6501, at_least=0.25)).to_text().split())
     assert "less than 0.25 or more than 1.6501 times as likely" in written
     silent = " ".join(measured(np.full((2, 2), 0.25)).to_text().split())
-    assert "makes no sensitive value more or less likely" in silent
+    assert "No secret becomes more or less likely" in silent
     certain = " ".join(measured([[0.5, 0.0], [0.25, 0.25]]).to_text().split())
-    assert "and can rule one out" in certain
+    assert "and at least 0 (ruled out) times as likely" in certain
 
 
 def test_excess_of_an_over_budget_report_is_the_worst_and_leads_the_symbols() -> None:
