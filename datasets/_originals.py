@@ -7,79 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from zipfile import ZipFile
 
+from sanitize.datasets._registry import bundled_toml
+
 if TYPE_CHECKING:
     import pandas as pd
 
 Reader: TypeAlias = "Callable[[Mapping[str, Path], tuple[str, ...]], pd.DataFrame]"
-
-# From german.doc. A95 never occurs: every woman is A92, so the data do not tell single women from others.
-GERMAN_WORDS: dict[str, dict[str, str]] = {
-    "checking_account": {
-        "A11": "<0 DM",
-        "A12": "0 <= <200 DM",
-        "A13": ">= 200 DM",
-        "A14": "no account",
-    },
-    "credit_history": {
-        "A30": "no credits taken",
-        "A31": "all credits at this bank paid back duly",
-        "A32": "existing credits paid back duly till now",
-        "A33": "delay in paying off",
-        "A34": "critical account",
-    },
-    "purpose": {
-        "A40": "car (new)",
-        "A41": "car (used)",
-        "A42": "furniture/equipment",
-        "A43": "radio/television",
-        "A44": "domestic appliances",
-        "A45": "repairs",
-        "A46": "education",
-        "A47": "vacation",
-        "A48": "retraining",
-        "A49": "business",
-        "A410": "others",
-    },
-    "savings_account": {
-        "A61": "<100 DM",
-        "A62": "100 <= <500 DM",
-        "A63": "500 <= < 1000 DM",
-        "A64": ">= 1000 DM",
-        "A65": "no savings account",
-    },
-    "employment_since": {
-        "A71": "unemployed",
-        "A72": "<1 years",
-        "A73": "1<= < 4 years",
-        "A74": "4<= <7 years",
-        "A75": ">=7 years",
-    },
-    "sex": {"A91": "male", "A92": "female", "A93": "male", "A94": "male", "A95": "female"},
-    "marital_status": {
-        "A91": "divorced/separated",
-        "A92": "divorced/separated/married",
-        "A93": "single",
-        "A94": "married/widowed",
-        "A95": "single",
-    },
-    "other_debtors": {"A101": "none", "A102": "co-applicant", "A103": "guarantor"},
-    "property": {
-        "A121": "real estate",
-        "A122": "savings agreement/life insurance",
-        "A123": "car or other",
-        "A124": "unknown / no property",
-    },
-    "other_installment": {"A141": "bank", "A142": "store", "A143": "none"},
-    "housing": {"A151": "rent", "A152": "own", "A153": "for free"},
-    "job": {
-        "A171": "unemployed/ unskilled  - non-resident",
-        "A172": "unskilled - resident",
-        "A173": "skilled employee / official",
-        "A174": "management/ highly qualified employee",
-    },
-    "telephone": {"A191": "none", "A192": "yes"},
-    "foreign_worker": {"A201": "yes", "A202": "no"},
-}
 
 
 def read_adult(paths: Mapping[str, Path], columns: tuple[str, ...]) -> pd.DataFrame:
@@ -108,7 +41,7 @@ def read_german_credit(paths: Mapping[str, Path], columns: tuple[str, ...]) -> p
     names.insert(8, "sex")
     coded = pd.read_csv(paths["german.data"], sep=" ", names=names, keep_default_na=False)
     coded["marital_status"] = coded["sex"]
-    words = {name: coded[name].map(GERMAN_WORDS[name]) for name in GERMAN_WORDS}
+    words = {name: coded[name].map(codes) for name, codes in bundled_toml("german_credit").items()}
     return coded.assign(class_label=(coded["class_label"] == 1).astype("int64"), **words)
 
 

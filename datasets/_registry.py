@@ -1,25 +1,21 @@
-"""What the fetchers download, as frozen values, and how: from a cache, a local folder or the network, digest checked.
-
-Each digest was found alike in at least two unrelated public repositories; those of Adult and of the Cleveland
-file were also recomputed from the data.
-"""
+"""What the fetchers download, as frozen values, and how: from a cache, a folder or the network, digest checked."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from http.client import HTTPException
+from importlib.resources import files
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 from urllib.request import urlopen
 
 from sanitize.errors import SourceError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
-
-UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
 @dataclass(frozen=True)
@@ -72,98 +68,14 @@ class Source:
     columns: tuple[str, ...]
 
 
-SOURCES: dict[str, Source] = {
-    "adult": Source(
-        files=(
-            RemoteFile(
-                "adult.data",
-                f"{UCI}/adult/adult.data",
-                "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-                3_974_305,
-            ),
-            RemoteFile(
-                "adult.test",
-                f"{UCI}/adult/adult.test",
-                "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-                2_003_153,
-            ),
-        ),
-        columns=(
-            *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
-            *("relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week"),
-            *("native_country", "income", "split"),
-        ),
-    ),
-    "german_credit": Source(
-        files=(
-            RemoteFile(
-                "german.data",
-                f"{UCI}/statlog/german/german.data",
-                "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
-                79_793,
-            ),
-        ),
-        columns=(
-            *("checking_account", "duration", "credit_history", "purpose", "credit_amount"),
-            *("savings_account", "employment_since", "installment_rate", "other_debtors"),
-            *("residence_since", "property", "age", "other_installment", "housing"),
-            *("existing_credits", "job"),
-            # The slip of the pen is kept: it is the name this column has in the copies that go around.
-            *("numner_people_provide_maintenance_for", "telephone", "foreign_worker", "sex"),
-            *("marital_status", "class_label"),
-        ),
-    ),
-    "bank_marketing": Source(
-        files=(
-            RemoteFile(
-                "bank.zip",
-                f"{UCI}/00222/bank.zip",
-                "99d7e8eb12401ed278b793984423915411ea8df099e1795f9fefe254f513fe5e",
-                579_043,
-            ),
-        ),
-        columns=(
-            *("age", "job", "marital", "education", "default", "balance", "housing", "loan", "contact"),
-            *("day", "month", "duration", "campaign", "pdays", "previous", "poutcome", "y"),
-        ),
-    ),
-    "heart_disease": Source(
-        files=(
-            RemoteFile(
-                "processed.cleveland.data",
-                f"{UCI}/heart-disease/processed.cleveland.data",
-                "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8",
-                18_461,
-            ),
-            RemoteFile(
-                "processed.hungarian.data",
-                f"{UCI}/heart-disease/processed.hungarian.data",
-                "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
-                10_263,
-            ),
-        ),
-        columns=(
-            *("site", "age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang"),
-            *("oldpeak", "slope", "ca", "thal", "num"),
-        ),
-    ),
-    "credit_default": Source(
-        files=(
-            RemoteFile(
-                "default of credit card clients.xls",
-                f"{UCI}/00350/default%20of%20credit%20card%20clients.xls",
-                "30c6be3abd8dcfd3e6096c828bad8c2f011238620f5369220bd60cfc82700933",
-                5_539_328,
-            ),
-        ),
-        columns=(
-            *("LIMIT_BAL", "SEX", "EDUCATION", "MARRIAGE", "AGE"),
-            *("PAY_0", "PAY_2", "PAY_3", "PAY_4", "PAY_5", "PAY_6"),
-            *(f"BILL_AMT{month}" for month in range(1, 7)),
-            *(f"PAY_AMT{month}" for month in range(1, 7)),
-            "default_payment",
-        ),
-    ),
+def bundled_toml(name: str) -> dict[str, Any]:
+    """Values of a bundled file of words."""
+    return tomllib.loads((files("sanitize.datasets") / "tables" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+SOURCES = {
+    name: Source(tuple(RemoteFile(**file) for file in source["files"]), tuple(source["columns"]))
+    for name, source in bundled_toml("sources").items()
 }
 
 
