@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import re
 import secrets
@@ -12,7 +13,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sanitize._files.signals import uninterrupted
 from sanitize.errors import SanitizeError, TargetError, TargetExists
@@ -51,16 +52,23 @@ def new_file(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
         yield stream
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text in one step, readable by its owner only: others see the old content or the new, never a part of it.
+def written(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The text, also written to a path where one is given: in one step, readable by its owner only.
 
     Raises
     ------
     TargetError
-        If that fails; what was there is still there.
+        If that fails; what was there is still there, whole.
     """
-    with outputs() as made:
-        made.text(Path(path), text)
+    if path is not None:
+        with outputs() as made:
+            made.text(Path(path), text)
+    return text
+
+
+def json_text(values: Any, path: str | os.PathLike[str] | None = None) -> str:
+    """Values as JSON, see `written`; whatever is not ASCII is escaped, so that no name can steer a terminal."""
+    return written(json.dumps(values, indent=2, allow_nan=False) + "\n", path)
 
 
 class Outputs:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from sanitize._checks import doubles, whole_number
 from sanitize._files.declared import Declared, Misfit, Version1, plain, read
-from sanitize._files.outputs import write_text
+from sanitize._files.outputs import written
 from sanitize._files.sealed_text import NotStrict, strict_json
 from sanitize._limits import DENSE_CELLS
 from sanitize._sampling.noise import Randomness, random_words
@@ -241,8 +241,7 @@ class Channel:
         for an adversary who knows P_SX and the channel.
         """
         text = json.dumps(plain(self.form()))
-        if path is not None:
-            write_text(path, text + "\n")
+        written(text + "\n", path)
         return text
 
     @classmethod

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.open import path_of
+from sanitize._files.outputs import json_text
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize.budgets import budget_words
@@ -55,10 +55,10 @@ def write_dossier(args: argparse.Namespace) -> None:
     page = to_page(chapters) if args.dossier.suffix == ".html" else to_markdown(chapters)
     write = partial(args.outputs.text, replaces=args.force)
     write(targets[0], page)
-    write(targets[1], _text(metadata), private=False)
+    write(targets[1], json_text(metadata), private=False)
     names = {kind: path.name for kind, path in there.items()} | {"croissant": targets[1].name}
     statement = statement_of(released, names, there | {"croissant": args.outputs.readable(targets[1])})
-    write(targets[2], _text(statement), private=False)
+    write(targets[2], json_text(statement), private=False)
 
 
 def _metadata(document: dict[str, Any], released: Path) -> dict[str, Any]:
@@ -101,7 +101,3 @@ def _settings(policy: Policy) -> tuple[tuple[str, ...], ...]:
         ("values absent at fit", policy.handle_unknown),
         ("ledger", "none" if policy.ledger is None else policy.ledger.name),
     )
-
-
-def _text(values: dict[str, Any]) -> str:
-    return json.dumps(values, indent=2, allow_nan=False) + "\n"

@@ -25,7 +25,7 @@ from sanitize._files.declared import (
     unsealed,
 )
 from sanitize._files.open import path_of
-from sanitize._files.outputs import write_text
+from sanitize._files.outputs import written
 from sanitize._files.source import bytes_of
 from sanitize._release.layout import Layout, bare_tree, through_tree
 from sanitize.binning import Bins, DateBins
@@ -252,7 +252,7 @@ def read_book(path: Path, form: type[Form], made: Callable[[Form], Made], what: 
 def write_book(path: Path, form: Declared) -> None:
     """Put a form in place of the file in one step, readable by its owner only."""
     try:
-        write_text(path, sealed(form, indent=None))
+        written(sealed(form, indent=None), path)
     except TargetError as error:
         raise LedgerError(f"the ledger cannot record a release: {error}") from None
 

@@ -7,14 +7,11 @@ part shows the symbols that matter most and says how many there are.
 from __future__ import annotations
 
 import dataclasses
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sanitize._files.declared import plain
-from sanitize._files.outputs import write_text
 from sanitize._formatting import exact
 from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words
@@ -218,14 +215,3 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
 
 def _exact(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, str) else exact(value) for name, value in row.items()}
-
-
-def to_json(document: dict[str, Any], path: str | Path | None) -> str:
-    """Document as JSON; whatever is not ASCII is escaped, so that no name can steer a terminal.
-
-    With a path it is also written there, in one step and readable by its owner only.
-    """
-    text = json.dumps(document, indent=2, allow_nan=False) + "\n"
-    if path is not None:
-        write_text(path, text)
-    return text

@@ -5,12 +5,11 @@ They are made of raw rows of people, so they are for the owner and never part of
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize._files.outputs import write_text
+from sanitize._files.outputs import json_text, written
 from sanitize._formatting import figure, of_100, plain
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
@@ -303,18 +302,13 @@ class Judgement:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The same as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""
-        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
-        if path is not None:
-            write_text(path, text)
-        return text
+        return json_text(self.to_dict(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The same as one self-contained page: no script, no network; written to ``path`` when one is given."""
         colour = {"refuted": "bad", "not refuted": "good", None: "plain"}[self.verdict]
-        page = environment().get_template("judge.html.jinja").render(colour=colour, limit=200, **self.to_dict())
-        if path is not None:
-            write_text(path, page)
-        return page
+        template = environment().get_template("judge.html.jinja")
+        return written(template.render(colour=colour, limit=200, **self.to_dict()), path)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.outputs import write_text
+from sanitize._files.outputs import written
 from sanitize._formatting import number, of_100, times
 from sanitize.report import _marks as marks
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
@@ -34,20 +34,8 @@ N_CELLS = 120
 N_CELLS_OF_A_WARNING = 600
 
 
-def to_html(document: dict[str, Any], path: str | Path | None) -> str:
-    """Document as a page; written to ``path`` in one step, readable by its owner only, when one is given."""
-    page = _render(document, whole=True)
-    if path is not None:
-        write_text(path, page)
-    return page
-
-
-def to_fragment(document: dict[str, Any]) -> str:
-    """Render the page without its shell, for a notebook; its style reaches nothing outside."""
-    return _render(document, whole=False)
-
-
-def _render(document: dict[str, Any], *, whole: bool) -> str:
+def page_of(document: dict[str, Any], *, whole: bool = True) -> str:
+    """Document as a page; without its shell for a notebook, where its style reaches nothing outside."""
     columns, by_role = document["columns"], []
     # Columns that have a line each though there is nothing but their role to say are eight at most.
     if not _alone(document["kept"]) and sum(map(len, columns.values())) > 8:
@@ -194,9 +182,7 @@ def plan_page(
             **document,
         )
     )
-    if path is not None:
-        write_text(path, page)
-    return page
+    return written(page, path)
 
 
 def plot_of(curves: list[dict[str, Any]]) -> dict[str, Any] | None:

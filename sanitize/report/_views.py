@@ -38,15 +38,16 @@ class ReportViews(ABC):
 
     def to_json(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
         """The report as JSON with a versioned schema; written to ``path`` when one is given."""
-        from sanitize.report._document import to_json
+        from sanitize._files.outputs import json_text
 
-        return to_json(self._document(self._for(audience)), path)
+        return json_text(self._document(self._for(audience)), path)
 
     def to_html(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
         """The report as one self-contained page: no script, no network; written to ``path`` when given."""
-        from sanitize.report._html import N_ROWS, to_html
+        from sanitize._files.outputs import written
+        from sanitize.report._html import N_ROWS, page_of
 
-        return to_html(self._document(self._for(audience), N_ROWS), path)
+        return written(page_of(self._document(self._for(audience), N_ROWS)), path)
 
     def to_text(self, *, audience: Audience | None = None, full: bool = True) -> str:
         """The report as one screen of text, 80 columns wide; its verdict and what is kept alone unless ``full``."""
@@ -58,9 +59,9 @@ class ReportViews(ABC):
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        from sanitize.report._html import N_ROWS, to_fragment
+        from sanitize.report._html import N_ROWS, page_of
 
-        return to_fragment(self._document(self._audience, N_ROWS))
+        return page_of(self._document(self._audience, N_ROWS), whole=False)
 
 
 def badge(report: ReportViews) -> str:

@@ -125,12 +125,9 @@ class AppendedReport:
 
     def to_json(self, path: str | os.PathLike[str] | None = None, *, audience: Audience = "internal") -> str:
         """The report as JSON; written to ``path``, readable by its owner only, when one is given."""
-        from sanitize._files.outputs import write_text
+        from sanitize._files.outputs import json_text
 
-        text = json.dumps(self.to_dict(audience=audience), indent=2, allow_nan=False) + "\n"
-        if path is not None:
-            write_text(path, text)
-        return text
+        return json_text(self.to_dict(audience=audience), path)
 
     def to_text(self, *, audience: Audience = "internal") -> str:
         """The report as text."""

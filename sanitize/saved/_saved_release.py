@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from sanitize._files.declared import Misfit, plain, read, sealed, unsealed
-from sanitize._files.outputs import write_text
+from sanitize._files.outputs import written
 from sanitize._files.sealed_text import seal_of
 from sanitize._files.source import Numbers, bytes_of
 from sanitize._release.design import Specification
@@ -155,10 +155,7 @@ class SavedRelease:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Text that `from_json` reads; also written to ``path``, readable by its owner only, when one is given."""
-        text = sealed(self._form())
-        if path is not None:
-            write_text(path, text)
-        return text
+        return written(sealed(self._form()), path)
 
     @classmethod
     def from_json(cls, text_or_path: str | os.PathLike[str]) -> SavedRelease:

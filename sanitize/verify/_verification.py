@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from sanitize._files.declared import Declared, Misfit, plain, read, said
+from sanitize._files.outputs import json_text
 from sanitize._tolerances import FALSE_ALARM
 from sanitize.errors import SourceError, VerificationFailed
 from sanitize.report import State
@@ -104,7 +104,7 @@ class Verification(Declared, frozen=True):
 
     def to_json(self) -> str:
         """The same as JSON; whatever is not ASCII is escaped."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        return json_text(self.to_dict())
 
     @classmethod
     def from_dict(cls, saved: Any) -> Verification:
