@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -93,3 +94,19 @@ def number(value: Number) -> str:
         return "-"
     # Below this there is only rounding.
     return "0" if abs(float(value)) < 1e-12 else f"{float(value):.4g}"
+
+
+class Told(ABC):
+    """Base of results that are told in sentences."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> tuple[str, ...]:
+        """The result in sentences that name no symbol."""
+
+    def to_text(self) -> str:
+        """The sentences of `summary`, one a line."""
+        return "\n".join(self.summary)
+
+    def __str__(self) -> str:
+        return self.to_text()

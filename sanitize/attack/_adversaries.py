@@ -83,22 +83,29 @@ def _fitted(estimator: Any) -> Callable[[Features, Secrets, Rows, Rows], Law]:
     """Adversary that uses a classifier."""
 
     def beliefs(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
-        present = np.unique(secrets.codes[train])
-        law = np.zeros((len(test), secrets.n_s))
-        if len(present) == 1:  # many classifiers refuse to learn from one class
-            law[:, present] = 1
-            return law
-        model = clone(estimator)
-        weighted = secrets.given is not None and has_fit_parameter(model, "sample_weight")
+        weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
         extra = {"sample_weight": secrets.weights[train]} if weighted else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", LinAlgWarning)
-            model.fit(seen.matrix[train], secrets.codes[train], **extra)
-        law[:, model.classes_] = model.predict_proba(seen.matrix[test])
-        return law
+            return classified(
+                estimator, seen.matrix[train], secrets.codes[train], seen.matrix[test], secrets.n_s, **extra
+            )
 
     return beliefs
+
+
+def classified(
+    model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: NDArray[np.float64]
+) -> Law:
+    """Probability of each of ``n`` codes for the tested rows by a classifier of its own, shape (n_tested, n)."""
+    law, present = np.zeros((len(tested), n)), np.unique(y)
+    if len(present) == 1:  # most classifiers refuse to learn from one class
+        law[:, present] = 1
+        return law
+    fitted = clone(model).fit(x, y, **extra)
+    law[:, fitted.classes_] = fitted.predict_proba(tested)
+    return law
 
 
 def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import entr, xlogy
 
-from sanitize._formatting import figure, percent, plain
+from sanitize._formatting import Told, figure, percent, plain
 from sanitize._tolerances import SAME
 from sanitize.measures import mutual_information
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class BayesAttack:
+class BayesAttack(Told):
     """What the Bayes-optimal adversary learns of S from one released symbol, against her prior alone.
 
     Attributes
@@ -75,10 +75,6 @@ class BayesAttack:
             f"value is worth {figure(self.information)} nats to her",
         )
 
-    def to_text(self) -> str:
-        """The sentences of `summary`, one a line."""
-        return "\n".join(self.summary)
-
     def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
         """Plain values; the public view has neither symbols nor groups, and four digits of each figure."""
         values: dict[str, Any] = {
@@ -98,9 +94,6 @@ class BayesAttack:
                 for a, b, c in zip(self.group_accuracy, self.prior_group_accuracy, self.group_information, strict=True)
             ]
         return plain(values, audience)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAttack:

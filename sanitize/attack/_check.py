@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._formatting import figure, percent, plain
+from sanitize._formatting import Told, figure, percent, plain
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.attack._bayes import bayes
@@ -32,7 +32,7 @@ Verdict = Literal["consistent", "exceeds", "differs"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Told):
     """An attack on released rows beside the figures of their report.
 
     Attributes
@@ -85,16 +85,9 @@ class Comparison:
         }[self.verdict]
         return (f"{head} (false alarms: at most {self.false_alarm:g}): {found}{beside}",)
 
-    def to_text(self) -> str:
-        """The sentences of `summary`, one a line."""
-        return "\n".join(self.summary)
-
     def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
         """Plain values; four digits of each figure for the public."""
         return plain({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)}, audience)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def check(

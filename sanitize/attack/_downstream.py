@@ -7,13 +7,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sanitize._checks import one_of
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.frame import Table
-from sanitize.attack._adversaries import Score, area, folds_of, released_anew
+from sanitize.attack._adversaries import Score, area, classified, folds_of, released_anew
 from sanitize.attack._downstream_result import Downstream
 from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
@@ -201,14 +200,14 @@ def _compared(
     y_made = answers.of_rows(made_up) if is_printed else y
     x_apart, y_apart = _encoded(apart, encoders), answers.of_rows(apart)
     learned = ((x, y), (x_given, y_given), (_encoded(made_up, encoders), y_made))
-    areas = np.stack([_areas(_beliefs(model, *one, x_apart, answers.n), y_apart) for one in learned])
+    areas = np.stack([_areas(classified(model, *one, x_apart, answers.n), y_apart) for one in learned])
     own = None
     if part.aligned and given.n_rows == raw.n_rows:
         if is_printed:
             x_given = np.column_stack([x_given, y_given])
         law, fold = np.empty((len(y), answers.n)), folds_of(y, np.arange(len(y)), cv, random_state)
         for k in range(cv):
-            law[fold == k] = _beliefs(model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n)
+            law[fold == k] = classified(model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n)
         own = _areas(law, y)
     return _Compared(question, tuple(names), areas, own)
 
@@ -270,20 +269,6 @@ def _check_columns(table: Table, names: Sequence[str], where: str) -> None:
         if name not in table.names:
             shown = ", ".join(map(repr, table.names[:10]))
             raise ColumnError(f"{where} has no column {name!r}; it has {shown}", name)
-
-
-def _beliefs(
-    model: Any, x: NDArray[np.float64], y: NDArray[np.int32], tested: NDArray[np.float64], n: int
-) -> NDArray[np.float64]:
-    """Probability of each answer for the tested rows, shape (n_tested, n)."""
-    law = np.zeros((len(tested), n))
-    present = np.unique(y)
-    if len(present) == 1:  # most classifiers refuse to learn from one class
-        law[:, present] = 1.0
-        return law
-    fitted = clone(model).fit(x, y)
-    law[:, fitted.classes_] = fitted.predict_proba(tested)
-    return law
 
 
 def _areas(law: NDArray[np.float64], y: NDArray[np.int32]) -> NDArray[np.float64]:

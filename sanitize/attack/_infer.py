@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._checks import one_of
-from sanitize._formatting import between, figure, percent, plain
+from sanitize._formatting import Told, between, figure, percent, plain
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Score, Secrets, check_estimator, folds_of, numbered, predict, threads_for
 from sanitize.attack._features import features_of, sensitive_codes
@@ -201,7 +201,7 @@ class GroupInference:
 
 
 @dataclass(frozen=True)
-class InferenceAttack:
+class InferenceAttack(Told):
     """What a trained adversary learns of S from released rows, each judged by rows she did not learn from.
 
     Attributes
@@ -297,6 +297,3 @@ class InferenceAttack:
             values["groups"] = [vars(group) | {"symbol": i} for i, group in enumerate(self.groups)]
         values |= {"attack": "infer", "information": self.information, "summary": list(self.summary)}
         return plain(values, audience)
-
-    def __str__(self) -> str:
-        return self.to_text()

@@ -8,13 +8,13 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import xlogy
 
 from sanitize._formatting import between, figure
 from sanitize._tables.frame import Table
 from sanitize.attack._features import features_of, sensitive_codes
 from sanitize.confidence import check_confidence
 from sanitize.errors import InvalidParameter
+from sanitize.measures import entropy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ def leave_one_out(
         gain=gain,
         standard_error=error,
         interval=(gain - z * error, gain + z * error),
-        plug_in=_information(counts / n),
+        plug_in=entropy(counts.sum(axis=0) / n) + entropy(counts.sum(axis=1) / n) - entropy(counts / n),
         bias=math.log((n - 1 + n_s) / n),
         columns=seen.columns,
         confidence=confidence,
@@ -156,8 +156,3 @@ def _gains(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     guess = (np.maximum(counts - 1, 0) + strength * constant) / (beside + strength)
     occurs = counts > 0
     return np.log(guess / constant, out=np.zeros(counts.shape), where=occurs)
-
-
-def _information(law: NDArray[np.float64]) -> float:
-    margins = [law.sum(axis=axis) for axis in (0, 1)]
-    return float(xlogy(law, law).sum() - sum(xlogy(margin, margin).sum() for margin in margins))

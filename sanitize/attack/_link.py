@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy import sparse
 
-from sanitize._formatting import percent, plain
+from sanitize._formatting import Told, percent, plain
 from sanitize._tables.frame import Table
 from sanitize._tolerances import SAME
 from sanitize.alphabet import Alphabet
@@ -42,7 +42,7 @@ class Linkage:
 
 
 @dataclass(frozen=True)
-class LinkAttack:
+class LinkAttack(Told):
     """Re-identification by linkage, in the raw table and in the release.
 
     Attributes
@@ -76,19 +76,12 @@ class LinkAttack:
         )
         return (sentence,)
 
-    def to_text(self) -> str:
-        """The sentences of `summary`, one a line."""
-        return "\n".join(self.summary)
-
     def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
         """Plain values; the public view has no counts, and four digits of each figure."""
         hidden = {"n_targets", "n_unknown", "n_rows", "chance"} if audience == "public" else set()
         values = {name: value for name, value in vars(self).items() if name not in hidden}
         values |= {"before": vars(self.before), "after": vars(self.after)}
         return plain({"attack": "link", **values, "summary": list(self.summary)}, audience)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def link(

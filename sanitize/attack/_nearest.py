@@ -18,6 +18,7 @@ from sanitize.attack._adversaries import Secrets, area, predict, threads_for
 from sanitize.attack._copies import Measured
 from sanitize.attack._features import Features, indicators
 from sanitize.attack._people import APART, PEOPLE, RELEASED
+from sanitize.measures import entropy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,5 +238,4 @@ def _usual(column: Column) -> list[Rows]:
 
 def _entropy(codes: Rows) -> float:
     """Entropy of the frequencies of codes, in nats."""
-    counts = np.unique(codes, return_counts=True)[1]
-    return float(-(counts / len(codes)) @ np.log(counts / len(codes)))
+    return entropy(np.unique(codes, return_counts=True)[1] / len(codes))

@@ -10,7 +10,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._files.outputs import json_text, written
-from sanitize._formatting import figure, of_100, plain
+from sanitize._formatting import Told, figure, of_100, plain
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import environment
@@ -150,7 +150,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(Told):
     """What attacks on a released file find: figures of its people, beside people who were never in it.
 
     Attributes
@@ -309,6 +309,3 @@ class Judgement:
         colour = {"refuted": "bad", "not refuted": "good", None: "plain"}[self.verdict]
         template = environment().get_template("judge.html.jinja")
         return written(template.render(colour=colour, limit=200, **self.to_dict()), path)
-
-    def __str__(self) -> str:
-        return self.to_text()
