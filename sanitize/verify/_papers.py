@@ -7,6 +7,7 @@ folder with it, so that whoever gets the folder can check it offline.
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,50 +32,6 @@ CROISSANT = "http://mlcommons.org/croissant/1.1"
 PAPERS = ("policy", "report", "channel", "croissant")
 GROWING = "croissant"
 
-_CONTEXT = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "arrayShape": "cr:arrayShape",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "description": {"@container": "@language"},
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isArray": "cr:isArray",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "name": {"@container": "@language"},
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
-
 
 def croissant_of(released: Path, name: str, description: str, date: str | None = None) -> dict[str, Any]:
     """Croissant 1.1 metadata of a released file or folder: its files with their digests, its columns with types.
@@ -84,7 +41,7 @@ def croissant_of(released: Path, name: str, description: str, date: str | None =
     with open_source(released) as table:
         about = {"name": name, "description": description} | ({} if date is None else {"datePublished": date})
         return {
-            "@context": _CONTEXT,
+            "@context": strict_json((files("sanitize.verify") / "croissant_context.json").read_bytes()),
             "@type": "sc:Dataset",
             "conformsTo": CROISSANT,
             **about,
