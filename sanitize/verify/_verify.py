@@ -132,58 +132,43 @@ def verify_parquet(
             place, opened = open_target(rewrite, released, force=False)
             assert isinstance(place, Target)
             write_canonical(written, place.path, stack.enter_context(opened))
-        if receipt is not None:
-            others = [Receipt.read(other) for other in against]
-            return _by_receipt(named, written, sanitizer, Receipt.read(receipt), kept_order, others, statement)
+        chance = false_alarm if receipt is None else 0.0
         try:
-            again, counted = designed(named, sanitizer, kept_order)
+            if receipt is None:
+                again, checks = _without_drawing(written, named, sanitizer, kept_order, false_alarm)
+            else:
+                others = [Receipt.read(other) for other in against]
+                again, checks = drawn_again(named, written, sanitizer, Receipt.read(receipt), kept_order, others)
         except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
-            return _refused(error, written, false_alarm)
-        release = again._release
-        with open_source(named, again.numbers) as table:
-            n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
-            checks = [
-                design_check(again, None),
-                _columns(table, written, release),
-                Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
-                *form_checks(written, json.loads(footer_of(again.report_, kept_order))),
-            ]
-            if isinstance(release.printer, RowModel):
-                with open_source(released, again.numbers) as typed:
-                    checks.append(_modelled(typed, release.printer))
-            elif all(check.ok for check in checks if check.name in ("columns", "rows")):
-                checks += check_rows(table, written, release, counted, kept_order, false_alarm)
-        if statement is not None:
-            checks += check_papers(Path(statement), written.root, again.report_, policy)
-        return Verification(tuple(checks), false_alarm, **_words(again.report_), digest=digest_of(written.root))
+            checks = [Check.failed("design", str(error))]
+            words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
+        else:
+            words = _words(again.report_)
+            if statement is not None:
+                checks += check_papers(Path(statement), written.root, again.report_, policy)
+        return Verification(tuple(checks), chance, **words, digest=digest_of(written.root))
 
 
-def _refused(
-    error: BudgetExceeded | RowOrderLeak | InvalidChannel, written: Source, false_alarm: float
-) -> Verification:
-    words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
-    return Verification((Check.failed("design", str(error)),), false_alarm, **words, digest=digest_of(written.root))
-
-
-def _by_receipt(
-    source: SourceLike,
-    written: Source,
-    sanitizer: Designer | Policy,
-    receipt: Receipt,
-    rows: RowOrder,
-    others: Sequence[Receipt],
-    statement: File | None,
-) -> Verification:
-    """Whether a release is the very file that the key of its receipt draws."""
-    digest = digest_of(written.root)
-    try:
-        again, checks = drawn_again(source, written, sanitizer, receipt, rows, others)
-    except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
-        return _refused(error, written, 0.0)
-    if statement is not None:
-        policy = sanitizer if isinstance(sanitizer, Policy) else None
-        checks += check_papers(Path(statement), written.root, again.report_, policy)
-    return Verification(tuple(checks), 0.0, **_words(again.report_), digest=digest)
+def _without_drawing(
+    written: Source, source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, false_alarm: float
+) -> tuple[Designer, list[Check]]:
+    """The release, designed again, and the checks that need no receipt."""
+    again, counted = designed(source, sanitizer, rows)
+    release = again._release
+    with open_source(source, again.numbers) as table:
+        n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
+        checks = [
+            design_check(again, None),
+            _columns(table, written, release),
+            Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
+            *form_checks(written, json.loads(footer_of(again.report_, rows))),
+        ]
+        if isinstance(release.printer, RowModel):
+            with open_source(written.root, again.numbers) as typed:
+                checks.append(_modelled(typed, release.printer))
+        elif all(check.ok for check in checks if check.name in ("columns", "rows")):
+            checks += check_rows(table, written, release, counted, rows, false_alarm)
+    return again, checks
 
 
 def _words(report: LeakageReport) -> dict[str, Any]:
