@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sanitize._formatting import exact, rounded
 from sanitize._sampling.noise import NoiseKey, random_words, warn_of_seed
@@ -78,6 +78,17 @@ def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
     if len(packed) > 2048:  # a budget of the user's own may have a long name
         packed = json.dumps({**text, "budget": name[:100]}).encode()
     return packed
+
+
+class Releaser(Protocol[Report]):
+    """What tables in files can be released by: a designer, or a saved release."""
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns of numbers, which a CSV file does not know to be numbers."""
+
+    def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
+        """What the second pass over a table needs."""
 
 
 class Designer(ABC):

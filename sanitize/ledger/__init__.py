@@ -7,7 +7,6 @@ from sanitize.ledger._joint_law import CountedElsewhere as CountedElsewhere
 from sanitize.ledger._joint_law import Tally as Tally
 from sanitize.ledger._ledger import Ledger
 from sanitize.ledger._ledger import as_ledger as as_ledger
-from sanitize.ledger._ledger import recorded as recorded
 from sanitize.ledger._unit_ledger import UnitLedger
 from sanitize.ledger._unit_report import UnitEntry, UnitReport
 

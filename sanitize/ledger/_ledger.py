@@ -220,26 +220,11 @@ class Ledger:
                     return entry.number, report
 
 
-def as_ledger(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
+def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
     """The ledger that a release was given, or that is in the file it was given."""
     if isinstance(ledger, UnitLedger):
         raise InvalidParameter("releases by unit are made by sanitize.parquet.release_units, on one machine")
-    return ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger)
-
-
-def recorded(
-    ledger: Ledger | None,
-    rows: Any,
-    sanitizer: Designer,
-    *,
-    key: bytes | None,
-    target: Path | None,
-    receipt: str | None = None,
-) -> contextlib.AbstractContextManager[LeakageReport | None]:
-    """The release in its ledger, if there is one, while a block writes it; see `Ledger.spending`."""
-    if ledger is None:
-        return contextlib.nullcontext()
-    return ledger.spending(rows, sanitizer, key=key, target=target, receipt=receipt)
+    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
 
 
 def _entry(book: Book, sanitizer: Designer, source: Randomness, receipt: str | None = None) -> Entry:

@@ -110,23 +110,12 @@ class UnitReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values; infinite figures are texts."""
-        more = self.more_releases
+        figures = {**vars(self), "room": self.room, "more_releases": self.more_releases}
         return {
             "ok": self.ok,
             "holds_for": "these units" if self.confidence is None else "the source of these units",
-            "confidence": self.confidence,
+            **{name: exact(value) if isinstance(value, float) else value for name, value in figures.items()},
             "budget": budget_to_dict(self.budget),
-            "unit": self.unit,
-            "min_units": self.min_units,
-            "n_units": self.n_units,
-            "n_groups": self.n_groups,
-            "least_units": self.least_units,
-            "least_log_lift": exact(self.least_log_lift),
-            "largest_log_lift": exact(self.largest_log_lift),
-            "excess": exact(self.excess),
-            "information": self.information,
-            "room": exact(self.room),
-            "more_releases": exact(more),
             "releases": [entry.to_dict() for entry in self.releases],
         }
 

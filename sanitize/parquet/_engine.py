@@ -20,7 +20,7 @@ from sanitize._release.first_pass import Counted, FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.errors import InvalidParameter, TargetError, TargetExists
-from sanitize.ledger import CountedElsewhere, as_ledger, recorded
+from sanitize.ledger import CountedElsewhere, as_ledger
 from sanitize.parquet._second_pass import check_same_rows, part_of
 from sanitize.parquet._shuffle import drawn_counts
 from sanitize.parquet._tasks import (
@@ -91,12 +91,15 @@ def release_by_tasks(
     keyed(sanitizer, key)  # refused before anything is read
     table = ParquetSource.open(Path(source).absolute())
     place = _folder(Path(target).absolute(), table.root, force=force)
-    book = as_ledger(ledger)
+    book = None if ledger is None else as_ledger(ledger)
     tasks = tasks_of(table, task_rows)
     first = _FirstPassByTasks(table, BATCH_ROWS, engine, tasks)
     prepared = sanitizer.prepare(first, rows, key=key)
-    # Recorded here, by the one driver, and not by workers, who may do a task twice.
-    with recorded(book, CountedElsewhere(first.tally), sanitizer, key=key, target=place.path) as together:
+    together = None
+    with contextlib.ExitStack() as stack:
+        if book is not None:  # recorded here, by the one driver, and not by workers, who may do a task twice
+            spending = book.spending(CountedElsewhere(first.tally), sanitizer, key=key, target=place.path)
+            together = stack.enter_context(spending)
         if rows == "keep":
             _write_in_order(first, prepared, place)
         else:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any
 
 from sanitize._files.loads import KeptRows, n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.designer import Designer, refuse_secret_dp
+from sanitize._release.designer import Designer, Releaser, Report, refuse_secret_dp
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._release.layout import Layout
 from sanitize.errors import InvalidParameter
@@ -26,41 +25,12 @@ if TYPE_CHECKING:
     from sanitize._release.first_pass import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
-    from sanitize.saved import AppendedReport, SavedRelease
 
 
-@overload
 def privatize_parquet(
     source: SourceLike,
     target: TargetLike,
-    sanitizer: Designer,
-    *,
-    rows: RowOrder = ...,
-    key: bytes | None = ...,
-    force: bool = ...,
-    batch_rows: int = ...,
-    workers: int | None = ...,
-    ledger: Ledger | str | os.PathLike[str] | None = ...,
-    delimiter: str | None = ...,
-    receipt: str | os.PathLike[str] | None = ...,
-) -> LeakageReport: ...
-@overload
-def privatize_parquet(
-    source: SourceLike,
-    target: TargetLike,
-    sanitizer: SavedRelease,
-    *,
-    rows: RowOrder = ...,
-    key: bytes | None = ...,
-    force: bool = ...,
-    batch_rows: int = ...,
-    workers: int | None = ...,
-    delimiter: str | None = ...,
-) -> AppendedReport: ...
-def privatize_parquet(
-    source: SourceLike,
-    target: TargetLike,
-    sanitizer: Designer | SavedRelease,
+    sanitizer: Releaser[Report],
     *,
     rows: RowOrder = "shuffle",
     key: bytes | None = None,
@@ -70,7 +40,7 @@ def privatize_parquet(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
     receipt: str | os.PathLike[str] | None = None,
-) -> LeakageReport | AppendedReport:
+) -> Report:
     """Release a Parquet or CSV file or data set: count, design, check, draw, write.
 
     The sanitizer is fitted on the source. Nothing is written unless the designed channel is within its budget,
@@ -149,13 +119,8 @@ def privatize_parquet(
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
     threads = n_workers(workers)
-    if not isinstance(sanitizer, Designer) and ledger is not None:
-        raise InvalidParameter(
-            "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave the "
-            "ledger out"
-        )
     place, opened = open_target(target, source, force=force)
-    spending = _spending(ledger)
+    spending = None if ledger is None else _spending(ledger, sanitizer)
     with opened as outputs, open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         # Shuffled rows are drawn from counts, so nobody reads them again.
         kept = KeptRows() if rows == "keep" else KeptRows.none()
@@ -170,32 +135,32 @@ def privatize_parquet(
         prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
         told = None if begun is None else begun.to_json(prepared.release)
         digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()
-        recording = spending(table, sanitizer, key=key, target=written, receipt=digest)
-        together = outputs.during.enter_context(recording)
+        together = None
+        if spending is not None:
+            recording = spending(table, key=key, target=written, receipt=digest)
+            together = outputs.during.enter_context(recording)
         passed = SecondPass(table, prepared.release, prepared.words, batch_rows, threads, kept)
         passed.write(outputs, place, rows, prepared.expected, prepared.footer)
         if receipt is not None and told is not None:
             outputs.text(Path(receipt), told, replaces=force)
-    report = prepared.report
+    report: Any = prepared.report
     if together is not None:
-        from sanitize.report import LeakageReport
-
-        assert isinstance(report, LeakageReport), "saved releases have no ledger"
         report = report.recorded_in(together)
     if isinstance(place, Target) and not place.is_csv:
         return report
     return report.with_notes(formula_note(prepared.release.printed_levels))
 
 
-def _spending(
-    ledger: Ledger | str | os.PathLike[str] | None,
-) -> Callable[..., contextlib.AbstractContextManager[LeakageReport | None]]:
-    """What a release is recorded by while it is written; ledgers are loaded only where there is one."""
-    if ledger is None:
-        return lambda *_, **__: contextlib.nullcontext()
-    from sanitize.ledger import as_ledger, recorded
+def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Callable[..., Any]:
+    """What records a release while it is written; ledgers are loaded only where there is one."""
+    if not isinstance(sanitizer, Designer):
+        raise InvalidParameter(
+            "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave the "
+            "ledger out"
+        )
+    from sanitize.ledger import as_ledger
 
-    return partial(recorded, as_ledger(ledger))
+    return partial(as_ledger(ledger).spending, sanitizer=sanitizer)
 
 
 def _check_order(sanitizer: object, call: str) -> None:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
-    from sanitize.saved._saved_release import SavedRelease
 
 _WARNING = "Whoever holds this undoes the noise of the release. Keep it with the source, never beside the release."
 _NO_SECRET_DP = "a receipt lets the release be drawn again, and the noise of the fit is forgotten; release without one"
@@ -94,7 +93,7 @@ class Receipt:
     digest: str = ""
 
     @classmethod
-    def begin(cls, source: Source, sanitizer: Designer | SavedRelease, rows: RowOrder, key: bytes | None) -> Receipt:
+    def begin(cls, source: Source, sanitizer: object, rows: RowOrder, key: bytes | None) -> Receipt:
         """A receipt for a release that is still to be drawn, with the key to draw it by.
 
         Raises
