@@ -135,6 +135,12 @@ class Stage:
         n = len(outputs)
         return cls(np.arange(n + 1), outputs, np.full(n, SCALE, np.int64), n_outputs)
 
+    @classmethod
+    def dense(cls, weights: NDArray[np.int64]) -> Stage:
+        """Stage whose every input may have every output, from its integer rows, shape (n_inputs, n_outputs)."""
+        n, k = weights.shape
+        return cls(np.arange(0, n * k + 1, k), np.tile(np.arange(k), n), weights.ravel(), k)
+
     def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
         return Stage, (self.indptr, self.indices, self.weights, self.n_outputs)
 

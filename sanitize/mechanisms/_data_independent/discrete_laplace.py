@@ -12,6 +12,7 @@ from sanitize._checks import nats, whole_number
 from sanitize._limits import CHANNEL_CELLS, LARGEST_LEVEL
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._data_independent.randomized_response import even_row
 
 
 def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1) -> Channel:
@@ -62,10 +63,9 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
     with decimal.localcontext(decimal.Context(prec=60)):
         rate = min(Decimal(eps) / sensitivity, Decimal(LARGEST_LEVEL))
         lift = _lift(n_symbols, rate)
-        weights = _uniform(n_symbols) if lift is None else _weights(n_symbols, rate, lift)
-    indices = np.tile(np.arange(n_symbols, dtype=np.int32), n_symbols)
-    indptr = np.arange(0, n_symbols * n_symbols + 1, n_symbols)
-    return Channel((Stage(indptr, indices, weights.ravel(), n_symbols),))
+        # The same row for every input tells nothing, rounding included.
+        even = np.tile(even_row(n_symbols), (n_symbols, 1))
+        return Channel((Stage.dense(even if lift is None else _weights(n_symbols, rate, lift)),))
 
 
 def _lift(n: int, rate: Decimal) -> int | None:
@@ -97,10 +97,3 @@ def _weights(n: int, rate: Decimal, lift: int) -> np.ndarray[tuple[int, ...], np
     np.fill_diagonal(weights, 0)
     np.fill_diagonal(weights, SCALE - weights.sum(axis=1))
     return weights
-
-
-def _uniform(n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """The same row for every input: nothing is told, rounding included."""
-    row = np.full(n, SCALE // n, np.int64)
-    row[: SCALE % n] += 1
-    return np.tile(row, (n, 1))

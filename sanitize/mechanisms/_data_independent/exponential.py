@@ -164,8 +164,7 @@ def exponential_channel(
     ladder = _ladder(k, rate)
     if ladder[0] <= ladder[1]:  # flat to within rounding: one law for all inputs, which tells nothing
         return Channel(uniform_law(n_symbols, k))
-    indices = np.tile(np.arange(k, dtype=np.int32), n_symbols)
-    return Channel((Stage(np.arange(0, n_symbols * k + 1, k), indices, ladder[ranks].ravel(), k),))
+    return Channel((Stage.dense(ladder[ranks]),))
 
 
 def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> NDArray[np.intp]:

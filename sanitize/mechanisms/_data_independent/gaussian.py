@@ -160,9 +160,7 @@ def gaussian_channel(
         nearest = np.abs(x[:, None] - grid).argmin(axis=1)
         return Channel((Stage.deterministic(nearest, n_points),), inputs, outputs)
     weights = _cells((grid[:-1] + step / 2 - x[:, None]) / deviation)
-    indptr = np.arange(0, weights.size + 1, n_points)
-    indices = np.tile(np.arange(n_points, dtype=np.int32), len(x))
-    return Channel((Stage(indptr, indices, weights.ravel(), n_points),), inputs, outputs)
+    return Channel((Stage.dense(weights),), inputs, outputs)
 
 
 def _cells(edges: NDArray[np.float64]) -> NDArray[np.int64]:

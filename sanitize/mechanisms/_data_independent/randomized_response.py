@@ -217,21 +217,12 @@ def _one_stage(n_symbols: int, eps: float) -> Channel:
         return Channel(uniform_law(n_symbols, n_symbols))
     weights = np.full((n_symbols, n_symbols), other, np.int64)
     np.fill_diagonal(weights, keep)
-    return Channel(
-        (
-            Stage(
-                np.arange(0, n_symbols * n_symbols + 1, n_symbols),
-                np.tile(np.arange(n_symbols), n_symbols),
-                weights.ravel(),
-                n_symbols,
-            ),
-        )
-    )
+    return Channel((Stage.dense(weights),))
 
 
 def _two_stages(n_symbols: int, eps: float) -> Channel:
     """Keep with probability a, else draw from all n symbols; a/(1-a) <= (e^ε - 1) times the least of the draw."""
-    uniform = _uniform(n_symbols)
+    uniform = even_row(n_symbols)
     with decimal.localcontext(decimal.Context(prec=60)):
         odds = (Decimal(min(eps, LARGEST_LEVEL)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
         keep = min(math.floor(SCALE * odds / (1 + odds)), SCALE - 1)
@@ -253,7 +244,7 @@ def _two_stages(n_symbols: int, eps: float) -> Channel:
     return Channel((first, second))
 
 
-def _uniform(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def even_row(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Integers that sum to 2^62 and differ by at most one."""
     weights = np.full(n_symbols, SCALE // n_symbols, np.int64)
     weights[: SCALE % n_symbols] += 1
@@ -264,7 +255,7 @@ def uniform_law(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
     """Every input draws from the same uniform law: no leakage at all, rounding included."""
     return (
         Stage.deterministic(np.zeros(n_symbols, np.int32), 1),
-        Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), _uniform(n_outputs), n_outputs),
+        Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), even_row(n_outputs), n_outputs),
     )
 
 
