@@ -72,9 +72,7 @@ class Alphabet:
 
     def _set(self, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> None:
         codes.flags.writeable = False
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "codes", codes)
+        vars(self).update(columns=columns, levels=levels, codes=codes)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Alphabet is frozen; build another instead of setting {name!r}")

@@ -61,7 +61,7 @@ def log_lift(joint: JointDistribution) -> NDArray[np.float64]:
     array([[ 0.2877,    -inf],
            [-0.4055,  0.6931]])
     """
-    return _log(lift(joint))
+    return logs(lift(joint))
 
 
 def max_lift(joint: JointDistribution) -> NDArray[np.float64]:
@@ -97,7 +97,7 @@ def max_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
     >>> max_log_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
     array([0.2877, 0.6931])
     """
-    return _log(max_lift(joint))
+    return logs(max_lift(joint))
 
 
 def min_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
@@ -109,7 +109,7 @@ def min_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
     >>> min_log_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
     array([-0.4055,    -inf])
     """
-    return _log(min_lift(joint))
+    return logs(min_lift(joint))
 
 
 def ldp_ratio(joint: JointDistribution) -> NDArray[np.float64]:
@@ -241,6 +241,7 @@ def inverse(lifts: NDArray[np.float64]) -> NDArray[np.float64]:
         return 1 / lifts
 
 
-def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithms, -inf of 0."""
     with np.errstate(divide="ignore"):
-        return np.log(values)
+        return np.asarray(np.log(values))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize._formatting import figure, percent, plain
+from sanitize._formatting import Told, figure, percent, plain
 from sanitize.anonymity._classes import class_names, class_sizes
 from sanitize.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from sanitize.anonymity._diversity import (
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AnonymityProfile:
+class AnonymityProfile(Told):
     """Every measure of the family for one table.
 
     Attributes
@@ -59,18 +59,11 @@ class AnonymityProfile:
             f"delta = {figure(self.delta)}, beta = {figure(self.beta)}",
         )
 
-    def to_text(self) -> str:
-        """The sentences of `summary`, one a line."""
-        return "\n".join(self.summary)
-
     def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
         """Plain values; the public view rounds figures to four digits and leaves out how many classes there are."""
         hidden = {"n_classes"} if audience == "public" else set()
         values = {name: value for name, value in vars(self).items() if name not in hidden}
         return plain({"attack": "anonymity", **values, "summary": list(self.summary)}, audience)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def anonymity_profile(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._budgets import above as above
 from sanitize.budgets._budgets import forgiven as forgiven
-from sanitize.budgets._budgets import logs as logs
 from sanitize.budgets._capacity import CapacityBudget, CVaRLiftBudget
 from sanitize.budgets._capacity import ChannelBudget as ChannelBudget
 from sanitize.budgets._capacity import worst_threshold as worst_threshold
@@ -27,6 +26,7 @@ from sanitize.budgets._plain import budget_words as budget_words
 from sanitize.budgets._plain import check_kind as check_kind
 from sanitize.budgets._plain import nats_of as nats_of
 from sanitize.budgets._plain import scaled_budget as scaled_budget
+from sanitize.lifts import logs as logs
 
 __all__ = [
     "AlphaLiftBudget",

@@ -15,7 +15,7 @@ import numpy as np
 from sanitize._checks import exp, is_whole, non_negative, number
 from sanitize._tolerances import BUDGET
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift
+from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift, logs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,12 +96,6 @@ def _expm1(nats: float) -> float:
     """e**nats - 1; a finite bound stays finite, so that an infinite leakage still exceeds it."""
     # Beyond this no lift of doubles can reach the bound, and its square would overflow.
     return nats if math.isinf(nats) else math.expm1(min(nats, 350.0))
-
-
-def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Natural logarithms, -inf of 0."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(values))
 
 
 def _extremes(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

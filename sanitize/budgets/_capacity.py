@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import xlogy
 
 from sanitize._checks import nats, non_negative
-from sanitize.budgets._budgets import above, forgiven, logs
+from sanitize.budgets._budgets import above, forgiven
 from sanitize.capacity import channel_capacity
 from sanitize.channel import Channel
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.lifts import lift
+from sanitize.lifts import lift, logs
 from sanitize.measures import Measure
 
 if TYPE_CHECKING:

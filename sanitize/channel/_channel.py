@@ -85,10 +85,7 @@ class Channel:
                     fused[-1] = Stage.deterministic(stage.indices[fused[-1].indices], stage.n_outputs)
                     continue
             fused.append(stage)
-        object.__setattr__(self, "stages", tuple(fused))
-        object.__setattr__(self, "inputs", inputs)
-        object.__setattr__(self, "outputs", outputs)
-        object.__setattr__(self, "standing", None)
+        vars(self).update(stages=tuple(fused), inputs=inputs, outputs=outputs, standing=None)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:

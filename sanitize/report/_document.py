@@ -15,7 +15,7 @@ from sanitize._files.declared import plain
 from sanitize._formatting import exact
 from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words
-from sanitize.lifts import lift
+from sanitize.lifts import log_lift
 from sanitize.report._audience import check_audience, publish, warnings_of_facts
 from sanitize.report._facts import SEEDED_NOTE, findings_sections, parts_section, standing_to
 from sanitize.report._headline import VERDICT_TOLERANCE, with_headline
@@ -51,8 +51,7 @@ def lift_map(
     rank: dict[str, int] = {}  # in the first map: the second has what it shares with it in the same order
 
     def side(joint: JointDistribution) -> dict[str, Any]:
-        with np.errstate(divide="ignore"):
-            logs = np.log(lift(joint))
+        logs = log_lift(joint)
         riskiest = np.lexsort((-joint.p_x, -np.abs(logs).max(axis=0)))[:n_symbols]
         order = sorted(map(int, riskiest), key=lambda y: rank.get(joint.public.label(y), n_symbols))
         labels = [joint.public.label(y) for y in order]
