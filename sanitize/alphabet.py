@@ -285,8 +285,7 @@ class Alphabet:
             raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = plain(self.form())
-        return state
+        return plain(self.form())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         made = read(AlphabetForm, state).alphabet()

@@ -56,8 +56,7 @@ class Estimates:
 
     @property
     def _reach(self) -> NDArray[np.float64]:
-        reach: NDArray[np.float64] = ndtri(0.5 + self.confidence / 2) * self.standard_error
-        return reach
+        return ndtri(0.5 + self.confidence / 2) * self.standard_error
 
     def to_frame(self) -> pd.DataFrame:
         """One row an estimate: ``estimate``, ``standard_error``, ``low``, ``high``."""

@@ -62,8 +62,7 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
         given = read(dict[str, Number], {bound: state[bound] for bound in bounds})
     except Misfit:
         raise InvalidBudget(f"the bounds of {name} must be numbers, or 'inf'") from None
-    made: Budget = kinds[name](**{bound: float(value) for bound, value in given.items()})
-    return made
+    return kinds[name](**{bound: float(value) for bound, value in given.items()})
 
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
@@ -126,8 +125,7 @@ def scaled_budget(budget: Budget, share: float) -> Budget:
     levels = {
         field.name: getattr(budget, field.name) for field in fields(budget) if field.name in ("lower", "upper", "eps")
     }
-    scaled: Budget = replace(budget, **{name: share * level for name, level in levels.items() if level < math.inf})
-    return scaled
+    return replace(budget, **{name: share * level for name, level in levels.items() if level < math.inf})
 
 
 def budget_words(budget: Budget | None) -> str:

@@ -73,8 +73,7 @@ class DenseKernel:
     def curvature(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """Minus the Hessian of I at p: sum_y W(y|x) W(y|x') / q(y), shape (n_inputs, n_inputs)."""
         half = self.scaled * np.sqrt(self.peaks / (p @ self.scaled))
-        square: NDArray[np.float64] = half @ half.T
-        return square
+        return half @ half.T
 
 
 class ChainKernel:
@@ -102,8 +101,7 @@ class ChainKernel:
         product = self.stages[0].take(inputs).probabilities
         for stage in self.stages[1:]:
             product = product @ stage.probabilities
-        dense: NDArray[np.float64] = product.toarray()
-        return dense
+        return product.toarray()
 
 
 @dataclass(frozen=True)
@@ -246,8 +244,7 @@ class _NewtonSystem:
         from scipy.linalg import cho_solve
 
         free: NDArray[np.float64] = cho_solve(self.factor, right, check_finite=False)
-        step: NDArray[np.float64] = free - free.sum() / self.ones.sum() * self.ones
-        return step
+        return free - free.sum() / self.ones.sum() * self.ones
 
 
 def _stretch(v: NDArray[np.float64], step: NDArray[np.float64]) -> float:

@@ -203,8 +203,7 @@ def folded(bracket: AmplitudeCapacity) -> tuple[NDArray[np.float64], NDArray[np.
 
 def density_at(z: NDArray[np.float64]) -> NDArray[np.float64]:
     """Standard normal density."""
-    density: NDArray[np.float64] = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    return density
+    return np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
 
 
 def starts_from_shape(amplitude: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:

@@ -48,8 +48,7 @@ def epsilon_at(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> 
         logs = np.where(excess > 1e-15 * delta, np.log(excess) - np.log(mass_q), -np.inf)
     if delta == 0:  # sums would only round what single outputs decide
         logs = log_ratios(p, q)
-    level: NDArray[np.float64] = np.maximum(logs.max(axis=1), 0.0)
-    return level
+    return np.maximum(logs.max(axis=1), 0.0)
 
 
 def renyi(p: NDArray[np.float64], q: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
@@ -57,8 +56,7 @@ def renyi(p: NDArray[np.float64], q: NDArray[np.float64], alpha: float) -> NDArr
     ratio = log_ratios(p, q)
     # Above this order the divergence is the largest log-ratio to the last digit.
     if alpha > 1e18:
-        largest: NDArray[np.float64] = np.maximum(ratio.max(axis=1), 0.0)
-        return largest
+        return np.maximum(ratio.max(axis=1), 0.0)
     both = (p > 0) & (q > 0)
     shift = alpha - 1
     lost = np.where(q == 0, p, 0.0).sum(axis=1)
@@ -93,8 +91,7 @@ def _mean_terms(
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         terms = np.where(both, _terms(p, q, ratio, alpha), 0.0)
-    mean: NDArray[np.float64] = terms.sum(axis=1) + np.where(p == 0, q, 0.0).sum(axis=1)
-    return mean
+    return terms.sum(axis=1) + np.where(p == 0, q, 0.0).sum(axis=1)
 
 
 def _terms(

@@ -301,8 +301,7 @@ class Policy:
         """
         import sanitize.transformers
 
-        made: Sanitizer = _built(self, partial(getattr, sanitize.transformers), random_state)
-        return made
+        return _built(self, partial(getattr, sanitize.transformers), random_state)
 
 
 def designer_of(policy: Policy) -> Designer:

@@ -39,8 +39,7 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
         raise ModuleNotFoundError(
             "plots need matplotlib: pip install 'sanitize-tabular[plot]'", name="matplotlib"
         ) from None
-    made: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
-    return made
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def draw_lift(joint: JointDistribution, ax: Axes | None) -> Axes:

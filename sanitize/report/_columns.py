@@ -190,8 +190,7 @@ def with_columns(
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
     made: Any = report
     made = replace(made, measures=(*made.measures, line), kept=columns).with_section(section)
-    found: Report = _with_pairs(made, pairs, channel)
-    return found
+    return _with_pairs(made, pairs, channel)
 
 
 def kept_of_columns(

@@ -226,8 +226,7 @@ class StandingForm(Declared, frozen=True):
 
 def standing_to(standing: Standing | None) -> dict[str, Any] | None:
     """The form as a dictionary."""
-    made: dict[str, Any] | None = plain(StandingForm.of(standing))
-    return made
+    return plain(StandingForm.of(standing))
 
 
 def published(state: dict[str, Any] | None) -> dict[str, Any] | None:

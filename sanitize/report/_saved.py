@@ -208,8 +208,7 @@ class SavedReport(ReportViews):
     @property
     def state(self) -> State:
         """What the report claimed, ``"source"``, ``"rows"``, ``"refused"`` or ``"audit"``; see `LeakageReport`."""
-        state: State = self._saved["verdict"]["state"]
-        return state
+        return self._saved["verdict"]["state"]
 
     @property
     def useless(self) -> bool:
@@ -236,8 +235,7 @@ class SavedReport(ReportViews):
 
     @property
     def _audience(self) -> Audience:
-        audience: Audience = self._saved["audience"]
-        return audience
+        return self._saved["audience"]
 
     def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
         check_audience(audience)

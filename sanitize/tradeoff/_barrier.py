@@ -45,8 +45,7 @@ class MutualInformation:
         return float(self.p @ (xlogy(channel, channel) - xlogy(channel, marginal)).sum(axis=1))
 
     def gradient(self, channel: Vector) -> Vector:
-        slope: Vector = self.p[:, None] * (np.log(channel) - np.log(self.p @ channel))
-        return slope
+        return self.p[:, None] * (np.log(channel) - np.log(self.p @ channel))
 
     def curvature(self, channel: Vector, gradient: Vector) -> tuple[Vector, Vector]:
         return self.p[:, None] / channel, np.broadcast_to(self.p[:, None], gradient.shape)
@@ -63,16 +62,14 @@ class SibsonNorm:
 
     def _norms(self, channel: Vector) -> Vector:
         top = channel.max(axis=0)
-        norms: Vector = top * (self.p @ (channel / top) ** self.alpha) ** (1 / self.alpha)
-        return norms
+        return top * (self.p @ (channel / top) ** self.alpha) ** (1 / self.alpha)
 
     def value(self, channel: Vector) -> float:
         return float(self._norms(channel).sum())
 
     def gradient(self, channel: Vector) -> Vector:
         ratio = np.log(channel) - np.log(self._norms(channel))
-        slope: Vector = self.p[:, None] * np.exp((self.alpha - 1) * ratio)
-        return slope
+        return self.p[:, None] * np.exp((self.alpha - 1) * ratio)
 
     def curvature(self, channel: Vector, gradient: Vector) -> tuple[Vector, Vector]:
         return (self.alpha - 1) * gradient / channel, gradient

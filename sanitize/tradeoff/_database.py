@@ -107,8 +107,7 @@ class _OnePrior(_Database):
         if math.isinf(level) or not mixture.any():
             return kernel  # the identity; or a uniform prior at no privacy loss at all
         weighted = kernel * (mixture / mixture.sum())
-        rows: Vector = weighted / weighted.sum(axis=1, keepdims=True)
-        return rows
+        return weighted / weighted.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -237,5 +237,4 @@ def within(
 
 def normalised(shares: Vector) -> Vector:
     """Rows scaled to sum to 1."""
-    rows: Vector = shares / shares.sum(axis=1, keepdims=True)
-    return rows
+    return shares / shares.sum(axis=1, keepdims=True)

@@ -77,8 +77,7 @@ def _worth_it(problem: Problem, odds: float) -> NDArray[np.bool_]:
     """Cells that an optimal V may use: not those dearer than opening another output for that input alone."""
     costs, opening, nearest = problem.costs(), odds * problem.constants, problem.d.argmin(axis=1)
     if len(costs) > 1:
-        usable: NDArray[np.bool_] = (costs <= opening[:, nearest, None]).any(axis=0) | (problem.d == 0)
-        return usable
+        return (costs <= opening[:, nearest, None]).any(axis=0) | (problem.d == 0)
     cost, opened = costs[0], opening[0]
     dearest = (cost + opened).min(axis=1)
     # The optimum D enters as l_y (c_y - D): no output is worth opening that saves less than it costs. D is at most the
@@ -180,8 +179,7 @@ def steps_between(pairs: NDArray[np.intp], size: int) -> Vector:
     from scipy.sparse.csgraph import shortest_path
 
     graph = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
-    steps: Vector = shortest_path(graph, unweighted=True)
-    return steps
+    return shortest_path(graph, unweighted=True)
 
 
 def proposed(problem: Problem, weights: Vector, eps: float, pairs: NDArray[np.intp]) -> Vector:

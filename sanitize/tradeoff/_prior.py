@@ -78,8 +78,7 @@ class PriorDP(Tradeoff):
         """Chance that a record changes if the k likeliest letters are kept at level ε, for k = 1..m."""
         others = np.arange(len(self._order)) * math.exp(-level)
         # 1 - F/(1 + o) = (T + o)/(1 + o)
-        loss: Vector = (self._tails[1:] + others) / (1 + others)
-        return loss
+        return (self._tails[1:] + others) / (1 + others)
 
     def _distortion(self, level: float) -> float:
         return self.n_records * (1 - self.delta) * float(self._losses(level).min())
@@ -94,8 +93,7 @@ class PriorDP(Tradeoff):
         matrix[:, kept] = 1 / k
         matrix[np.ix_(kept, kept)] = ratio / (1 + (k - 1) * ratio)
         matrix[kept, kept] = 1 / (1 + (k - 1) * ratio)
-        mixed: Vector = self.delta * np.eye(m) + (1 - self.delta) * matrix
-        return mixed
+        return self.delta * np.eye(m) + (1 - self.delta) * matrix
 
 
 @dataclass(frozen=True, eq=False)

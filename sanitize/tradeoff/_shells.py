@@ -165,8 +165,7 @@ def symmetric(level: float, n: int, m: int) -> NDArray[np.float64]:
 
 def isotropic(by_distance: ArrayLike, n: int, m: int) -> NDArray[np.float64]:
     """Channel whose entries are a function of the distance alone; ``by_distance[j]`` at distance j."""
-    law: NDArray[np.float64] = np.asarray(by_distance, dtype=np.float64)[hamming_distances(n, m)]
-    return law
+    return np.asarray(by_distance, dtype=np.float64)[hamming_distances(n, m)]
 
 
 def shell_sizes(n: int, m: int) -> Iterator[int]:

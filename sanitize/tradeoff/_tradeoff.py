@@ -121,8 +121,7 @@ def single_law(prior: ArrayLike) -> Vector:
     laws = laws_of(prior)
     if len(laws) > 1:
         raise InvalidDistribution(f"prior must be one law of shape (m,), got {len(laws)} laws")
-    law: Vector = laws[0]
-    return law
+    return laws[0]
 
 
 def level_of(value: Callable[[float], float], target: float) -> float:

@@ -297,5 +297,4 @@ def recipe_type(name: str) -> type[Recipe]:
     """Class of the recipe of an estimator, whose file is loaded now: a release needs few of them."""
     files = {"BestSanitizer": "best", "GaussianChannel": "gaussian", "JointRelease": "joint"}
     file = files.get(name, "trees" if name.startswith("Tree") else "tuples")
-    found: type[Recipe] = getattr(import_module(f"sanitize._release.recipes.{file}"), f"{name}Recipe")
-    return found
+    return getattr(import_module(f"sanitize._release.recipes.{file}"), f"{name}Recipe")

@@ -238,8 +238,7 @@ def _known(values: ArrayLike, half_range: float) -> NDArray[np.float64]:
     middle = (x[0] + x[-1]) / 2
     if x[-1] - middle > half_range * (1 + 1e-12):
         raise InvalidParameter(f"values must lie within half_range = {half_range:g} of their middle")
-    centred: NDArray[np.float64] = x - middle
-    return centred
+    return x - middle
 
 
 def _values(values: ArrayLike) -> NDArray[np.float64]:
