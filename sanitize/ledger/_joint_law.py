@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from sanitize._files.open import open_source
 from sanitize._files.source import Numbers, Source
 from sanitize._release.recipes.joint_plan import Beside, side_by_side
 from sanitize._tables.frame import Table
-from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Channel, ReducedChannel, Tuples
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
-
-_NOTHING = "(nothing)"
 
 
 def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
@@ -235,27 +232,25 @@ def _measure(
             return None
     notes: tuple[str, ...] = ()
     if level:
+        # The others multiply every P(y|s) by at most e**±level relative to P(y).
+        budget = type(budget)(**{side: max(bound - level, 0.0) for side, bound in _sides(budget).items()})
         notes = (
             "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
             f"of X count with the sum of their levels, {level:.6g} nats, and the others against what that leaves",
         )
     facts = ReleaseFacts(mechanism=LEDGER, output="label", warnings=notes, recorded=n)
-    return LeakageReport.measure(law, channel, _less(budget, level), facts=facts)
+    return LeakageReport.measure(law, channel, budget, facts=facts)
 
 
-def _less(budget: Budget, level: float) -> Budget:
-    """What is left of a budget beside releases that multiply every P(y|s) by at most e**±level relative to P(y)."""
-    if not level:
-        return budget
-    if isinstance(budget, LiftBudget):
-        return LiftBudget(lower=max(budget.lower - level, 0.0), upper=max(budget.upper - level, 0.0))
-    assert isinstance(budget, LDPBudget)
-    return LDPBudget(max(budget.eps - level, 0.0))
+def _sides(budget: Budget) -> dict[str, float]:
+    """Bounds that levels of local DP add up to, in nats, whatever they were written as."""
+    assert isinstance(budget, (LiftBudget, LDPBudget))
+    return asdict(budget)
 
 
 def _require(report: LeakageReport, book: Book, level: float) -> None:
     """Refuse what exceeds the budget, and say what the recorded releases leave of it."""
-    over = max(level - bound for bound in vars(book.budget).values()) if level else 0.0
+    over = max(level - bound for bound in _sides(book.budget).values()) if level else 0.0
     witness: tuple[Any, Any] = (None, None)
     try:
         report.require()
@@ -267,15 +262,8 @@ def _require(report: LeakageReport, book: Book, level: float) -> None:
     left = None
     if not level:
         # The law of everything less the last release is the law of what is recorded.
-        left = float(-book.budget.excess(_without_last(report._after)).max())
+        law, before = report._after, report._after.public.columns[:-1]
+        tuples, (alphabet,) = Tuples.split(law.public, [before])
+        sums = [np.bincount(tuples.codes[:, 0], weights=row, minlength=len(alphabet)) for row in law.pmf]
+        left = float(-book.budget.excess(JointDistribution(np.stack(sums), law.sensitive, alphabet)).max())
     raise LedgerExceeded(report, witness, excess, book.budget, len(book.entries), left)
-
-
-def _without_last(law: JointDistribution) -> JointDistribution:
-    """Law of S and all released columns but the last."""
-    columns = law.public.columns[:-1]
-    if not columns:
-        return JointDistribution(law.p_s[:, None], law.sensitive, Alphabet.of_size(_NOTHING, 1))
-    tuples, (alphabet,) = Tuples.split(law.public, [columns])
-    sums = [np.bincount(tuples.codes[:, 0], weights=row, minlength=len(alphabet)) for row in law.pmf]
-    return JointDistribution(np.stack(sums), law.sensitive, alphabet)

@@ -362,14 +362,19 @@ def test_releases_of_equal_noise_agree_otherwise_than_by_the_product_of_their_ch
 # ------------------------------------------------------------------------------------------------ bounds
 
 
-def test_where_the_joint_law_is_too_large_levels_of_local_privacy_add_up(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "budget",
+    [sz.LiftBudget(lower=0.6, upper=0.5), sz.LiftBudget(at_least=math.exp(-0.6), at_most=math.exp(0.5))],
+    ids=["nats", "times"],
+)
+def test_where_the_joint_law_is_too_large_levels_of_local_privacy_add_up(tmp_path, monkeypatch, budget):
     df = table()
     epsilons = (0.3, 0.2)
     exact = sz.Ledger(tmp_path / "exact", WIDE)
     for eps in epsilons:
         known = exact.record(df, respond(eps=eps))
     monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 1)
-    ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=0.6, upper=0.5))
+    ledger = sz.Ledger(tmp_path / "ledger", budget)
     for eps in epsilons:
         report = ledger.record(df, respond(eps=eps))
     # 0.3 + 0.2 nats use up the upper bound, though the exact figure is far below.
