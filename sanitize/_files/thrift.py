@@ -112,24 +112,25 @@ class Thrift:
         value = self._varint()
         return value >> 1 ^ -(value & 1)
 
-    def _binary(self) -> bytes:
-        size = self._varint()
-        if size > len(self.data) - self.at:
-            raise ValueError("binary")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (_INT32, _INT64, _INT16):
             return self.whole()
         if kind == _BINARY:
-            return self._binary()
+            size = self._varint()
+            if size > len(self.data) - self.at:
+                raise ValueError("binary")
+            self.at += size
+            return self.data[self.at - size : self.at]
         if depth > NESTING:
             raise ValueError("depth")
         if kind == STRUCT:
             return self.fields(depth + 1)
         if kind in (_LIST, _SET):
-            return self._list(depth)
+            kind, size = self.list_head()
+            if size > len(self.data) - self.at:
+                raise ValueError("list")
+            self._count(size)
+            return [self._value(kind, depth + 1) for _ in range(size)]
         if kind in (_TRUE, _FALSE, _BYTE):  # within lists booleans are bytes
             self.at += 1
             return self.data[self.at - 1]
@@ -137,13 +138,6 @@ class Thrift:
             self.at += 8
             return struct.unpack("<d", self.data[self.at - 8 : self.at])[0]
         raise ValueError("kind")
-
-    def _list(self, depth: int) -> list[Any]:
-        kind, size = self.list_head()
-        if size > len(self.data) - self.at:
-            raise ValueError("list")
-        self._count(size)
-        return [self._value(kind, depth + 1) for _ in range(size)]
 
 
 def packed(fields: RawFields) -> bytes:

@@ -151,10 +151,6 @@ class Bits:
             if drawn < n:
                 return drawn
 
-    def is_below(self, numerator: int, denominator: int) -> bool:
-        """Whether a coin of probability ``numerator / denominator`` comes up."""
-        return self.below(denominator) < numerator
-
     def decays(self, numerator: int, denominator: int) -> bool:
         """Whether a coin of probability exp(-γ) comes up, γ = ``numerator / denominator`` >= 0.
 
@@ -166,7 +162,7 @@ class Bits:
                 return False
             numerator -= denominator
         k = 1
-        while self.is_below(numerator, denominator * k):
+        while self.below(denominator * k) < numerator:
             k += 1
         return k % 2 == 1
 

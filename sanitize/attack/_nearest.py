@@ -67,6 +67,8 @@ class _Search:
     ----------
     known, halves : list of int, two lists of int
         Columns that together tell most printed rows apart; and all columns, dealt in turn by how much each tells.
+    most_targets : int
+        People, and as many outsiders, that may be searched for.
     """
 
     def __init__(self, beside: Beside, rng: np.random.Generator) -> None:
@@ -77,6 +79,8 @@ class _Search:
         _, first, numbers = np.unique(distinct_rows(codes, sizes)[1], return_index=True, return_inverse=True)
         by_first = np.argsort(first)
         self._rows = order[first[by_first]]
+        cells = len(first) * len(sizes)
+        self.most_targets = max(50, min(_MOST_TARGETS, _MOST_COMPARISONS // (2 * cells)))
         self._secrets = np.zeros((len(first), beside.n_secrets))
         if beside.is_printed:
             np.add.at(self._secrets, (np.argsort(by_first)[numbers], beside.secret[RELEASED][order]), 1)
@@ -95,10 +99,6 @@ class _Search:
             best = max(joined, key=lambda j: _entropy(joined[j]))
             self.known.append(best)
             together = joined[best]
-
-    def most_targets(self) -> int:
-        """People, and as many outsiders, that may be searched for."""
-        return max(50, min(_MOST_TARGETS, _MOST_COMPARISONS // (2 * len(self._rows) * len(self._columns))))
 
     def of(self, side: int, targets: Rows) -> _Found:
         """Search for some rows of people or outsiders."""
@@ -149,7 +149,7 @@ def search(beside: Beside, sides: Sequence[Rows], rng: np.random.Generator) -> t
         the others teach how the secret goes with the public columns.
     """
     searched = _Search(beside, rng)
-    n = min(searched.most_targets(), max(1, len(sides[0]) // 2), *map(len, sides[1:]))
+    n = min(searched.most_targets, max(1, len(sides[0]) // 2), *map(len, sides[1:]))
     targets = [side[:n] for side in sides]
     found = [searched.of(side, rows) for side, rows in enumerate(targets, PEOPLE)]
     measured = []

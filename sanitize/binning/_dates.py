@@ -98,7 +98,8 @@ class DateBins(Bins, frozen=True, tag="dates"):
     def labels(self) -> pa.Array:
         """Names of the intervals in ascending order."""
         with_time = any(edge % DAY for edge in self.edges)
-        names = [name_of(edge, with_time=with_time) for edge in self.edges]
+        texts = [str(np.datetime64(int(edge), "s")) for edge in self.edges]
+        names = [text.replace("T", " ") if with_time else text.partition("T")[0] for text in texts]
         made = [f"[{a}, {b})" for a, b in pairwise(names)]
         return pa.array([*made[:-1], f"{made[-1][:-1]}]"], pa.string())
 
@@ -190,27 +191,17 @@ def by_step(values: ArrowColumn, step: str, column: str) -> pa.DictionaryArray:
     A decade is called by its first year, as in 2000s; missing values stay missing.
     """
     seconds, missing = as_seconds(values, column)
-    times = seconds.astype("datetime64[s]")
-    if step == "day":
-        keys = times.astype("datetime64[D]").astype(np.int64)
-    elif step in ("month", "quarter"):
-        keys = times.astype("datetime64[M]").astype(np.int64) // (3 if step == "quarter" else 1)
-    else:
-        keys = times.astype("datetime64[Y]").astype(np.int64) + 1970
-        keys = keys // (10 if step == "decade" else 1)
+    unit, n = _UNITS[step]
+    keys = seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n
     found, codes = np.unique(keys[~missing], return_inverse=True)
     indices = np.zeros(len(keys), np.int32)
     indices[~missing] = codes
-    names = pa.array([_name(int(key), step) for key in found], pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=missing), names)
-
-
-def _name(key: int, step: str) -> str:
+    starts = map(str, (found * n).astype(f"M8[{unit}]"))
     if step == "quarter":
-        return f"{1970 + key // 4:04d}-Q{key % 4 + 1}"
-    if step in ("year", "decade"):
-        return f"{key:04d}" if step == "year" else f"{10 * key:04d}s"
-    return str(np.datetime64(key, "D" if step == "day" else "M"))
+        names = [f"{start[:-3]}-Q{key % 4 + 1}" for start, key in zip(starts, found, strict=True)]
+    else:
+        names = [f"{start}s" if step == "decade" else start for start in starts]
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=missing), pa.array(names, pa.string()))
 
 
 def second_of(text: str) -> int | None:
@@ -219,9 +210,3 @@ def second_of(text: str) -> int | None:
         return int(pa.array([text]).cast(pa.timestamp("s")).cast(pa.int64())[0].as_py())
     except pa.ArrowInvalid:
         return None
-
-
-def name_of(second: float, *, with_time: bool) -> str:
-    """A second as a date, or as a date and a time."""
-    text = str(np.datetime64(int(second), "s"))
-    return text.replace("T", " ") if with_time else text.partition("T")[0]

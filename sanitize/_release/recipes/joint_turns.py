@@ -67,13 +67,6 @@ class GivenLaw:
         settled = frozenset({len(groups)} if keep else ())
         return cls(law.pmf[:, rows], Tuples(tuples.codes[rows], tuples.sizes), settled)
 
-    def settled_law(self) -> JointDistribution:
-        """Law of S and what is released already."""
-        before, places = self.tuples.select(sorted(self.settled))
-        pmf = summed(self.pmf, places, len(before))
-        names = Alphabet.of_size("s", len(pmf)), Alphabet.of_size("released", len(before))
-        return JointDistribution(pmf / pmf.sum(), *names)
-
     def cells(self, part: int, merged: Mapping[int, Channel]) -> NDArray[np.float64]:
         """P(s, b, x) of a part that is not settled and what else is told, b, shape (n_s, n_b, n_x).
 
@@ -142,9 +135,6 @@ class _State:
     channels: dict[int, tuple[Channel, Channel | None]]
     shares: dict[int, float]
 
-    def with_part(self, part: int, channels: tuple[Channel, Channel | None], share: float) -> _State:
-        return _State({**self.channels, part: channels}, {**self.shares, part: share})
-
     @property
     def n_useful(self) -> int:
         """Parts that keep something."""
@@ -206,7 +196,9 @@ def _blurred(parts: Mapping[int, OpenPart]) -> Iterator[dict[int, OpenPart]]:
 
 def _used(given: GivenLaw, budget: Budget) -> float:
     """Least share of the budget that what is released already is within, to some digits; 1 if it needs all."""
-    law = given.settled_law()
+    before, places = given.tuples.select(sorted(given.settled))
+    pmf = summed(given.pmf, places, len(before))
+    law = JointDistribution(pmf / pmf.sum(), Alphabet.of_size("s", len(pmf)), Alphabet.of_size("x", len(before)))
 
     def within(share: float) -> bool:
         return bool((scaled_budget(budget, share).excess(law) <= 0).all())
@@ -257,7 +249,7 @@ def _turns(
         share = _share(channels[0], part.table)
         if number not in state.channels or share > state.shares[number] + BUDGET:
             moved = moved or share > BUDGET
-            state = state.with_part(number, channels, share)
+            state = _State({**state.channels, number: channels}, {**state.shares, number: share})
     return state, moved
 
 
