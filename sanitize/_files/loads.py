@@ -80,17 +80,13 @@ class KeptRows:
     Attributes
     ----------
     most_bytes : int
+        At 0 nothing is kept.
     """
 
     most_bytes: int = KEPT_BYTES
     _held: dict[tuple[Path, int], list[Batch]] = field(default_factory=dict, repr=False)
     _n_bytes: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False)
-
-    @classmethod
-    def none(cls) -> KeptRows:
-        """Nothing is kept."""
-        return cls(0)
 
     def loads(self, source: Source, file: Path, names: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
         """Loads of a file as its source gives them; those that are kept are not read again."""

@@ -88,7 +88,7 @@ class FirstPass:
     source: Source
     batch_rows: int
     workers: int = field(default=1, kw_only=True)
-    kept: KeptRows = field(default_factory=KeptRows.none, kw_only=True)
+    kept: KeptRows = field(default_factory=lambda: KeptRows(0), kw_only=True)
 
     def empty(self) -> pa.Table:
         """The columns without rows.
@@ -249,7 +249,7 @@ def numbered_loads(
     kept: KeptRows | None = None,
 ) -> Iterator[tuple[int, Load]]:
     """Loads of some files, and how many rows of the table are before each."""
-    rows = KeptRows.none() if kept is None else kept
+    rows = KeptRows(0) if kept is None else kept
     for file in files:
         for load in rows.loads(source, file, names, batch_rows):
             yield before, load

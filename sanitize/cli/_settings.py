@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,24 +24,9 @@ if TYPE_CHECKING:
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
-_SETTINGS = {
-    "sensitive": "-s",
-    "public": "-x",
-    "keep": "-k",
-    "eps": "-e",
-    "at_most": "--at-most",
-    "at_least": "--at-least",
-    "lower": "--lower",
-    "upper": "--upper",
-    "mechanism": "-m",
-    "bins": "--bins",
-    "min_count": "--min-count",
-    "smoothing": "--smoothing",
-    "rows": "--rows",
-    "delimiter": "--delimiter",
-    "unit": "--unit",
-    "ledger": "--ledger",
-}
+_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "unit", "ledger")
+_SETTINGS = {"sensitive": "-s", "public": "-x", "keep": "-k", "eps": "-e", "mechanism": "-m"}
+_SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 
 
 def check_settings(args: argparse.Namespace) -> None:
@@ -138,7 +124,7 @@ def _check_budget(args: argparse.Namespace, mechanism: str) -> None:
 
 def _sides(args: argparse.Namespace) -> dict[str, float]:
     """Bounds of a lift that were given."""
-    return {name: value for pair in PAIRS for name in pair if (value := getattr(args, name)) is not None}
+    return {name: value for name in chain(*PAIRS) if (value := getattr(args, name)) is not None}
 
 
 def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:

@@ -123,7 +123,7 @@ def privatize_parquet(
     spending = None if ledger is None else _spending(ledger, sanitizer)
     with opened as outputs, open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         # Shuffled rows are drawn from counts, so nobody reads them again.
-        kept = KeptRows() if rows == "keep" else KeptRows.none()
+        kept = KeptRows() if rows == "keep" else KeptRows(0)
         written = place.path if isinstance(place, Target) else None
         begun = None
         if receipt is not None:  # one that could not be written or drawn again is refused

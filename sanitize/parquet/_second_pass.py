@@ -71,7 +71,7 @@ class SecondPass:
         self.workers = workers if isinstance(words, NoiseKey) else 1
         self.release = release
         self.words = words
-        self.kept = KeptRows.none() if kept is None else kept
+        self.kept = KeptRows(0) if kept is None else kept
         self.seen = np.zeros(release.design.channel.n_inputs, np.int64)
 
     @property

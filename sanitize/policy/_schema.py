@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +28,8 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 
-def schema_text() -> str:
-    """The file ``policy.schema.json``; a test holds that it is up to date."""
-    return json.dumps(policy_schema(), indent=1) + "\n"
-
-
 def policy_schema() -> Schema:
-    """What a policy may hold, as JSON schema 2020-12."""
+    """What a policy may hold, as JSON schema 2020-12: the file ``policy.schema.json``, as a test holds."""
     forms = schemas_of(DOCUMENT)
     del forms["lift"]["required"]  # the notion is the default
     forms["lift"]["oneOf"] = [

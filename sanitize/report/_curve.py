@@ -237,12 +237,10 @@ def check_same_law(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
     for point in curve.points:
         for measure in point.measures:
             before, own = measure.before, here.get(measure.name)
-            if measure.name in _OF_THE_LAW and before is not None and own is not None and not _same(before, own):
+            if measure.name not in _OF_THE_LAW or before is None or own is None:
+                continue
+            if not math.isclose(before, own, rel_tol=1e-6, abs_tol=1e-9):
                 raise InvalidParameter(
                     "this curve is of another table than the report, or of other columns or bins of it: make it of the "
                     "same law, sanitize.suggestion.tradeoff_curve(joint, mechanism, budgets)"
                 )
-
-
-def _same(first: float, second: float) -> bool:
-    return first == second or math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-9)

@@ -98,7 +98,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
 def _prepared(
     again: Designer, table: Source, rows: RowOrder, receipt: Receipt, channel: Channel | None
 ) -> tuple[Prepared[Any], KeptRows]:
-    kept = KeptRows() if rows == "keep" else KeptRows.none()
+    kept = KeptRows() if rows == "keep" else KeptRows(0)
     first = FirstPass(table, BATCH_ROWS, workers=n_workers(None), kept=kept)
     return again.prepare(first, rows, key=receipt.key.key, channel=channel), kept
 

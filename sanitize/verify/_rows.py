@@ -164,7 +164,8 @@ def check_rows(
         checks = [Check("possible", not unknown, _unknown(unknown) or "all symbols are possible")]
     else:
         checks = [_possible(groups, x_counts, y_counts, unknown, left)]
-        mean, variance = expected_counts(channel, x_counts)
+        mean = channel.push(x_counts[None].astype(np.float64))[0]
+        variance = mean - np.square(mean) / max(float(x_counts.sum()), 1.0)  # at most
         log_chance = float(log_bennett(y_counts - mean, variance).min()) + math.log(len(mean))
         good, bad = (
             "symbols are as frequent as draws make them",
@@ -259,12 +260,6 @@ def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float)
     v = np.maximum(np.asarray(variance, np.float64), 1e-12)
     u = t / v
     return np.minimum(0.0, math.log(2) - v * ((1 + u) * np.log1p(u) - u))
-
-
-def expected_counts(channel: Channel, counts: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean of how often each symbol is released, given how often each is put in, and a bound on its variance."""
-    mean = channel.push(np.asarray(counts, np.float64)[None, :])[0]
-    return mean, mean - np.square(mean) / max(float(counts.sum()), 1.0)
 
 
 def closed_groups(channel: Channel, present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
