@@ -35,15 +35,12 @@ class RandomWords(Protocol):
 
     def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
         """Words ``start`` to ``start + count`` of a lane."""
-        ...
 
     def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
         """16-bit words ``start`` to ``start + count`` of a lane."""
-        ...
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A 64-bit word for each of some positions of a lane."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ class Sampler(Protocol):
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; the words of a lane with a row's number decide its draw."""
-        ...
 
 
 def receiving(out: NDArray[Any] | None, n_rows: int, n_outputs: int) -> NDArray[Any]:

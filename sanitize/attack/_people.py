@@ -197,7 +197,7 @@ class Beside:
                 raise ColumnError(f"{what} has no rows, so there is nothing to judge")
         names = [name for name in printed.names if name not in sensitive] if public is None else list(public)
         shared = [name for name in names if public is not None or name in people.names]
-        _check_roles(shared, sensitive, tables, asked=public is not None)
+        _check_roles(shared, sensitive, tables)
         made = {name: Column.of(name, tables) for name in shared}
         columns = tuple(column for column in made.values() if column is not None)
         if not columns:
@@ -214,9 +214,7 @@ class Beside:
         return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
 
 
-def _check_roles(
-    public: Sequence[str], sensitive: Sequence[str], tables: Sequence[Table | None], *, asked: bool
-) -> None:
+def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequence[Table | None]) -> None:
     """Refuse roles that overlap, and columns that are absent from a table that needs them."""
     if not sensitive:
         raise InvalidParameter("sensitive must name at least one column")

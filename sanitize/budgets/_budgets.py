@@ -37,15 +37,12 @@ class Budget(Protocol):
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
-        ...
 
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
-        ...
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Risk ω of each column of lifts, shape (k,): the order in which mechanisms treat symbols."""
-        ...
 
 
 class _LiftBased(ABC):

@@ -87,7 +87,6 @@ class ChannelBudget(Protocol):
 
     def measure_channel(self, channel: Channel) -> Measure:
         """The figure and what is allowed."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,6 @@ class Mergeable(Protocol):
 
     def merged(self, other: Any, /) -> Any:
         """Both results as one; neither is changed."""
-        ...
 
 
 Item = TypeVar("Item")
@@ -68,7 +67,6 @@ class Engine(Protocol):
 
     def run(self, work: Callable[[Item], Outcome], items: Sequence[Item], name: str) -> Outcome:
         """Merged results of ``work`` on every item; ``name`` may be shown to people, the arguments may not."""
-        ...
 
 
 def release_by_tasks(

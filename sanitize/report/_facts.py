@@ -100,7 +100,6 @@ class Finding(Protocol):
     @property
     def summary(self) -> tuple[str, ...]:
         """Sentences that name no symbol."""
-        ...
 
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:

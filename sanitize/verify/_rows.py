@@ -165,13 +165,10 @@ def check_rows(
     else:
         checks = [_possible(groups, x_counts, y_counts, unknown, left)]
         mean = channel.push(x_counts[None].astype(np.float64))[0]
-        variance = mean - np.square(mean) / max(float(x_counts.sum()), 1.0)  # at most
-        log_chance = float(log_bennett(y_counts - mean, variance).min()) + math.log(len(mean))
-        good, bad = (
-            "symbols are as frequent as draws make them",
-            "symbols are not as frequent as the channel makes them",
-        )
-        checks.append(_by_chance("counts", log_chance, good, bad, false_alarm))
+        most = mean - np.square(mean) / max(float(x_counts.sum()), 1.0)  # of the variance
+        log_chance = float(log_bennett(y_counts - mean, most).min()) + math.log(len(mean))
+        good, bad = "as frequent as draws make them", "not as frequent as the channel makes them"
+        checks.append(_by_chance("counts", log_chance, f"symbols are {good}", f"symbols are {bad}", false_alarm))
     if rows == "keep":
         return [*checks, Check.passed("order", "rows keep their order, which the design measures")]
     log_chance, how = order.telling(false_alarm / _TESTS)

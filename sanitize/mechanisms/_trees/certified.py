@@ -24,8 +24,8 @@ from sanitize.mechanisms._trees.foresight import Foresight
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sanitize._sampling.count_noise import CountNoise
     from sanitize.budgets import Budget
-    from sanitize.mechanisms._trees.evidence import Noise
     from sanitize.trees import Profiles
 
 MOST_PAIRED = 256
@@ -40,7 +40,7 @@ def certified_random_response(
     profiles: Profiles,
     budget: Budget | float,
     confidence: float,
-    noise: Noise | None = None,
+    noise: CountNoise | None = None,
 ) -> Channel:
     """Channel of the certified symbols that keeps most of the information about each column.
 
@@ -65,7 +65,7 @@ def certified_random_response(
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
         Between 0 and 1.
-    noise : Noise, optional
+    noise : CountNoise, optional
         That on each count of fresh rows, independent over cells.
 
     Returns
@@ -121,7 +121,7 @@ def proven(
     fresh: NDArray[np.int64],
     budget: LiftBudget,
     confidence: float,
-    noise: Noise | None = None,
+    noise: CountNoise | None = None,
 ) -> NDArray[np.bool_]:
     """Which symbols (k, n_cells) fresh rows prove to be within the budget, all at once, and the frequencies are too."""
     for_prior = 0.05  # of the probability of error, spent on P(s)

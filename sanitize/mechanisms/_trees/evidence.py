@@ -31,7 +31,7 @@ the largest and the least of these are the bounds, and fewer λ only make them w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
+    from sanitize._sampling.count_noise import CountNoise
     from sanitize.budgets import LiftBudget
 
     Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -58,7 +59,7 @@ def certified(
     budget: LiftBudget,
     prior: Bounds,
     error: float,
-    noise: Noise | None = None,
+    noise: CountNoise | None = None,
 ) -> NDArray[np.bool_]:
     """Whether fresh rows prove that the lifts of each symbol are within the budget.
 
@@ -73,7 +74,7 @@ def certified(
         Bounds of P(s), which may be those that the fresh rows give.
     error : float
         Probability that any symbol passes which is not within the budget, while P(s) is within its bounds.
-    noise : Noise, optional
+    noise : CountNoise, optional
         That on each count of fresh rows, independent over cells.
     """
     evidence = Evidence(net, design, fresh, error, noise)
@@ -115,7 +116,7 @@ class Evidence:
         design: NDArray[np.int64],
         fresh: NDArray[np.int64],
         error: float,
-        noise: Noise | None,
+        noise: CountNoise | None,
     ) -> None:
         self.k, self.n_cells = net.shape
         self.row, self.cell, self.w = np.repeat(np.arange(self.k), np.diff(net.indptr)), net.indices, net.data
@@ -219,26 +220,8 @@ def divergence(q: NDArray[np.float64], bound: NDArray[np.float64] | float) -> ND
     return np.asarray(q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound)))
 
 
-class Noise(Protocol):
-    """Noise Z on one count, with a bound ψ of log E exp(tZ), even in t."""
-
-    @property
-    def variance(self) -> float:
-        """About that of Z."""
-        ...
-
-    @property
-    def reach(self) -> float:
-        """ψ(t) is finite for all t below it in size."""
-        ...
-
-    def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ψ(t)."""
-        ...
-
-
 def noisy_shares(
-    told: NDArray[np.float64], n: float, noise: Noise, draws: float, level: float
+    told: NDArray[np.float64], n: float, noise: CountNoise, draws: float, level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Lower and upper bounds of shares of n rows from counts with noise; each fails with at most ``level / 2``.
 
@@ -248,7 +231,7 @@ def noisy_shares(
         Counts with noise, of which k may be below 0 or above n.
     n : float
         Rows, at least 1.
-    noise : Noise
+    noise : CountNoise
     draws : float
         How many independent ones are added up in each count.
     level : float
