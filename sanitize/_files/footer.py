@@ -200,16 +200,15 @@ def _row_group(group: Fields, n_columns: int, file_size: int) -> list[tuple[int,
         raise ValueError("columns")
     if any(8 in chunk or 9 in chunk for chunk in chunks):
         raise _Encrypted
-    return [_chunk(chunk[3], file_size) for chunk in chunks]
-
-
-def _chunk(metadata: Fields, file_size: int) -> tuple[int, int, int, int]:
-    start, promised, stored, values = (_whole(metadata[number]) for number in (9, 6, 7, 5))
-    if 0 < metadata.get(11, 0) < (start or file_size):  # a chunk without values may have a dictionary alone
-        start = metadata[11]
-    if start + stored > file_size or max(promised, values) >= 1 << 62:
-        raise ValueError("chunk")
-    return start, start + stored, promised, values
+    found = []
+    for metadata in (chunk[3] for chunk in chunks):
+        start, promised, stored, values = (_whole(metadata[number]) for number in (9, 6, 7, 5))
+        if 0 < metadata.get(11, 0) < (start or file_size):  # a chunk without values may have a dictionary alone
+            start = metadata[11]
+        if start + stored > file_size or max(promised, values) >= 1 << 62:
+            raise ValueError("chunk")
+        found.append((start, start + stored, promised, values))
+    return found
 
 
 def _whole(value: Any) -> int:

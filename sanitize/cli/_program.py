@@ -69,30 +69,23 @@ def _run(args: argparse.Namespace) -> int:
     except BrokenPipeError:  # the reader of the table went away; keep Python from complaining at exit
         drop(sys.stdout)
         return DONE
-    except KeyboardInterrupt:
-        return _fail(f"interrupted; {_left(args)}", INTERRUPTED, args)
-    except Exception as error:
-        if _was_interrupted(error):
-            return _fail(f"interrupted; {_left(args)}", INTERRUPTED, args)
-        return _failed(error, args)
-    return DONE if refusal is None else _failed(refusal, args)
+    except (Exception, KeyboardInterrupt) as error:
+        return _fail(*_answer(error, args), args)
+    return DONE if refusal is None else _fail(*_answer(refusal, args), args)
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C came while a library was loaded, which makes another error of it."""
+    """Whether Ctrl-C came, be it while a library was loaded, which makes another error of it."""
     while isinstance(error, ImportError):
         error = error.__cause__ or error.__context__
     return isinstance(error, KeyboardInterrupt)
 
 
-def _failed(error: Exception, args: argparse.Namespace) -> int:
-    code, message = _answer(error)
-    return _fail(message, code, args)
-
-
-def _answer(error: Exception) -> tuple[int, str]:
+def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
     """Exit code and words for any error; what the library does not raise on purpose may quote a value."""
     kind = type(error).__name__
+    if _was_interrupted(error):
+        return INTERRUPTED, f"interrupted; {_left(args)}"
     if isinstance(error, SanitizeError):
         codes: list[tuple[tuple[type[SanitizeError], ...], int]] = [
             ((BudgetExceeded, ReleaseRefuted, RowOrderLeak, VerificationFailed), GATE),
@@ -121,7 +114,7 @@ def _left(args: argparse.Namespace) -> str:
     return f"{', '.join(args.outputs.names) or 'the output'} had been written by then"
 
 
-def _fail(message: str, code: int, args: argparse.Namespace) -> int:
+def _fail(code: int, message: str, args: argparse.Namespace) -> int:
     with contextlib.suppress(OSError):  # nobody reads what is wrong, and the exit code still says it
         if args.verbose:
             traceback.print_exc()

@@ -68,9 +68,7 @@ def largest_alone(joint: JointDistribution, column: str) -> float | None:
     if column not in joint.public.columns:
         return None
     codes = np.unique(joint.public.codes[:, joint.public.columns.index(column)], return_inverse=True)[1]
-    law = np.zeros((len(joint.p_s), int(codes.max()) + 1))
-    for s, row in enumerate(joint.pmf):
-        law[s] = np.bincount(codes, row, law.shape[1])
+    law = np.stack([np.bincount(codes, row) for row in joint.pmf])
     seen = law.sum(axis=0) > 0
     lifts = law[:, seen] / (joint.p_s[:, None] * law.sum(axis=0)[seen])
     return float(np.log(lifts.max()))

@@ -86,14 +86,9 @@ class SavedForm(Declared, frozen=True, eq=False):
 
 def check_fit(layout: Layout, channel: Channel, printer: Printer | None, output: str) -> None:
     """Refuse parts that do not belong together."""
-    if printer is not None or isinstance(layout, TreeLayout):
-        _check_tree(layout, channel, printer)
-    else:
+    if printer is None and not isinstance(layout, TreeLayout):
         _check_tuples(layout, channel, output)
-
-
-def _check_tree(layout: Layout, channel: Channel, printer: Printer | None) -> None:
-    """A channel from the cells of a tree to what a printer prints."""
+        return
     if not isinstance(layout, TreeLayout) or printer is None:
         raise Damaged("a tree and a printer go together")
     cells, inputs = np.arange(layout.tree.n_cells), channel.inputs

@@ -121,9 +121,7 @@ def check_blocks(joint: JointDistribution, blocks: ArrayLike, budget: Budget) ->
     labels = labels.astype(np.intp)
     if not np.array_equal(np.unique(labels), np.arange(labels.max() + 1)):
         raise InvalidParameter("blocks must be numbered from 0 without gaps")
-    mass = np.zeros((len(joint.sensitive), labels.max() + 1))
-    for s, row in enumerate(joint.pmf):
-        mass[s] = np.bincount(labels, row, mass.shape[1])
+    mass = np.stack([np.bincount(labels, row) for row in joint.pmf])
     over = int((budget.excess_of(mass / joint.p_s[:, None] / mass.sum(axis=0), joint.p_s) > 0).sum())
     if over:
         raise InvalidParameter(
