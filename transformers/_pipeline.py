@@ -132,12 +132,10 @@ def _measured(counts: ContingencyTable, releases: Sequence[Beside], facts: Relea
 
 def _alone(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:
     """What one sanitizer, or a column that none takes, tells by itself."""
+    told = _measured(counts, [] if part is None else [part.beside]).summary
     if part is None:
-        return PartLeakage.of(name, (name,), None, _measured(counts, []).summary)
-    own = part.own
-    return PartLeakage.of(
-        name, own._release.layout.read, own.report_.facts.mechanism, _measured(counts, [part.beside]).summary
-    )
+        return PartLeakage.of(name, (name,), None, told)
+    return PartLeakage.of(name, part.own._release.layout.read, part.own.report_.facts.mechanism, told)
 
 
 def _check_independent(sanitizers: Sequence[Sanitizer]) -> None:

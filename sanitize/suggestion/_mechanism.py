@@ -16,7 +16,7 @@ from sanitize.mechanisms import optimal_random_response, subset_merging, subset_
 from sanitize.report import LeakageReport, ReleaseFacts, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -194,19 +194,14 @@ def most_useful_so_far(shares: Sequence[float]) -> list[int]:
 
 def comparison_section(reports: Sequence[LeakageReport], words: str, share: str = "normalized_utility") -> Section:
     """Reports of several mechanisms as a section of one; what each keeps is the measure named ``share``."""
+    figures = (share, "max_log_lift", "min_log_lift", "mutual_information", "status")
     return Section(
         "comparison",
         "Mechanisms compared",
         words,
         ("Mechanism", "kept", "max log-lift", "min log-lift", "I(S;Y)", "design"),
-        tuple(_row(report, share) for report in reports),
+        tuple((report.facts.mechanism, *map(dict(report.summary).get, figures)) for report in reports),
     )
-
-
-def _row(report: LeakageReport, share: str) -> tuple[str | float | None, ...]:
-    found: Mapping[str, Any] = report.summary
-    figures = (share, "max_log_lift", "min_log_lift", "mutual_information")
-    return (report.facts.mechanism, *(found[name] for name in figures), found["status"])
 
 
 def _settings(kind: Kind, effort: float | None) -> dict[str, Any]:
