@@ -5,6 +5,7 @@ Differences up to 1e-12 (rounding of doubles) count as met.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload, runtime_che
 
 import numpy as np
 
-from sanitize._checks import exp, is_whole, non_negative, number
+from sanitize._checks import exp, is_whole, non_negative, number, probability
 from sanitize._tolerances import BUDGET
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift, logs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from sanitize.joint import JointDistribution
@@ -50,9 +53,10 @@ class _LiftBased(ABC):
 
     def __post_init__(self) -> None:
         """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
-        for name, value in list(vars(self).items()):
-            _check(type(self).__name__, **{name: value})
-            object.__setattr__(self, name, int(value) if is_whole(value) else float(value))
+        with checking(type(self).__name__):
+            for name, value in list(vars(self).items()):
+                non_negative(name, value)
+                object.__setattr__(self, name, int(value) if is_whole(value) else float(value))
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
@@ -63,19 +67,18 @@ class _LiftBased(ABC):
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
 
 
-def _check(owner: str, **bounds: float) -> None:
+@contextlib.contextmanager
+def checking(owner: str) -> Iterator[None]:
+    """Turn errors about a bound into errors of the budget that has it."""
     try:
-        for name, value in bounds.items():
-            non_negative(name, value)
+        yield
     except InvalidParameter as error:
         raise InvalidBudget(f"{owner}: {error}") from None
 
 
 def _checked(name: str, value: object, low: float, high: float) -> float:
-    try:
+    with checking("LiftBudget"):
         given = number(name, value, low, high)
-    except InvalidParameter as error:
-        raise InvalidBudget(f"LiftBudget: {error}") from None
     return int(given) if is_whole(value) else given
 
 
@@ -195,9 +198,9 @@ class LiftBudget(_LiftBased):
     @classmethod
     def from_ldp(cls, eps: float, min_share: float = 0.5) -> LiftBudget:
         """Budget that implies ε-LDP of S: ``min_share`` of ε for the min-lift, the rest for the max-lift."""
-        _check("LiftBudget.from_ldp", eps=eps, min_share=min_share)
-        if not 0 <= min_share <= 1:
-            raise InvalidBudget(f"LiftBudget.from_ldp: min_share must lie in [0, 1], got {min_share}")
+        with checking("LiftBudget.from_ldp"):
+            non_negative("eps", eps)
+            probability("min_share", min_share)
         # No share of an infinite ε is a bound; 0 times inf would be none either.
         if math.isinf(eps):
             return cls(lower=eps, upper=eps)

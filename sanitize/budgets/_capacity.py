@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._checks import nats, non_negative
-from sanitize.budgets._budgets import above, forgiven
+from sanitize._checks import nats, non_negative, number
+from sanitize.budgets._budgets import above, checking, forgiven
 from sanitize.capacity import channel_capacity
 from sanitize.channel import Channel
-from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import lift, logs
 from sanitize.measures import Measure
 
@@ -48,10 +47,8 @@ class CapacityBudget:
     nats: float
 
     def __post_init__(self) -> None:
-        try:
+        with checking("CapacityBudget"):
             nats("nats", self.nats)
-        except InvalidParameter as error:
-            raise InvalidBudget(f"CapacityBudget: {error}") from None
 
     def measure_channel(self, channel: Channel) -> Measure:
         """Capacity of the channel (certified from above) as a line of a report, with what is allowed."""
@@ -122,13 +119,9 @@ class CVaRLiftBudget:
     delta: float
 
     def __post_init__(self) -> None:
-        try:
+        with checking("CVaRLiftBudget"):
             object.__setattr__(self, "upper", non_negative("upper", self.upper))
-            object.__setattr__(self, "delta", non_negative("delta", self.delta))
-        except InvalidParameter as error:
-            raise InvalidBudget(f"CVaRLiftBudget: {error}") from None
-        if self.delta > 1:
-            raise InvalidBudget(f"CVaRLiftBudget: delta must lie between 0 and 1, got {self.delta:g}")
+            object.__setattr__(self, "delta", number("delta", self.delta, 0, 1))
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Log of the largest mean over s, above the budget, shape (n_y,): the same for each released symbol."""
