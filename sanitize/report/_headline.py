@@ -121,8 +121,9 @@ def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
     """How many times as likely a released value makes a secret: in this file, and for the source where it is known."""
     found, state = {measure["name"]: measure for measure in document["measures"]}, document["verdict"]["state"]
     most, least = found["max_log_lift"], found["min_log_lift"]
-    where = "file" if state in ("source", "rows") else "table"
-    told = [f"{_sides(times(float(most['after'])), times(float(least['after'])))} times as likely in this {where}"]
+    where = "this file" if state in ("source", "rows") else "this table"
+    where += ", by an estimate" if most["kind"] == "estimate" else ""
+    told = [f"{_sides(times(float(most['after'])), times(float(least['after'])))} times as likely in {where}"]
     if worst := _worst(document):
         sure = "" if is_sure else f" ({_level(worst)} sure)"
         ends = worst["worst_max_log_lift"]["after"], worst["worst_min_log_lift"]["after"]

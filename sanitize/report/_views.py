@@ -65,12 +65,13 @@ class ReportViews(ABC):
 
 
 def badge(report: ReportViews) -> str:
-    """Headline and sentence of a report for the public, which names no symbol and no count."""
+    """Headline of a report for the public and what is said of figures and people, with no symbol and no count."""
     document = report.to_dict(audience="public")
     verdict = document["verdict"]
+    words = "<br>".join(escape(verdict[name]) for name in ("sentence", "people") if verdict[name])
     # Of the bar beside the words, which are in the colour of the notebook's own text.
     colours = {"good": "#1a7f37", "doubt": "#b45309", "bad": "#b42318", "plain": "#2563eb"}
     return (
         f'<div style="border-left: 6px solid {colours[colour(document)]}; padding: 2px 0 2px 10px; margin: 6px 0">'
-        f"<strong>{escape(verdict['headline'])}</strong><br>{escape(verdict['sentence'])}</div>"
+        f"<strong>{escape(verdict['headline'])}</strong><br>{words}</div>"
     )
