@@ -162,7 +162,34 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
     """
     encoded = as_dictionary(column, name)
     _check_indices(encoded, name)
-    return _clean(encoded.dictionary, _indices(encoded), _plain_type(column.type, name), name)
+    values, codes, plain = encoded.dictionary, _indices(encoded), _plain_type(column.type, name)
+    if pa.types.is_string(plain):
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid:
+            raise ColumnError(
+                f"column {name!r} holds text that is not valid UTF-8; decode it to Unicode first", name
+            ) from None
+    if values.type != plain:
+        values = values.cast(plain)
+    if pa.types.is_floating(plain):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, plain), values)
+        values = pc.if_else(pc.equal(values, pa.scalar(0, plain)), pa.scalar(0, plain), values)
+    used = np.zeros(len(values) + 1, bool)
+    used[codes] = True
+    used = used[:-1]
+    if (
+        used.all()
+        and not values.null_count
+        and (distinct := values.dictionary_encode())
+        and len(distinct.dictionary) == len(values)
+    ):
+        return values, codes
+    # Duplicate, null and NaN values of the dictionary are merged, and those that no row uses left out.
+    kept = values.filter(pa.array(used)).dictionary_encode()
+    renumber = np.full(len(values) + 1, MISSING, np.int32)
+    renumber[:-1][used] = _indices(kept)
+    return kept.dictionary, renumber[codes]
 
 
 def tellable(column: ArrowColumn) -> ArrowColumn:
@@ -193,38 +220,6 @@ def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:
         codes[chunk.indices.is_null().to_numpy(zero_copy_only=False)] = MISSING
         return codes
     return indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-
-
-def _clean(
-    values: pa.Array, codes: NDArray[np.int32], plain: pa.DataType, name: str
-) -> tuple[pa.Array, NDArray[np.int32]]:
-    """Merge duplicate, null and NaN dictionary values and keep only those that some row uses."""
-    if pa.types.is_string(plain):
-        try:
-            values.validate(full=True)
-        except pa.ArrowInvalid:
-            raise ColumnError(
-                f"column {name!r} holds text that is not valid UTF-8; decode it to Unicode first", name
-            ) from None
-    if values.type != plain:
-        values = values.cast(plain)
-    if pa.types.is_floating(plain):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, plain), values)
-        values = pc.if_else(pc.equal(values, pa.scalar(0, plain)), pa.scalar(0, plain), values)
-    used = np.zeros(len(values) + 1, bool)
-    used[codes] = True
-    used = used[:-1]
-    if (
-        used.all()
-        and not values.null_count
-        and (distinct := values.dictionary_encode())
-        and len(distinct.dictionary) == len(values)
-    ):
-        return values, codes
-    kept = values.filter(pa.array(used)).dictionary_encode()
-    renumber = np.full(len(values) + 1, MISSING, np.int32)
-    renumber[:-1][used] = _indices(kept)
-    return kept.dictionary, renumber[codes]
 
 
 def ascending(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int32]]:

@@ -34,7 +34,7 @@ from sanitize.errors import InvalidParameter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 # Step of the quadrature where known points may lie 40 apart.
 _FINE_STEP = 0.02
@@ -187,16 +187,7 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
 
 
 def _searched(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Brackets from ever better starting points."""
-    for places, masses in _located(line):
-        yield refined(line, places, masses)
-        if places[0] < 2 * _GRID:
-            # Around the amplitudes where a point is born at 0, one point at 0 and a close pair look alike.
-            yield refined(line, np.append(0.0, places[1:]), masses)
-
-
-def _located(line: HalfLine) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Places and masses of the optimal points, ever closer: the peaks of D for the best law on a finite set.
+    """Brackets from ever better starting points: the peaks of D for the best law on a finite set.
 
     The set is a grid at first; then the points that carried mass, and the peaks they gave.
     """
@@ -215,5 +206,9 @@ def _located(line: HalfLine) -> Iterator[tuple[NDArray[np.float64], NDArray[np.f
         nearest = np.abs(points[used, None] - places).argmin(axis=1)
         share = np.bincount(nearest, weights=masses, minlength=len(places))
         kept = (share > 0) & (heights > heights.max() - 1e-4)
-        yield places[kept], share[kept] / share[kept].sum()
         points = np.union1d(np.append(0.0, points[used]), places)
+        places, masses = places[kept], share[kept] / share[kept].sum()
+        yield refined(line, places, masses)
+        if places[0] < 2 * _GRID:
+            # Around the amplitudes where a point is born at 0, one point at 0 and a close pair look alike.
+            yield refined(line, np.append(0.0, places[1:]), masses)

@@ -16,7 +16,6 @@ from sanitize.errors import ColumnError, InvalidParameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize._tables.columns import ArrowColumn
 
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
 BinSpec: TypeAlias = Mapping[str, Sequence[Any] | int | str] | int | None
@@ -65,7 +64,7 @@ def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -
 def bins_of(
     wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...], weights: NDArray[np.float64] | None
 ) -> dict[str, Bins]:
-    """Bins of the columns that have them."""
+    """Bins of the columns that have them: a number of quantiles, edges, or a calendar unit."""
     if wanted is None:
         return {}
     if isinstance(wanted, (int, np.integer)):
@@ -79,25 +78,20 @@ def bins_of(
         raise InvalidParameter(
             f"bins must be a number of bins, or a dict of columns to edges or numbers, got {type(wanted).__name__}"
         )
-    made = {}
+    made: dict[str, Bins] = {}
     for key, spec in wanted.items():
         name = _name_of(key, source)
         if name not in names:
             raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
-        made[name] = _bins_of_column(name, spec, as_arrow(source[name], name), weights)
+        column = as_arrow(source[name], name)
+        if isinstance(spec, str):
+            made[name] = DateBins.by_step(name, spec, column)
+        elif isinstance(spec, (int, np.integer)):
+            quantiles = DateBins.quantiles_of if holds_dates(column.type) else Bins.quantiles
+            made[name] = quantiles(name, column, int(spec), weights)
+        else:
+            made[name] = (DateBins if is_of_dates(spec) else Bins).declared(name, cast("Any", spec), column.type)
     return made
-
-
-def _bins_of_column(name: str, spec: Any, column: ArrowColumn, weights: NDArray[np.float64] | None) -> Bins:
-    """Bins of a column as somebody asked for them: a number of quantiles, edges, or a calendar unit."""
-    if isinstance(spec, str):
-        return DateBins.by_step(name, spec, column)
-    if isinstance(spec, (int, np.integer)):
-        of_dates = holds_dates(column.type)
-        return (DateBins.quantiles_of if of_dates else Bins.quantiles)(name, column, int(spec), weights)
-    if is_of_dates(spec):
-        return DateBins.declared(name, spec, column.type)
-    return Bins.declared(name, cast("Sequence[float]", spec), column.type)
 
 
 def require_named(table: Table, *specs: object) -> None:
