@@ -9,10 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import FrameType
+from types import FrameType
 
 _INTERRUPTED = "sanitize: interrupted; nothing was written"
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidDistribution, InvalidParameter, SanitizeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from numpy.typing import ArrayLike, NDArray
 
 T = TypeVar("T")
 

@@ -7,13 +7,10 @@ listens with `told` around it, as `shown` does.
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+from typing import Any
 
 _LISTENER: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
 

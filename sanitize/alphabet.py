@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sanitize._files.declared import Count, Declared, plain, read, require
 from sanitize._tables.columns import (
     UNSEEN,
+    ArrowColumn,
     as_arrow,
     check_type,
     column_of,
@@ -23,13 +26,6 @@ from sanitize._tables.columns import (
 from sanitize._tables.combined import Combined, answer_of_each, combined_of, distinct_table, occurring
 from sanitize._tables.keys import distinct_rows, position_of
 from sanitize.errors import ColumnError, InvalidParameter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from sanitize._tables.columns import ArrowColumn
 
 __all__ = [
     "Alphabet",

@@ -8,11 +8,9 @@ this file stands below all others: the docstrings name their classes.
 from __future__ import annotations
 
 import copyreg
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from typing import Any
 
 __all__ = [
     "BudgetExceeded",

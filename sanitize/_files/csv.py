@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import re
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,10 +36,6 @@ from sanitize._files.source import (
     stamp_of,
 )
 from sanitize.errors import ColumnError, SourceError, in_words
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 # Rows are parsed in pieces of this size, which a row must fit.

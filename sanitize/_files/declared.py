@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -19,17 +20,13 @@ import pyarrow as pa
 from msgspec import UNSET as UNSET
 from msgspec import Meta as Meta
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from sanitize._files.sealed_text import NotStrict, seal_of, strict_json
 from sanitize._tables.packed import packed, unpacked
 from sanitize.errors import SanitizeError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    Place = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 
 T = TypeVar("T")
 Unset = msgspec.UnsetType

@@ -9,20 +9,17 @@ from __future__ import annotations
 import math
 import mmap
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._files.thrift import DAMAGE, MOST_VALUES, Fields, Thrift, TooMany
 from sanitize.errors import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 _DEEPEST_SCHEMA = 100
 _TAIL_BYTES = 8  # the length of the footer, and the magic number

@@ -8,33 +8,28 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import whole_number
 from sanitize._files.parquet import ParquetSource
-from sanitize._files.source import BATCH_ROWS, Load
+from sanitize._files.source import BATCH_ROWS, Load, Source
 from sanitize._limits import KEPT_BYTES
 from sanitize._progress import advance
 from sanitize._tables.combined import Combined, CombinedRows, n_rows_of
 from sanitize._tables.keys import all_below
 from sanitize.errors import ColumnError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    from sanitize._files.source import Source
-
-    Batch = Mapping[str, pa.Array]
+Batch = Mapping[str, pa.Array]
 
 
 Item = TypeVar("Item")

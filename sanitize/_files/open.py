@@ -8,9 +8,10 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -19,15 +20,10 @@ from sanitize._files.csv_stream import Spool, is_delimiter
 from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, take_lock, writing
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import AS_STORED, Numbers, Source
-from sanitize.errors import InvalidParameter, SourceError, TargetError, TargetExists
+from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sanitize.errors import SanitizeError
-
-    SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
-    TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
+SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
+TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
 
 
 def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:

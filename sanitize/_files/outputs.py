@@ -11,15 +11,13 @@ import re
 import secrets
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from sanitize._files.signals import uninterrupted
 from sanitize.errors import SanitizeError, TargetError, TargetExists
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Characters of a name that a hidden one repeats.
 NAME_CHARACTERS = 100

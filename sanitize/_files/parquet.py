@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,9 +26,6 @@ from sanitize._files.source import (
     stamp_of,
 )
 from sanitize.errors import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 MAGIC = b"PAR1"
 # Both versions of Feather. Arrow's format is made for memory that is trusted: its reader follows offsets as they are.

@@ -9,9 +9,10 @@ import stat
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
@@ -20,11 +21,6 @@ import pyarrow as pa
 from sanitize._progress import advance
 from sanitize._tables.columns import check_type
 from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-    from pathlib import Path
-
 
 # As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
 BATCH_ROWS = 1 << 20

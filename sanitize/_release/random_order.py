@@ -24,22 +24,19 @@ Chernoff's bound turns means into chances, and all tests share one rate of false
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
 from scipy.special import gammaln, xlogy
 
 from sanitize._tables.combined import count
 from sanitize.confidence import clopper_pearson
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    Numbers = Any  # a number or an array of them
+Numbers = Any  # a number or an array of them
 
 # Rows of a segment, a power of 2, and the largest distance.
 SEGMENT_ROWS = 1 << 15

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sanitize._tables.columns import as_arrow, factorize
 from sanitize.binning import STEPS, as_numbers, as_seconds, by_step, holds_dates, is_numeric
 from sanitize.errors import ColumnError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
-
 
 # Below this many rows most columns look distinct, and nothing follows from it.
 TELLING_ROWS = 50

@@ -13,20 +13,15 @@ tie, and then more bits decide by the integers over 2**62. Tables of sparse rows
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._limits import BLOCK_CELLS
-from sanitize._sampling.noise import RowWords
-from sanitize._sampling.sampler import Scratch, bucket_numbers, where_small, word_type
+from sanitize._sampling.noise import RandomWords, RowWords
+from sanitize._sampling.sampler import Drawing, Scratch, bucket_numbers, where_small, word_type
 from sanitize.errors import InvalidChannel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sanitize._sampling.noise import RandomWords
-    from sanitize._sampling.sampler import Drawing
 
 _MOST_BITS = 30
 

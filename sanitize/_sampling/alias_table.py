@@ -7,19 +7,14 @@ with the threshold's leading bits, more bits decide, so that the drawn law is th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._sampling.alias_method import Buckets, bits_of
-from sanitize._sampling.noise import RowWords
-from sanitize._sampling.sampler import Scratch, bucket_numbers, choose, where_true, word_type
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sanitize._sampling.noise import RandomWords
-    from sanitize._sampling.sampler import Drawing
+from sanitize._sampling.noise import RandomWords, RowWords
+from sanitize._sampling.sampler import Drawing, Scratch, bucket_numbers, choose, where_true, word_type
 
 # Up to this many buckets all rows get as many as the largest needs: then no row has to be asked for its number.
 _SMALL_BUCKETS = 1 << 16

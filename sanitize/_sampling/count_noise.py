@@ -22,18 +22,12 @@ was added to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sanitize._sampling.noise import sequential_words
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from sanitize._sampling.noise import NoiseKey
+from sanitize._sampling.noise import NoiseKey, sequential_words
 
 _WORD = 32
 

@@ -6,21 +6,16 @@ stages would have a row a symbol that says the same as every other row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._limits import BLOCK_ROWS
-from sanitize._sampling.noise import RowWords
+from sanitize._sampling.noise import RandomWords, RowWords
 from sanitize.errors import InvalidChannel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from sanitize._sampling.noise import RandomWords
 
 _NOWHERE = np.empty(0, np.intp)
 # Takes the inputs of the next rows and gives their outputs, which the next call may overwrite.

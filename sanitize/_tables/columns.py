@@ -6,19 +6,16 @@ polars, NumPy or a Parquet file. Missing (None, NaN, NA, NaT) is one symbol; -0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sanitize._tables.keys import all_below
 from sanitize.errors import ColumnError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
 

@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sanitize._limits import FEW_ROWS
-from sanitize._tables.columns import as_dictionary, masked, places_in
+from sanitize._tables.columns import ArrowColumn, as_dictionary, masked, places_in
 from sanitize._tables.keys import all_below
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from sanitize._tables.columns import ArrowColumn
 
 # Combinations are worth looking at where each stands for so many rows, on average.
 _ROWS_EACH = 8

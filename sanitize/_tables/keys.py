@@ -5,17 +5,14 @@ Also which of many intervals each of many more numbers lies in, found faster tha
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._limits import LOOKUP_ROWS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
 # Up to this many cells a lookup table is faster than a binary search, and still small.
 _DENSE_CELLS = 1 << 22

@@ -9,22 +9,18 @@ so a search gives a lower bound and a Lagrange function an upper bound.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 from scipy.special import softmax, xlogy
 
 from sanitize.accounting._balance_one import NO_SLACK, relative_entropies
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    # A letter, the law of Y of a mixture of its groups, and how far the mixture is from the even one.
-    _Cut = tuple[int, NDArray[np.float64], float]
+# A letter, the law of Y of a mixture of its groups, and how far the mixture is from the even one.
+_Cut = tuple[int, NDArray[np.float64], float]
 
 
 @dataclass(frozen=True, eq=False)

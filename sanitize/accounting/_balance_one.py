@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, null_space
 from scipy.optimize import brentq
 from scipy.special import xlog1py, xlogy
 
 from sanitize._tolerances import SMALLEST_POSITIVE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Below this slack the only law that doubles can tell from the others is u itself.
 NO_SLACK = 1e-14

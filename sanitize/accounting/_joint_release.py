@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sanitize._checks import doubles, listed
 from sanitize._limits import BLOCK_CELLS, CHANNEL_CELLS
@@ -16,13 +18,8 @@ from sanitize.channel import Channel, channel_matrix
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.joint import JointDistribution
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    # Code of the column in every symbol, symbols of the column, and their alphabet where there is one.
-    _Column = tuple[NDArray[np.intp], int, Alphabet | None]
+# Code of the column in every symbol, symbols of the column, and their alphabet where there is one.
+_Column = tuple[NDArray[np.intp], int, Alphabet | None]
 
 # Released tuples that fit in memory, cells of a law kept as a dense tensor, and those worked on at once.
 _MAX_OUTPUTS = 1 << 20

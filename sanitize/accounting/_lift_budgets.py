@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -12,9 +13,6 @@ from scipy.special import ndtr
 from sanitize._checks import listed, nats, positive, probability, whole_number
 from sanitize.budgets import LiftBudget
 from sanitize.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)

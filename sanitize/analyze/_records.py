@@ -8,11 +8,14 @@ is orthogonal to every change v of P_X that leaves P_Y as it is (v K = 0).
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -21,12 +24,6 @@ from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet, group_label
 from sanitize.channel import Channel, Tuples, check_channel
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._checks import one_of
 from sanitize._tables.columns import as_arrow
@@ -14,11 +16,6 @@ from sanitize.alphabet import Alphabet
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable, JointDistribution
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 Columns = str | list[str] | tuple[str, ...] | None
 Others = Literal["unknown", "known"]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from sanitize._checks import one_of
-from sanitize.anonymity._classes import class_counts
+from sanitize.anonymity._classes import Columns, Others, class_counts
 from sanitize.lifts import lift
-
-if TYPE_CHECKING:
-    from sanitize.anonymity._classes import Columns, Others
 
 Distance = Literal["auto", "equal", "ordered"]
 

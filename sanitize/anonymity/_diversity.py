@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import entr
 
 from sanitize._checks import whole_number
-from sanitize.anonymity._classes import class_counts, class_sizes
-
-if TYPE_CHECKING:
-    from sanitize.anonymity._classes import Columns, Others
+from sanitize.anonymity._classes import Columns, Others, class_counts, class_sizes
 
 
 class AlphaK(NamedTuple):

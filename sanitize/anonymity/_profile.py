@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sanitize._formatting import Told, figure, percent, plain
-from sanitize.anonymity._classes import class_names, class_sizes
+from sanitize.anonymity._classes import Columns, Others, class_names, class_sizes
 from sanitize.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from sanitize.anonymity._diversity import (
     alpha_k_anonymity,
@@ -14,9 +14,6 @@ from sanitize.anonymity._diversity import (
     l_diversity,
     recursive_l_diversity,
 )
-
-if TYPE_CHECKING:
-    from sanitize.anonymity._classes import Columns, Others
 
 
 @dataclass(frozen=True)

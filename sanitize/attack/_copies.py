@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._tables.keys import distinct_rows
-from sanitize.attack._people import PEOPLE, RELEASED
+from sanitize.attack._people import PEOPLE, RELEASED, Beside, Column
 from sanitize.errors import InvalidParameter
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from sanitize.attack._people import Beside, Column
-
-    Numbers = NDArray[np.float64]
-    Rows = NDArray[np.integer[Any]]
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
 
 # Columns of a description; how many choices of them are tried at most, and rows that are looked at for all of them.
 _DESCRIBED, _MOST_CHOICES, _FEWEST_CHOICES, _MOST_ROWS = 4, 40, 4, 4_000_000

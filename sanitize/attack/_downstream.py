@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sanitize._checks import one_of
@@ -18,11 +20,6 @@ from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.printing import RowModel
 from sanitize.trees import Levels, grow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 
 def downstream(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._tables.columns import MISSING, as_arrow, ascending
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 POSITION = "(position)"
 

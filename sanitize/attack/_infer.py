@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sanitize._checks import one_of
 from sanitize._formatting import Told, between, figure, percent, plain
@@ -15,11 +17,6 @@ from sanitize.attack._adversaries import Score, Secrets, check_estimator, folds_
 from sanitize.attack._features import features_of, sensitive_codes
 from sanitize.confidence import check_confidence
 from sanitize.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
 
 Interval = tuple[float, float]
 

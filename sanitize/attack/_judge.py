@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from sanitize._checks import one_of, required, whole_number
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Secrets, predict, released_anew, threads_for
-from sanitize.attack._copies import find_copies, refuse_insiders, single_out
+from sanitize.attack._copies import Measured, find_copies, refuse_insiders, single_out
 from sanitize.attack._features import features_of
 from sanitize.attack._nearest import search
 from sanitize.attack._people import PEOPLE, Beside
 from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidParameter
 from sanitize.report import Judgement, Pair
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sanitize.attack._copies import Measured
 
 # Shares of the rows that a group may be, and the fewest rows of one.
 _GROUPS, _FEWEST = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 20

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._formatting import between, figure
 from sanitize._tables.frame import Table
@@ -15,11 +17,6 @@ from sanitize.attack._features import features_of, sensitive_codes
 from sanitize.confidence import check_confidence
 from sanitize.errors import InvalidParameter
 from sanitize.measures import entropy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

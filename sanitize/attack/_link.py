@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sanitize._formatting import Told, percent, plain
@@ -14,11 +16,6 @@ from sanitize._tolerances import SAME
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True)

@@ -7,28 +7,23 @@ taken, which is the same for every target.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._progress import counted
 from sanitize._tables.keys import distinct_rows
 from sanitize.attack._adversaries import Secrets, area, predict, threads_for
 from sanitize.attack._copies import Measured
 from sanitize.attack._features import Features, indicators
-from sanitize.attack._people import APART, PEOPLE, RELEASED
+from sanitize.attack._people import APART, PEOPLE, RELEASED, Beside, Column
 from sanitize.measures import entropy
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from sanitize.attack._people import Beside, Column
-
-    Numbers = NDArray[np.float64]
-    Rows = NDArray[np.integer[Any]]
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
 
 # Columns that the adversary knows of her target, at most; columns and printed rows that she chooses them by.
 _KNOWN, _MOST_COLUMNS, _MOST_ROWS = 5, 30, 20_000

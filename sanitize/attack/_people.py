@@ -11,10 +11,12 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._limits import JOINT_CELLS
 from sanitize._tables.columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, python_values
@@ -22,12 +24,7 @@ from sanitize._tables.frame import Table
 from sanitize.binning import as_numbers, as_seconds, holds_dates, is_numeric
 from sanitize.errors import ColumnError, InvalidParameter
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Codes: TypeAlias = NDArray[np.integer[Any]]
+Codes: TypeAlias = NDArray[np.integer[Any]]
 
 # The three tables, in the order in which everything here has them.
 RELEASED, PEOPLE, OUTSIDERS = range(3)

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sanitize._checks import is_whole, required, shown, whole_number
 from sanitize._files.declared import Declared, Finite, require
 from sanitize._limits import BLOCK_ROWS
-from sanitize._tables.columns import as_arrow, masked
+from sanitize._tables.columns import ArrowColumn, as_arrow, masked
 from sanitize._tables.keys import edges_passed
 from sanitize.errors import ColumnError, InvalidParameter
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypeAlias
-
-    from numpy.typing import NDArray
-
-    from sanitize._tables.columns import ArrowColumn
-
-    _Drawn: TypeAlias = "Callable[[NDArray[np.integer[Any]], NDArray[np.uint32]], NDArray[Any]]"
+_Drawn: TypeAlias = "Callable[[NDArray[np.integer[Any]], NDArray[np.uint32]], NDArray[Any]]"
 
 _SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
 # Symbols that a column may be cut into: refused before memory is taken for them.

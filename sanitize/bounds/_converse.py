@@ -7,7 +7,7 @@ its mean, the others must have below theirs, and a lift never exceeds 1/P_S(s).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from sanitize._checks import number
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import ROOT, SMALLEST_POSITIVE
 from sanitize.bounds._lift import Bound, excess
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def max_lift_from_l1(bound: float, share: float) -> Bound:

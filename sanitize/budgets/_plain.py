@@ -6,8 +6,9 @@ The plain values are the one form that saved releases, ledgers and reports write
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sanitize._checks import is_number, nats
 from sanitize._files.declared import Misfit, Number, read
@@ -15,9 +16,6 @@ from sanitize._formatting import exact, or_infinity, times
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._capacity import CapacityBudget, ChannelBudget, CVaRLiftBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 # Budgets of the library by their names: those on what a symbol tells, and all. Their numbers say everything.
 SYMBOL_BUDGETS: dict[str, type[Any]] = {

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sanitize._checks import doubles, number
 from sanitize._limits import CHANNEL_CELLS
@@ -30,11 +31,6 @@ from sanitize.capacity._half_line import (
     starts_from_shape,
 )
 from sanitize.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import ArrayLike
 
 # Step of the quadrature where known points may lie 40 apart.
 _FINE_STEP = 0.02

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
+from numpy.typing import ArrayLike, NDArray
 
 from sanitize._checks import non_negative, required
-from sanitize.capacity._blahut_arimoto import ChainKernel, DenseKernel, solve
+from sanitize.capacity._blahut_arimoto import ChainKernel, DenseKernel, Kernel, solve
 from sanitize.channel import Channel, ReducedChannel, channel_matrix
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from sanitize.capacity._blahut_arimoto import Kernel
 
 
 class Bracketed(float):

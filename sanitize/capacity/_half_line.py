@@ -10,17 +10,13 @@ are evenly spaced, ever closer the longer the interval. This is a starting point
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._tolerances import SMALLEST_POSITIVE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 # The trapezoid rule converges like exp(-2 pi d / step), d the distance of the complex zeros of q from the axis;
 # optimal points never lie more than 3.4 apart.

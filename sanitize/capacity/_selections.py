@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize.capacity._blahut_arimoto import DenseKernel, solve
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Offers = tuple[NDArray[np.intp], ...]
+Offers = tuple[NDArray[np.intp], ...]
 
 
 @dataclass(frozen=True, eq=False)

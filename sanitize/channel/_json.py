@@ -6,22 +6,19 @@ and the tuples it starts from, and everything else is derived again.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._files.declared import Count, Declared, require, said
 from sanitize._files.source import bytes_of
 from sanitize.channel._stage import Stage
 from sanitize.channel._tuples import PartStage, Tuples
 from sanitize.errors import ColumnError, InvalidChannel
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _LARGEST_SIZE = 1 << 31
 

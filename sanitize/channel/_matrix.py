@@ -8,9 +8,10 @@ by many inputs (the scramble of randomized response) can be handled as a whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import xlogy
 
@@ -18,14 +19,9 @@ from sanitize._checks import doubles
 from sanitize._limits import CHANNEL_CELLS
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.channel._channel import Channel
-from sanitize.channel._stage import product_of
+from sanitize.channel._stage import Stage, product_of
 from sanitize.channel._tuples import parts_of
 from sanitize.errors import InvalidChannel, InvalidParameter
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from sanitize.channel._stage import Stage
 
 
 def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> NDArray[np.float64]:

@@ -8,25 +8,20 @@ probability never becomes zero nor a zero positive, so the support is kept.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from sanitize._sampling.alias_method import DenseTable, suits
 from sanitize._sampling.alias_table import AliasTable
-from sanitize._sampling.sampler import KeepTable, RedrawTable, UniformTable
+from sanitize._sampling.sampler import KeepTable, RedrawTable, Sampler, UniformTable
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidChannel
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from sanitize._sampling.sampler import Sampler
 
 SCALE_BITS: Final = 62
 SCALE = 1 << SCALE_BITS

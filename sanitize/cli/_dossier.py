@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sanitize._files.open import path_of
 from sanitize._files.outputs import json_text
@@ -17,9 +18,6 @@ from sanitize.ledger import Ledger
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport, Material, dossier, to_markdown, to_page
 from sanitize.verify import Verification, croissant_of, read_json, statement_of
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def write_dossier(args: argparse.Namespace) -> None:

@@ -6,10 +6,10 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sanitize._files.open import open_source
-from sanitize._files.source import Numbers
+from sanitize._files.open import SourceLike, open_source
+from sanitize._files.source import Numbers, Source
 from sanitize._formatting import quoted
 from sanitize._limits import TUPLE_ROWS
 from sanitize._release.survey import MANY_NUMBERS
@@ -18,10 +18,6 @@ from sanitize._tables.combined import n_rows_of
 from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import N_BINS
-
-if TYPE_CHECKING:
-    from sanitize._files.open import SourceLike
-    from sanitize._files.source import Source
 
 # Different values are told up to here; so many are held of columns that are looked at together.
 _MOST_VALUES = 10_000

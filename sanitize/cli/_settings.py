@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sanitize._files.open import delimited, open_source, path_of
+from sanitize._files.open import SourceLike, delimited, open_source, path_of
 from sanitize._files.source import AS_STORED, Numbers
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, OWNERS, PAIRS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Sequence
-
-    from sanitize._files.open import SourceLike
 
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.

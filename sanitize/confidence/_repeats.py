@@ -17,12 +17,8 @@ probability at most α; for n itself that is at most e √n α, because n is dra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _ALARM = 1e-6  # probability that independent rows of any law are said to repeat too often
 _BETS = 0.95 * 0.5 ** np.arange(10)

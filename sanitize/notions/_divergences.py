@@ -5,13 +5,9 @@ Both arguments hold probability rows; an output that neither law reaches adds no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _NODES, _WEIGHTS = leggauss(12)
 

@@ -8,7 +8,8 @@ changing the symbol would hide from every other reader: the report names the col
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Mapping
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,10 +18,6 @@ from sanitize._files.csv import BLOCK_BYTES
 from sanitize._files.csv_stream import HEADER_BYTES
 from sanitize.errors import ColumnError
 from sanitize.parquet._parquet_writer import as_type, typed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _SPECIAL = re.compile('[,"\r\n]|^$|^\ufeff')
 _FORMULA = re.compile(r"\s*[=+\-@|%]")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 from sanitize._files.declared import LARGEST, UNSET, Finite, Meta, NonNegative, Unset, form, listed, notes_of, said
 from sanitize.binning import STEPS, date_edges
 from sanitize.errors import InvalidParameter, PolicyError
 from sanitize.policy._reader import fitting, misplaced, missing, refused, unlisted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 VERSION = 1
 MERGING = ("lift", "ldp", "l1", "chi2", "alpha")

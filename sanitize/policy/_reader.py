@@ -6,17 +6,15 @@ A policy holds no data, so that its own words and numbers are shown.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sanitize._checks import is_number, shown
 from sanitize._files.declared import Misfit, read
 from sanitize._limits import NESTING
 from sanitize.errors import PolicyError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 T = TypeVar("T")
 

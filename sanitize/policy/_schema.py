@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sanitize._files.declared import schemas_of
 from sanitize.policy._declaration import (
@@ -21,9 +22,6 @@ from sanitize.policy._declaration import (
     TREES,
     VERSION,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Schema = dict[str, Any]
 

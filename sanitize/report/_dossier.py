@@ -8,17 +8,15 @@ nothing is loaded.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sanitize._formatting import number, percent
 from sanitize.report._html import environment
 from sanitize.report._text import allowed, clip, is_words, margin_words, utility_words
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Cells = tuple[str, ...]
+Cells = tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from sanitize._files.declared import Declared, NonNegative, plain, require
 from sanitize._formatting import exact
 from sanitize.channel import Standing, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 # Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes if known.
 Shortage = tuple[Literal["rows", "secret"], int | None] | None

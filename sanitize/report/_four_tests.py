@@ -6,8 +6,9 @@ They are made of raw rows of people, so they are for the owner and never part of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sanitize._files.outputs import json_text, written
 from sanitize._formatting import Told, figure, of_100, plain
@@ -15,9 +16,6 @@ from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import environment
 from sanitize.report._text import WIDTH, clip
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA, VERSION = "sanitize-judgement", 1
 Standing = Literal["more", "a little more", "no more", "open"]

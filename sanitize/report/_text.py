@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sanitize._formatting import number, of_100
+from sanitize._formatting import Number, number, of_100
 from sanitize.report._audience import grave
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, of_source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sanitize._formatting import Number
 
 WIDTH = 80
 LINES = {"public": 32, "internal": 44}

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from html import escape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from sanitize.report._audience import Audience
 from sanitize.report._headline import colour
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class ReportViews(ABC):

@@ -14,17 +14,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from sanitize._tolerances import SMALLEST_POSITIVE
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 _NEWTON_STEPS, _STEPS_IN_ALL = 25, 1000
 _FASTER, _CENTRED = 10.0, 1e-8

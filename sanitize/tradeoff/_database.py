@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from sanitize._checks import whole_number
@@ -21,10 +21,7 @@ from sanitize.tradeoff._prior import PriorDP
 from sanitize.tradeoff._shells import level_at, mean_distance, symmetric
 from sanitize.tradeoff._tradeoff import PrivacyInterval, Tradeoff, laws_of, level_of, single_law
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 
 class _Database(Tradeoff):

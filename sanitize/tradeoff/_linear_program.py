@@ -9,10 +9,11 @@ the code that measures any channel, and rounded up.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sanitize._checks import doubles
@@ -20,13 +21,8 @@ from sanitize._tolerances import TIGHT
 from sanitize.errors import InvalidParameter
 from sanitize.notions import approximate_dp, global_dp, identifiability, pairs_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Vector = NDArray[np.float64]
-    Index = NDArray[np.int64]
+Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 # Rounding of a log-ratio of two doubles and of the sums of their rows, with room to spare.
 _RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16

@@ -10,18 +10,15 @@ output may be e**(-ε d) of theirs, and is stated in that unit.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from sanitize._tolerances import SAME
 from sanitize.tradeoff._linear_program import Problem, Program, normalised
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 _FIXED_POINTS, _SETTLED = 200, 1e-14
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sanitize._checks import number
 from sanitize._limits import LARGEST_EXPONENT
@@ -61,12 +62,7 @@ from sanitize.tradeoff._tradeoff import (
     single_law,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 # What a repair may cost, relative and in units of the largest distortion, before a channel is refused.
 _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18

@@ -8,17 +8,14 @@ events proves that, or leads to a better one.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize.tradeoff._linear_program import Problem, Program, normalised
 from sanitize.tradeoff._local import best_constant
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 _FLAT = 1e-12
 # Larger channels are only held against the events that most often bind.

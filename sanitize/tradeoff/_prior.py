@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sanitize._checks import listed, number, probabilities, whole_number
 from sanitize._limits import DENSE_CELLS
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.tradeoff._tradeoff import Tradeoff, laws_of, level_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from sanitize._checks import whole_number
 from sanitize._limits import DENSE_CELLS
 from sanitize.errors import InvalidParameter
 from sanitize.tradeoff._tradeoff import root_between
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import ArrayLike, NDArray
 
 Law = tuple[float, float, "NDArray[np.float64]"]
 

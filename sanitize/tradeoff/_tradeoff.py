@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sanitize._checks import doubles, number, probabilities
 from sanitize._limits import LARGEST_EXPONENT
@@ -15,12 +16,7 @@ from sanitize._tolerances import ROOT, SAME, SMALLEST_POSITIVE
 from sanitize.channel import Channel
 from sanitize.errors import InvalidDistribution
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 # Relative width of the arguments between which the least one is found.
 _WIDTH = 1e-10

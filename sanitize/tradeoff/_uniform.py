@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._checks import number, whole_number
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize.tradeoff._shells import Ball, ShellPath, distance_of_ball, isotropic, level_at, mean_distance, symmetric
 from sanitize.tradeoff._tradeoff import Tradeoff, level_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

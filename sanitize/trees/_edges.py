@@ -6,16 +6,13 @@ bins is the roundest number within a stretch of rows around it: that stays the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Rows that a value has before it is printed as it is, and rows on both sides of an edge.
 LEAST_ROWS = 10

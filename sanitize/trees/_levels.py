@@ -7,7 +7,8 @@ categories and values that were not there at fit share one level, and edges lie 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +20,6 @@ from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, ascending, f
 from sanitize._tables.keys import edges_passed
 from sanitize.errors import ColumnError
 from sanitize.trees._edges import LEAST_ROWS, Kind, Scale, edges_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # Categories beyond these are pooled: histograms of more cost memory at every node.
 MOST_CATEGORIES = 254

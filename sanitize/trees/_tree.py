@@ -5,8 +5,9 @@ What a cell says about each column is told in intervals and sets that people can
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +20,6 @@ from sanitize._limits import LOOKUP_ROWS
 from sanitize._tables.columns import python_values
 from sanitize.errors import ColumnError
 from sanitize.trees._levels import Levels, as_ordered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _MISSING, _OTHER, _ANY = "missing", "any other", "any value"
 

@@ -6,22 +6,18 @@ import json
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from sanitize._files.csv import CsvSource
-from sanitize._files.outputs import outputs, temporary_place
+from sanitize._files.outputs import Outputs, outputs, temporary_place
 from sanitize._files.parquet import is_text, open_parquet, read_footer
 from sanitize._files.sealed_text import NotStrict, digest_of, strict_json
-from sanitize._files.source import reading
+from sanitize._files.source import Source, reading
 from sanitize._formatting import rounded
 from sanitize.parquet import CsvWriter, ReleaseWriter
 from sanitize.verify._verification import Check
-
-if TYPE_CHECKING:
-    from sanitize._files.outputs import Outputs
-    from sanitize._files.source import Source
 
 
 def write_canonical(released: Source, target: Path, made: Outputs) -> list[bytes]:

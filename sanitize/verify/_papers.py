@@ -7,23 +7,19 @@ folder with it, so that whoever gets the folder can check it offline.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from sanitize._files.csv import CsvSource
 from sanitize._files.open import open_source, path_of
 from sanitize._files.sealed_text import NotStrict, digest_of, strict_json
-from sanitize._files.source import bytes_of
+from sanitize._files.source import Source, bytes_of
 from sanitize._version import __version__
 from sanitize.errors import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sanitize._files.source import Source
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:x-sanitize:release:1"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
@@ -23,9 +24,6 @@ from sanitize.verify._papers import (
     read_json,
 )
 from sanitize.verify._verification import Check
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 def check_papers(

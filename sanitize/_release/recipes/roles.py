@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize._checks import is_whole
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.binning import Bins, DateBins, holds_dates, is_numeric, is_of_dates
 from sanitize.errors import ColumnError, InvalidParameter
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
 BinSpec: TypeAlias = Mapping[str, Sequence[Any] | int | str] | int | None

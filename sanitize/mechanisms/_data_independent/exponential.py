@@ -5,9 +5,10 @@ from __future__ import annotations
 import decimal
 import math
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import zeta
 
 from sanitize._checks import doubles, nats, whole_number
@@ -15,9 +16,6 @@ from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._data_independent.randomized_response import NOTHING, root, uniform_law
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 Distance = Literal["line", "circle"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from sanitize._checks import doubles, nats, one_of
@@ -17,9 +18,6 @@ from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_ne
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._data_independent.randomized_response import NOTHING, root
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 Method = Literal["exact", "closed_form"]
 

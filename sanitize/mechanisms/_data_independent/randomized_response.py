@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlogy
@@ -15,9 +15,6 @@ from sanitize._checks import is_number, nats, whole_number
 from sanitize._limits import LARGEST_LEVEL
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Share by which a figure may come out larger in another machine's arithmetic: a calibration stays below by it.
 ROUNDING = 1e-13

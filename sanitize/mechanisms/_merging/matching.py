@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-from sanitize.mechanisms._merging.risks import OrderedRisks, absorb, by_size
+from sanitize.mechanisms._merging.risks import OrderedRisks, SetRisks, absorb, by_size
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sanitize.mechanisms._merging.risks import SetRisks
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
+Vector = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 # Fewer unsafe groups than this are finished one by one.
 _FEW_GROUPS = 400

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from sanitize._limits import LARGEST_EXPONENT
@@ -14,7 +14,7 @@ from sanitize._tolerances import TIGHT
 from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
-from sanitize.joint import check_law
+from sanitize.joint import JointDistribution, check_law
 from sanitize.lifts import lift
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.tail_merging import tail_merging
@@ -22,12 +22,7 @@ from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
 from sanitize.mechanisms._response_solver.vertices import listed
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sanitize.joint import JointDistribution
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 # Steps of single thresholds, in parts of the way from the lowest to e**upper, and the least gain that counts.
 _FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7

@@ -8,18 +8,15 @@ returned comes from the multipliers alone (weak duality), so it is valid however
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sanitize.mechanisms._response_solver.polytope import inverse_of
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
-    Mask = NDArray[np.bool_]
+Vector = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 _FEASIBLE = 1e-12
 _PIVOT = 1e-9
