@@ -220,7 +220,5 @@ def _law(data: Any, sensitive: str | Sequence[str] | None, public: str | Sequenc
         raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
     secret = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     if public is None:
-        shown = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
-    else:
-        shown = [public] if isinstance(public, str) else list(public)
-    return JointDistribution.from_frame(data, secret, shown)
+        public = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
+    return JointDistribution.from_frame(data, secret, public)
