@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,7 @@ class CountNoise:
 
     law: Gaussian | Geometric
     n_secrets: int
+    of_rows: ClassVar[None] = None  # rows of each cell are known
 
     @classmethod
     def geometric(cls, eps: Fraction, n_secrets: int) -> CountNoise:
@@ -123,6 +125,19 @@ class CountNoise:
             return self.law.log_mgf(t)
         k = self.n_secrets
         return self.law.log_mgf((1 - 1 / k) * t) + (k - 1) * self.law.log_mgf(t / k)
+
+
+@dataclass(frozen=True)
+class RowNoise(Geometric):
+    """Noise of its own on every count of so many rows, of whose cells nothing is known: a whole row is the matter.
+
+    One row more or less changes one count by 1, so that with rate r all counts together are r-differentially private.
+    """
+
+    of_rows: int
+
+
+Noise = CountNoise | RowNoise
 
 
 class Bits:
@@ -199,3 +214,20 @@ def two_sided_geometric(key: NoiseKey, rate: Fraction, count: int) -> NDArray[np
 def _root(n: int) -> int:
     root = int(n**0.5)
     return root if root * root <= n else root - 1
+
+
+def projected(told: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Whole counts >= 0 (n, k) next to noisy ones, that add up to so many rows in each column."""
+    ordered = -np.sort(-told, axis=0)
+    left = (np.cumsum(ordered, axis=0) - rows) / np.arange(1, len(told) + 1)[:, None]
+    last = len(told) - 1 - np.argmax((ordered > left)[::-1], axis=0)
+    nearest = np.maximum(told - left[last, np.arange(told.shape[1])], 0.0)
+    nearest[:, rows == 0] = 0.0
+    found = np.floor(nearest + 1e-9).astype(np.int64)
+    rank = np.argsort(np.argsort(found - nearest, axis=0, kind="stable"), axis=0, kind="stable")
+    return found + (rank < rows - found.sum(axis=0))
+
+
+def whole(told: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Whole counts >= 0 next to noisy ones that add up to n."""
+    return projected(told.reshape(-1, 1).astype(np.float64), np.array([n])).reshape(told.shape)

@@ -176,7 +176,7 @@ def test_what_is_foreseen_is_about_what_fresh_rows_show() -> None:
     """Counts of 16 times the design: what a symbol needs so that it passes is what was foreseen of it."""
     design = np.array([[30, 120], [120, 380]])
     budget = sz.LiftBudget(lower=1.0, upper=0.5)
-    foresight = Foresight.of(design, 16 * design, budget, 0.95)
+    foresight = Foresight.of(design, 16.0 * design.sum(), budget, 0.95)
     told = float(foreseen(foresight, design[:, :1].astype(float), np.ones(1))[0])
     prior = tuple(2 * [design.sum(axis=1) / design.sum()])
     made = alone(sparse.csr_array([[1.0, 0.0]]), design, 16 * design, 0.05)

@@ -9,10 +9,10 @@ import pytest
 from scipy import sparse, stats
 
 import sanitize as sz
-from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
+from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric, RowNoise, whole
 from sanitize.mechanisms import certified_random_response
 from sanitize.mechanisms._trees import evidence
-from sanitize.mechanisms._trees.evidence import noisy_shares
+from sanitize.mechanisms._trees.evidence import noisy_shares, shares_within
 from sanitize.trees import Profiles
 
 N_CELLS, ROWS, LEVEL = 10_000, 150, 0.05
@@ -76,7 +76,7 @@ def test_bounds_of_shares_fail_no_more_often_than_their_level(share, law):
     rng, n, runs, level = np.random.default_rng(2), 1000, 2_000, 0.1
     noise = CountNoise(law, 3)
     told = sum(centred(noise, runs, seed)[0] for seed in (3, 4, 5))
-    low, high = noisy_shares(rng.binomial(n, share, runs) + told, n, noise, 3, level)
+    low, high = shares_within(rng.binomial(n, share, runs) + told, n, noise, 3, level)
     most = stats.binom.isf(ALARM, runs, level / 2)
     assert (low > share).sum() <= most
     assert (high < share).sum() <= most
@@ -88,7 +88,7 @@ def test_bounds_of_shares_without_most_of_the_noise_fail(law):
     rng, n, runs, level = np.random.default_rng(2), 1000, 2_000, 0.1
     noise = CountNoise(law, 2)
     told = sum(centred(noise, runs, seed)[0] for seed in range(3, 9))
-    low, _ = noisy_shares(rng.binomial(n, 0.3, runs) + told, n, noise, 0.01, level)
+    low, _ = shares_within(rng.binomial(n, 0.3, runs) + told, n, noise, 0.01, level)
     assert (low > 0.3).sum() > stats.binom.isf(ALARM, runs, level / 2)
 
 
@@ -108,6 +108,82 @@ def test_channels_from_noisy_counts_are_within_the_budget_of_the_law(law):
         noisy = fresh + centred(noise, 8, seed)
         joint = sz.JointDistribution.from_matrix(np.maximum(noisy, 0.5) / np.maximum(noisy, 0.5).sum())
         channel = certified_random_response(joint, design, noisy, members, profiles, budget, 0.95, noise)
+        pushed = law @ channel.matrix
+        pushed = pushed[:, pushed.any(axis=0)]
+        p_s = law.sum(axis=1)
+        failed += bool((budget.excess_of(pushed / p_s[:, None] / pushed.sum(axis=0), p_s) > 0).any())
+        outputs.append(pushed.shape[1])
+    assert failed <= stats.binom.isf(ALARM, 75, 0.05)
+    assert np.mean(outputs) > 2
+
+
+# Two cells that a symbol has and two that it has not, which all have the same law of S: it is on the bound 1.
+OF_CELLS = np.array([0.2, 0.15, 0.35, 0.3])
+NET = sparse.csr_array(np.array([[1.0, 0.5, 0.0, 0.0]]))
+
+
+def counts_of_rows(law: np.ndarray, n: int, noise: Geometric, runs: int, seed: int = 6) -> np.ndarray:
+    """Counts of n rows with noise of its own on each, shape (runs, n_s, n_cells)."""
+    rng = np.random.default_rng(seed)
+    drawn = noise.draw(sz.NoiseKey.from_seed(seed), runs * law.size).reshape(runs, *law.shape)
+    return rng.multinomial(n, law.ravel(), runs).reshape(drawn.shape) + drawn
+
+
+def passed_with_hidden_rows(p_s: list[float], side: str, rate: Fraction, taken: Fraction) -> tuple[int, int]:
+    """How often a symbol on the bound passes, and how often it was tried, where rows of cells are not known."""
+    runs, n = 1000, 2000
+    law = np.outer(p_s, OF_CELLS)
+    design = np.rint(law * 1000).astype(np.int64)
+    error = LEVEL / (1 - evidence._FOR_MEANS)
+    passed = 0
+    for told in counts_of_rows(law, n, Geometric(rate), runs):
+        of_symbols = evidence.Evidence(NET, design, told, error, RowNoise(taken, n))
+        passed += int(of_symbols.shows(0, 1 if side == "lower" else -1, 1.0, p_s[0], p_s[0])[0])
+    return passed, runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p_s", [[0.3, 0.7], [0.2, 0.3, 0.5]])
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_symbols_on_the_bound_pass_no_more_often_where_rows_of_cells_are_hidden(p_s, side):
+    passed, runs = passed_with_hidden_rows(p_s, side, Fraction(1, 8), Fraction(1, 8))
+    assert passed <= stats.binom.isf(ALARM, runs, LEVEL)
+
+
+@pytest.mark.slow
+def test_noise_on_rows_that_is_forgotten_shows():
+    passed, runs = passed_with_hidden_rows([0.2, 0.3, 0.5], "lower", Fraction(1, 40), Fraction(2))
+    assert passed > stats.binom.isf(ALARM, runs, LEVEL)
+
+
+@pytest.mark.parametrize("taken", [1, 0])
+def test_bounds_of_means_of_symbols_take_in_the_noise_of_all_counts(taken):
+    """They fail no more often than their level, and without the noise they do."""
+    runs, n, level, noise = 2000, 1000, 0.1, Geometric(Fraction(1, 14))
+    law, weights = np.outer([0.2, 0.3, 0.5], OF_CELLS), NET.toarray()[0]
+    told = counts_of_rows(law, n, noise, runs).sum(axis=1) @ weights
+    tilt = np.geomspace(1e-6, 0.99 * noise.reach, 512)
+    spent = taken * 3 * noise.log_mgf(tilt[:, None] * weights).sum(axis=1, keepdims=True)
+    low, high = noisy_shares(told, n, tilt, spent, level)
+    mean, most = float(OF_CELLS @ weights), stats.binom.isf(ALARM, runs, level / 2)
+    failed = (low > mean).sum(), (high < mean).sum()
+    assert (max(failed) <= most) == bool(taken)
+
+
+@pytest.mark.slow
+def test_channels_of_hidden_rows_are_within_the_budget_of_the_law():
+    """Of 75 tables from one law at most 5 % may fail; hardly any does, and something is kept."""
+    budget, n, rate = sz.LiftBudget(lower=0.8, upper=0.5), 20_000, Fraction(1, 2)
+    given = np.array([[0.20, 0.24, 0.30, 0.34, 0.38, 0.42, 0.30, 0.32]])
+    law = np.concatenate([given, 1 - given]) / 8
+    members = np.concatenate([np.eye(8, dtype=bool), np.kron(np.eye(4), [1, 1]).astype(bool), np.ones((1, 8), bool)])
+    profiles = Profiles(np.eye(8) * 100, np.array([0]), np.array([1.0]))
+    failed, outputs, noise = 0, [], RowNoise(rate, n)
+    tables = zip(counts_of_rows(law, 5000, noise, 75), counts_of_rows(law, n, noise, 75, 7), strict=True)
+    for design, told in tables:
+        first, fresh = whole(design, 5000), whole(told, n)
+        joint = sz.JointDistribution.from_matrix((first + fresh) / (first + fresh).sum())
+        channel = certified_random_response(joint, first, told, members, profiles, budget, 0.95, noise)
         pushed = law @ channel.matrix
         pushed = pushed[:, pushed.any(axis=0)]
         p_s = law.sum(axis=1)

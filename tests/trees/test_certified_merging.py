@@ -57,7 +57,7 @@ def test_the_finest_partition_is_that_of_enumeration(parts) -> None:
 
 def test_blocks_are_put_together_until_all_show_enough() -> None:
     design = np.random.default_rng(0).multinomial(6000, LAW.ravel()).reshape(2, 8)
-    foresight = Foresight.of(design, 4 * design, BUDGET, 0.95)
+    foresight = Foresight.of(design, 4.0 * design.sum(), BUDGET, 0.95)
     made = agglomerated(PROFILES, foresight)
     shown = foreseen(foresight, (design @ made.blocks.T).astype(float), made.blocks.sum(axis=1))
     tops = np.setdiff1d(np.arange(len(made.blocks)), made.parts)

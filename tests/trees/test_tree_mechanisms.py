@@ -162,7 +162,7 @@ def test_candidates_do_not_look_at_fresh_rows_and_reach_every_cell() -> None:
     found = []
     for seed in (0, 1):
         fresh = np.random.default_rng(seed).permutation(3 * counts.ravel()).reshape(counts.shape)
-        foresight = Foresight.of(counts, fresh, budget, 0.95)
+        foresight = Foresight.of(counts, float(fresh.sum()), budget, 0.95)
         found.append(candidates(grown.tree.members.toarray(), grown.profiles, foresight).toarray())
     np.testing.assert_array_equal(*found)
     assert found[0].max(axis=1).min() == found[0].max() == 1.0

@@ -18,13 +18,13 @@ from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._response_solver.repair import response_channel
 from sanitize.mechanisms._trees.candidates import LOSS_STEPS, agglomerated, best_mixture, candidates
-from sanitize.mechanisms._trees.evidence import certified, noisy_shares
+from sanitize.mechanisms._trees.evidence import certified, rows_of, shares_within
 from sanitize.mechanisms._trees.foresight import Foresight
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize._sampling.count_noise import CountNoise
+    from sanitize._sampling.count_noise import Noise
     from sanitize.budgets import Budget
     from sanitize.trees import Profiles
 
@@ -40,7 +40,7 @@ def certified_random_response(
     profiles: Profiles,
     budget: Budget | float,
     confidence: float,
-    noise: CountNoise | None = None,
+    noise: Noise | None = None,
 ) -> Channel:
     """Channel of the certified symbols that keeps most of the information about each column.
 
@@ -65,7 +65,7 @@ def certified_random_response(
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
         Between 0 and 1.
-    noise : CountNoise, optional
+    noise : Noise, optional
         That on each count of fresh rows, independent over cells.
 
     Returns
@@ -101,7 +101,7 @@ def certified_random_response(
     if members.shape[1] != k:
         raise InvalidParameter(f"members must be of the {k} cells of the law, got {members.shape}")
     variance = noise.variance if noise else 0.0
-    foresight = Foresight.of(design, fresh, lift_budget, confidence, variance)
+    foresight = Foresight.of(design, rows_of(fresh, noise), lift_budget, confidence, variance)
     net = candidates(members, profiles, foresight)
     passed = proven(net, joint, design, fresh, lift_budget, confidence, noise)
     net = sparse.csr_array(sparse.vstack([sparse.csr_array(np.ones((1, k))), net[np.flatnonzero(passed)]]))
@@ -121,14 +121,14 @@ def proven(
     fresh: NDArray[np.int64],
     budget: LiftBudget,
     confidence: float,
-    noise: CountNoise | None = None,
+    noise: Noise | None = None,
 ) -> NDArray[np.bool_]:
     """Which symbols (k, n_cells) fresh rows prove to be within the budget, all at once, and the frequencies are too."""
     for_prior = 0.05  # of the probability of error, spent on P(s)
     error = 1 - check_confidence(confidence)
     share = error * for_prior / len(design)
     if noise is not None:
-        prior = noisy_shares(fresh.sum(axis=1), float(fresh.sum()), noise, fresh.shape[1], share)
+        prior = shares_within(fresh.sum(axis=1), rows_of(fresh, noise), noise, fresh.shape[1], share)
     else:
         prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
     passed = certified(net, design, fresh, budget, prior, error * (1 - for_prior), noise)
@@ -223,7 +223,7 @@ def certified_tree_merging(
     """
     lift_budget = as_lift_budget(as_budget(budget))
     check_counts(joint, design, fresh, MOST_MERGED)
-    foresight = Foresight.of(design, fresh, lift_budget, confidence)
+    foresight = Foresight.of(design, float(fresh.sum()), lift_budget, confidence)
     made = agglomerated(profiles.coarser(LOSS_STEPS), foresight)
     passed = proven(sparse.csr_array(made.blocks.astype(np.float64)), joint, design, fresh, lift_budget, confidence)
     labels = made.finest(passed)

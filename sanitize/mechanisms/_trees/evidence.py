@@ -22,6 +22,11 @@ Counts of (s, cell) may hold noise that adds up to 0 in each cell: N + Z in plac
 d(cell), the difference of the two logarithms; with log E exp(t Z_s) <= ψ(t), independent over cells, the product times
 exp(-Σ_cells ψ(d)) still has a mean of at most 1. Rows of a cell are known without noise, and λ may know ψ.
 
+Where rows of a cell are not to be known either, every count has a Z of its own, and n alone is known. Then Σ N log(1 +
+λ (f - e)) is n times the logarithm l of one of the values of f, that at S /= s in cells that the symbol does not have,
+and Σ N d with d the difference of the others from l: Σ Z d is what noise adds, and Σ ψ(d) is taken off for it. The mean
+of w is bounded as shares are, below, by what noise on Σ w N may be.
+
 Bounds of P(s) are made of shares of rows, from counts with noise. For n independent rows of share p and noise of log
 E exp(tZ) <= ψ(t), E exp(λ(k + Z)) is at most (1 + p(e^λ - 1))^n exp(ψ(λ)), so k + Z lies as far above np as t with
 probability at most exp(-I), I = max_λ>0 λt - n log(1 + p(e^λ - 1)) - ψ(λ); below likewise, with λ < 0. So p is ruled
@@ -31,7 +36,7 @@ the largest and the least of these are the bounds, and fewer λ only make them w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from sanitize._sampling.count_noise import CountNoise
+    from sanitize._sampling.count_noise import Noise
     from sanitize.budgets import LiftBudget
 
     Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -59,7 +64,7 @@ def certified(
     budget: LiftBudget,
     prior: Bounds,
     error: float,
-    noise: CountNoise | None = None,
+    noise: Noise | None = None,
 ) -> NDArray[np.bool_]:
     """Whether fresh rows prove that the lifts of each symbol are within the budget.
 
@@ -74,7 +79,7 @@ def certified(
         Bounds of P(s), which may be those that the fresh rows give.
     error : float
         Probability that any symbol passes which is not within the budget, while P(s) is within its bounds.
-    noise : CountNoise, optional
+    noise : Noise, optional
         That on each count of fresh rows, independent over cells.
     """
     evidence = Evidence(net, design, fresh, error, noise)
@@ -116,19 +121,24 @@ class Evidence:
         design: NDArray[np.int64],
         fresh: NDArray[np.int64],
         error: float,
-        noise: CountNoise | None,
+        noise: Noise | None,
     ) -> None:
         self.k, self.n_cells = net.shape
         self.row, self.cell, self.w = np.repeat(np.arange(self.k), np.diff(net.indptr)), net.indices, net.data
         self.design, self.fresh, self.noise = design, fresh, noise
-        self.rows, self.n = fresh.sum(axis=0), float(fresh.sum())
+        self.rows, self.n = fresh.sum(axis=0), rows_of(fresh, noise)
+        self.others = 0 if noise is None or noise.of_rows is None else len(fresh) - 1  # of a cell, with noise
         self.p_s = shares_of(design)
         self.p_cell = design.sum(axis=0) / max(float(design.sum()), 1.0)
         self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _LEAST)
         self.needed = needed(self.k, error) * (1 + 1e-9)
-        self.means = _means(
-            self._sum(self.w * self.rows[self.cell]), self.n, -np.log(error * _FOR_MEANS / max(2 * self.k, 1))
-        )
+        level, total = error * _FOR_MEANS / max(self.k, 1), self._sum(self.w * self.rows[self.cell])
+        if noise is None or not self.others:
+            self.means = _means(total, self.n, -np.log(level / 2))
+        else:
+            tilt = np.geomspace(1e-6, min(40.0, _WITHIN * noise.reach), 512)
+            taken = [len(fresh) * self._sum(noise.log_mgf(size * self.w)) for size in tilt]
+            self.means = noisy_shares(total, self.n, tilt, np.array(taken), level)
 
     def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum over the cells of each symbol."""
@@ -165,7 +175,9 @@ class Evidence:
         if self.noise is not None:
             outside = self.n_cells - np.bincount(self.row, minlength=self.k)
             shown -= outside * self.noise.log_mgf(log_off - log_off_else)
-            shown -= self._sum(self.noise.log_mgf(log_on - log_on_else))
+            beside = log_off_else[self.row] if self.others else log_on_else
+            shown -= self._sum(self.noise.log_mgf(log_on - beside))
+            shown -= self.others * self._sum(self.noise.log_mgf(log_on_else - beside))
         return np.asarray(known & (shown >= self.needed))
 
     def _tilt(
@@ -182,14 +194,17 @@ class Evidence:
         variance += outside * (p * off**2 + (1 - p) * off_else**2)
         if self.noise is not None:
             n_outside = self.n_cells - np.bincount(self.row, minlength=self.k)
-            spread = self._sum((on - on_else) ** 2) + n_outside * (off - off_else) ** 2
+            beside = off_else[self.row] if self.others else on_else
+            spread = self._sum((on - beside) ** 2 + self.others * (on_else - beside) ** 2)
+            spread += n_outside * (off - off_else) ** 2
             variance = variance + self.noise.variance * spread / self.n
         mean = np.sqrt(2 * self.needed * variance / self.n)
         size = mean / (variance + mean**2)
         size = np.minimum(size, _WITHIN / depth)
         if self.noise is not None and np.isfinite(self.noise.reach):
             reach = _WITHIN * self.noise.reach
-            widest = np.maximum(np.abs(off - off_else), -self._least(-np.abs(on - on_else)))
+            widest = np.maximum(np.abs(on - beside), np.abs(on_else - beside))
+            widest = np.maximum(np.abs(off - off_else), -self._least(-widest))
             # log of a quotient of 1 + λ (f - e) and 1 + λ (f' - e) is at most λ |f - f'| / (1 - λ depth).
             size = np.minimum(size, reach / (widest + reach * depth))
         return np.asarray(size)
@@ -220,25 +235,37 @@ def divergence(q: NDArray[np.float64], bound: NDArray[np.float64] | float) -> ND
     return np.asarray(q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound)))
 
 
-def noisy_shares(
-    told: NDArray[np.float64], n: float, noise: CountNoise, draws: float, level: float
+def rows_of(fresh: NDArray[Any], noise: Noise | None) -> float:
+    """Rows that counts are of, which no noise may tell."""
+    return float(fresh.sum() if noise is None or noise.of_rows is None else noise.of_rows)
+
+
+def shares_within(
+    told: NDArray[np.float64], n: float, noise: Noise, draws: float, level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper bounds of shares of n rows from counts with noise; each fails with at most ``level / 2``.
+    """Bounds of shares of n rows from counts, in each of which so many independent draws of noise are added up."""
+    tilt = np.geomspace(1e-7, min(40.0, 0.999 * noise.reach), 4096)
+    return noisy_shares(told, n, tilt, draws * noise.log_mgf(tilt)[:, None], level)
+
+
+def noisy_shares(
+    told: NDArray[np.float64], n: float, tilt: NDArray[np.float64], taken: NDArray[np.float64], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower and upper bounds of means of n numbers between 0 and 1; each fails with at most ``level / 2``.
 
     Parameters
     ----------
     told : ndarray of shape (k,)
-        Counts with noise, of which k may be below 0 or above n.
+        Their sums with noise, of which k may be below 0 or above n.
     n : float
         Rows, at least 1.
-    noise : CountNoise
-    draws : float
-        How many independent ones are added up in each count.
+    tilt : ndarray of shape (n_tilts,)
+        λ.
+    taken : ndarray of shape (n_tilts, k) or (n_tilts, 1)
+        Bound ψ(λ) of the noise on each sum.
     level : float
     """
     # A hair more than is needed, for rounding.
-    needed = -np.log(level / 2) * (1 + 1e-9)
-    tilt = np.geomspace(1e-7, min(40.0, 0.999 * noise.reach), 4096)[:, None]  # the noise has a bound for these
-    taken = draws * noise.log_mgf(tilt)
+    needed, tilt = -np.log(level / 2) * (1 + 1e-9), tilt[:, None]
     least, most = (np.expm1((sign * tilt * told - needed - taken) / n) / np.expm1(sign * tilt) for sign in (1, -1))
     return np.clip(least.max(axis=0), 0.0, 1.0), np.clip(most.min(axis=0), 0.0, 1.0)

@@ -45,16 +45,16 @@ class Foresight:
     def of(
         cls,
         design: NDArray[np.int64],
-        fresh: NDArray[np.int64],
+        n_fresh: float,
         budget: LiftBudget,
         confidence: float,
         variance: float = 0.0,
     ) -> Foresight:
-        """From counts of both; of the fresh rows nothing is looked at but their number."""
+        """From counts of the design; of the fresh rows nothing is looked at but their number."""
         p_s = shares_of(design)
         low = np.exp(-budget.lower) * p_s if budget.lower < LOOSEST else np.zeros(len(p_s))
         high = np.minimum(np.exp(min(budget.upper, LOOSEST)) * p_s, 1.0)
-        scale = float(fresh.sum()) / max(float(design.sum()), 1.0)
+        scale = n_fresh / max(float(design.sum()), 1.0)
         return cls(design, low, high, scale, _needed(design.shape[1], confidence), variance)
 
 
