@@ -6,6 +6,8 @@ A model prints nobody's row: of the table it knows counts that many rows share, 
 from sanitize.printing._model import MODELLED_ROWS as MODELLED_ROWS
 from sanitize.printing._model import RowModel
 from sanitize.printing._print_table import PrintTable
+from sanitize.printing._private_model import Look as Look
+from sanitize.printing._private_model import PrivateModel as PrivateModel
 
 Printer = RowModel | PrintTable
 
