@@ -1,5 +1,6 @@
 """scikit-learn estimators: parameters, fit, remember, transform."""
 
+from sanitize._release.recipes.record_dp import RecordDP
 from sanitize._release.recipes.secret_dp import SecretDP
 from sanitize.transformers._best import BestSanitizer
 from sanitize.transformers._data_independent import ExponentialChannel, GaussianChannel, RandomizedResponse
@@ -18,6 +19,7 @@ __all__ = [
     "JointRelease",
     "OptimalRandomResponse",
     "RandomizedResponse",
+    "RecordDP",
     "Sanitizer",
     "SecretDP",
     "SubsetMerging",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from sanitize._release.designer import refuse_secret_dp
+from sanitize._release.designer import refuse_noisy
 from sanitize._release.recipes.trees import (
     TreeMergingRecipe,
     TreeParameters,
@@ -61,7 +61,7 @@ class TreeSanitizer(Sanitizer):
         InvalidParameter
             With ``secret_dp``: what it tells of these rows' secrets would have no noise.
         """
-        refuse_secret_dp(self, "measure counts them without noise; use an estimator of its own, for your own eyes")
+        refuse_noisy(self, "measure counts them without noise; use an estimator of its own, for your own eyes")
         return super().measure(X, sensitive_features=sensitive_features, confidence=confidence)
 
 
@@ -168,6 +168,9 @@ class TreeRandomResponse(TreeRandomResponseParameters, TreeSanitizer):
     secret_dp : SecretDP, optional
         Publish everything, report and refusal included, under differential privacy of each row's secret, of noisy
         counts alone. Needs ``confidence``, whose certificate takes in the noise.
+    record_dp : RecordDP, optional
+        The same of whole rows: all but the symbols drawn for them follows from noisy counts. Needs ``confidence``, and
+        values or ``bins`` of all columns. One cell (``max_cells=1``) makes private synthetic rows.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
     keep_sensitive : bool

@@ -280,7 +280,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
     """What a reader of the report must know about the data and the settings."""
     found = []
     empty = int((table.counts == 0).sum())
-    if empty and spec.facts.secret_dp is None:  # noise says nothing of what is impossible
+    if empty and not (spec.facts.secret_dp or spec.facts.record_dp):  # noise says nothing of what is impossible
         found.append(
             f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
             "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"

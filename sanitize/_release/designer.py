@@ -212,9 +212,11 @@ def check_designer(sanitizer: object, what: str) -> None:
         )
 
 
-def refuse_secret_dp(sanitizer: object, instead: str) -> None:
-    """Refuse an estimator with ``secret_dp`` where its table's secrets would be looked at again, without noise."""
+def refuse_noisy(sanitizer: object, instead: str) -> None:
+    """Refuse an estimator with ``secret_dp`` or ``record_dp`` where its table would be looked at without noise."""
     fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now
     asked = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
-    if getattr(asked, "secret_dp", None) is not None or (fitted and fitted.facts.secret_dp):
-        raise InvalidParameter(f"secret_dp does not allow a second look at the secrets of the table: {instead}")
+    promise = getattr(asked, "promise", None)
+    name = fitted.facts.promise if promise is None and fitted else promise and promise.keyword
+    if name is not None:
+        raise InvalidParameter(f"{name} does not allow a second look at the secrets of the table: {instead}")

@@ -10,6 +10,7 @@ from sanitize._progress import shown
 from sanitize.cli._settings import STREAM, check_output
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, ReleaseRefuted, SourceError
+from sanitize.report import PROMISES
 
 if TYPE_CHECKING:
     import argparse
@@ -64,8 +65,10 @@ def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
         raise InvalidParameter(
             "--judge is for the owner: its figures are made of raw rows; leave it or the audience out"
         )
-    if policy.unit is not None or any("secret_dp" in channel.settings for channel in policy.channels):
-        raise InvalidParameter("--judge knows neither units nor secret_dp: it fits the table once more; leave it out")
+    if policy.unit is not None or any(set(PROMISES) & set(channel.settings) for channel in policy.channels):
+        raise InvalidParameter(
+            "--judge knows neither units, secret_dp nor record_dp: it fits the table once more; leave it out"
+        )
     if args.input == STREAM:
         raise InvalidParameter("--judge reads the table twice, and standard input only once; write it to a file first")
     from sanitize.attack import judge as judge_table

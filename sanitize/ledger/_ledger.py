@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._release.designer import refuse_secret_dp
+from sanitize._release.designer import refuse_noisy
 from sanitize._sampling.noise import key_of
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
@@ -126,7 +126,7 @@ class Ledger:
         ColumnError
             If the joint law is too large to measure and no theorem bounds it.
         """
-        refuse_secret_dp(sanitizer, _NO_LEDGER)
+        refuse_noisy(sanitizer, _NO_LEDGER)
         book = Book.read(self.path)
         return together(book, _entry(book, sanitizer, None), rows)[1]
 
@@ -207,7 +207,7 @@ class Ledger:
     def _spend(
         self, rows: Any, sanitizer: Designer, key: Randomness, receipt: str | None = None
     ) -> tuple[str, LeakageReport]:
-        refuse_secret_dp(sanitizer, _NO_LEDGER)
+        refuse_noisy(sanitizer, _NO_LEDGER)
         while True:
             book = Book.read(self.path)
             entry = _entry(book, sanitizer, key, receipt)

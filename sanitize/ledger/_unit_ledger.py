@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import whole_number
-from sanitize._release.designer import refuse_secret_dp
+from sanitize._release.designer import refuse_noisy
 from sanitize._release.first_pass import Counted
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
@@ -259,7 +259,7 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
 
     Under a confidence it is that of its recipe on rows of the units that choose, for the others must not.
     """
-    refuse_secret_dp(sanitizer, _NO_NOISE)
+    refuse_noisy(sanitizer, _NO_NOISE)
     if not hasattr(sanitizer, "fitted_release"):
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
     recipe, release = sanitizer.recipe(), sanitizer.fitted_release()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.loads import KeptRows, n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.designer import Designer, Releaser, Report, refuse_secret_dp
+from sanitize._release.designer import Designer, Releaser, Report, refuse_noisy
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._release.layout import Layout
 from sanitize.errors import InvalidParameter
@@ -217,7 +217,7 @@ def plan_parquet(
     """
     check_row_order(rows)
     _check_order(sanitizer, "plan_parquet(source, sanitizer)")
-    refuse_secret_dp(sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
+    refuse_noisy(sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
     threads = n_workers(workers)
     with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         return sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows).report

@@ -11,6 +11,7 @@ from sanitize._files.declared import LARGEST, UNSET, Finite, Meta, NonNegative, 
 from sanitize.binning import STEPS, date_edges
 from sanitize.errors import InvalidParameter, PolicyError
 from sanitize.policy._reader import fitting, misplaced, missing, refused, unlisted
+from sanitize.report import PROMISES
 
 VERSION = 1
 MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
@@ -133,6 +134,11 @@ _SECRET_DP = form(
     delta=_key(_INSIDE, example="delta = 1e-6"),
     values=(dict[str, _SECRETS], {}),
 )
+_RECORD_DP = form(
+    "record_dp",
+    eps=_key(_POSITIVE, example="eps = 1.0 (nats)"),
+    values=_key(dict[str, _SECRETS], example="values = {}"),
+)
 # Setting of a channel -> what may stand there, what is said of it, and the mechanisms that have it.
 _SETTINGS = {
     "min_count": _maybe(_WHOLE[0], "Public values in fewer rows are pooled.", *_TUPLES),
@@ -155,6 +161,11 @@ _SETTINGS = {
     "secret_dp": _maybe(
         _SECRET_DP,
         "Differential privacy of each row's secret, of noisy counts: { eps = 1.0, delta = 1e-6 }; needs confidence.",
+        "tree-random-response",
+    ),
+    "record_dp": _maybe(
+        _RECORD_DP,
+        "Differential privacy of whole rows: { eps = 1.0, values = {} }; needs confidence, and values or bins of all.",
         "tree-random-response",
     ),
     "gap": _maybe(_POSITIVE, "Distance from the optimum that is good enough, in nats.", *_SEARCHES),
@@ -283,8 +294,9 @@ def check(document: Any) -> None:
         raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
     if columns.unit is not UNSET and document.receipt is not UNSET:
         raise refused("receipt", "is not for units: what a row is released as depends on the ledger, too; leave it out")
-    if any(part.secret_dp is not UNSET for part in parts.values()):
-        _check_secrets(document, parts.values())
+    for name in PROMISES:
+        if any(getattr(part, name) is not UNSET for part in parts.values()):
+            _check_promise(document, parts.values(), f"channel.{name}")
 
 
 def _check_bounds(where: str, budget: Any) -> None:
@@ -409,16 +421,16 @@ def _check_notion(where: str, channel: Any, budget: Any) -> None:
         raise refused(f"{where}.notion", words)
 
 
-def _check_secrets(document: Any, parts: Iterable[Any]) -> None:
+def _check_promise(document: Any, parts: Iterable[Any], name: str) -> None:
     """Refuse what would look at secrets beside their noisy counts."""
     if any(part.confidence is UNSET for part in parts):
-        raise PolicyError("channel.secret_dp needs a confidence; write confidence = 0.95", "channel.confidence")
+        raise PolicyError(f"{name} needs a confidence; write confidence = 0.95", "channel.confidence")
     if document.rows == "keep":
-        words = 'rows = "keep" is allowed after a look at every secret; leave it out with channel.secret_dp'
+        words = f'rows = "keep" is allowed after a look at every secret; leave it out with {name}'
         raise PolicyError(words, "rows")
     if document.ledger is not UNSET:
-        words = "counts secrets without noise; leave it out with channel.secret_dp, and add up eps and delta"
+        words = f"counts secrets without noise; leave it out with {name}, and add up eps and delta"
         raise refused("ledger", words)
     if document.receipt is not UNSET:
-        words = "lets a release be drawn again, and noise of channel.secret_dp is forgotten; leave it out"
+        words = f"lets a release be drawn again, and noise of {name} is forgotten; leave it out"
         raise refused("receipt", words)

@@ -12,7 +12,7 @@ from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._formatting import percent
 from sanitize._progress import counted, shown
-from sanitize._release.designer import refuse_secret_dp
+from sanitize._release.designer import refuse_noisy
 from sanitize._release.first_pass import RememberedPass
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.policy._alternatives import Drafts, chosen
@@ -144,9 +144,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     ['subset merging', 'watchdog', 'optimal random response']
     """
     sanitizer = designer_of(policy)
-    refuse_secret_dp(
-        sanitizer, "designs of a plan would be further fits; release, and read the report, or plan without"
-    )
+    refuse_noisy(sanitizer, "designs of a plan would be further fits; release, and read the report, or plan without")
     with open_source(source, sanitizer.numbers) as table:
         first = RememberedPass(table, BATCH_ROWS, workers=n_workers(policy.workers))
         proposals: tuple[Proposal, ...] = ()

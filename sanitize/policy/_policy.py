@@ -28,6 +28,7 @@ from sanitize.policy._declaration import (
     parts_of,
 )
 from sanitize.policy._reader import Misshapen, check_shape, fitting
+from sanitize.report import PROMISES
 
 if TYPE_CHECKING:
     import os
@@ -367,13 +368,14 @@ def _channel(channel: Any, where: str, folder: Path) -> PolicyChannel:
     settings = {key: value for key in OWNERS if (value := getattr(channel, key)) is not UNSET}
     if channel.hierarchies:
         settings["hierarchies"] = {column: folder / name for column, name in channel.hierarchies.items()}
-    if channel.secret_dp:
+    for name in settings.keys() & set(PROMISES):
+        from sanitize._release.recipes.record_dp import RecordDP
         from sanitize._release.recipes.secret_dp import SecretDP
 
         try:
-            settings["secret_dp"] = SecretDP(**plain(channel.secret_dp))
+            settings[name] = {"secret_dp": SecretDP, "record_dp": RecordDP}[name](**plain(settings[name]))
         except InvalidParameter as error:
-            raise PolicyError(f"{where}.secret_dp: {error}", f"{where}.secret_dp") from None
+            raise PolicyError(f"{where}.{name}: {error}", f"{where}.{name}") from None
     return PolicyChannel(
         channel.name,
         channel.public,

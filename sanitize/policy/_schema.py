@@ -22,6 +22,7 @@ from sanitize.policy._declaration import (
     TREES,
     VERSION,
 )
+from sanitize.report import PROMISES
 
 Schema = dict[str, Any]
 
@@ -57,7 +58,8 @@ def policy_schema() -> Schema:
     }
     # Noisy counts of secrets go with what does not look at the secrets themselves.
     quiet = {"rows": {"const": "shuffle"}, "ledger": False, "receipt": False, "channel": {"required": ["confidence"]}}
-    noisy = {"if": _where(channel={"type": "object", "required": ["secret_dp"]}), "then": {"properties": quiet}}
+    asked = {"type": "object", "anyOf": [{"required": [name]} for name in PROMISES]}
+    noisy = {"if": _where(channel=asked), "then": {"properties": quiet}}
     return {**head, **document, "allOf": [_several(), _kept(), _alone(), noisy], "$defs": forms}
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sanitize._formatting import number, percent
+from sanitize.report._headline import promised
 from sanitize.report._html import environment
 from sanitize.report._text import allowed, clip, is_words, margin_words, utility_words
 
@@ -207,10 +208,11 @@ def _governance(document: dict[str, Any], material: Material) -> Chapter:
         parts.append(Words("No policy was given: what was agreed before the release is not known here."))
     else:
         parts.append(Rows(("Policy", "Value"), material.policy))
-    noisy = any(section["name"] == "secret_dp" for section in document["sections"])
-    private = "It is not differential privacy of the table's records."
-    if noisy:
-        private = "It is differential privacy of each row's secret alone."
+    private = {
+        None: "It is not differential privacy of the table's records.",
+        "secret_dp": "It is differential privacy of each row's secret alone.",
+        "record_dp": "All but the symbols drawn for the rows is differential privacy of the table's records.",
+    }[promised(document)]
     signed = (
         "Responsible for the release (name, role)",
         "Reviewed by, on",

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from sanitize._files.declared import Declared, NonNegative, plain, require
 from sanitize._formatting import exact
 from sanitize.channel import Standing, Status
+from sanitize.report._headline import PROMISES
 
 # Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes if known.
 Shortage = tuple[Literal["rows", "secret"], int | None] | None
@@ -59,8 +60,8 @@ class ReleaseFacts:
         Of a joint release: what each part and each kept column tells by itself.
     binned : tuple of str
         Public columns that were put in bins before anything was counted: raw figures are of the bins.
-    secret_dp : pair of float or None
-        (eps, delta) of each row's secret, where the counts of secrets hold noise.
+    secret_dp, record_dp : pair of float or None
+        (eps, delta) of each row's secret, where the counts of secrets hold noise, or of whole rows, where all do.
     standing : Standing or None
         What is proved of the utility of the design; by default what the channel brings along.
     people : str
@@ -80,10 +81,16 @@ class ReleaseFacts:
     parts: tuple[PartLeakage, ...] = ()
     binned: tuple[str, ...] = ()
     secret_dp: tuple[float, float] | None = None
+    record_dp: tuple[float, float] | None = None
     standing: Standing | None = None
     people: str = ""
     recorded: int | None = None
     shortage: Shortage = None
+
+    @property
+    def promise(self) -> str | None:
+        """The parameter that asked for differential privacy; None where nobody did."""
+        return next((name for name in PROMISES if getattr(self, name) is not None), None)
 
 
 class Finding(Protocol):

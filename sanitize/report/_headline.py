@@ -28,6 +28,8 @@ WORDS: dict[State, str] = {
     "refused": "REFUSED",
     "audit": "AUDIT: no budget given",
 }
+# Sections of a report that promise differential privacy, of secrets or of whole rows.
+PROMISES = ("secret_dp", "record_dp")
 ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
 # Name of the mechanism of all releases of a ledger together.
 LEDGER = "ledger"
@@ -153,11 +155,16 @@ def alone(document: dict[str, Any]) -> str:
         return f"Counts all {n} in the ledger of these rows: one that is not recorded adds to them."
     if n is not None:
         return f"Counts this release alone: all {n} in its ledger are within the ledger's budget."
-    if any(section["name"] == "secret_dp" for section in document["sections"]):
+    if promised(document):
         return "Counts this release alone: eps and delta of other fits of these rows add to it."
     if verdict["state"] == "audit":
         return "Counts these columns alone: what else is released of the same rows adds to it."
     return ALONE
+
+
+def promised(document: dict[str, Any]) -> str | None:
+    """Name of the section that promises differential privacy; None where there is none."""
+    return next((section["name"] for section in document["sections"] if section["name"] in PROMISES), None)
 
 
 def short(state: State, *, useless: bool) -> str:

@@ -220,10 +220,10 @@ class LeakageReport(Verdict, ReportViews):
         return replace(self, findings=(*self.findings, *findings))
 
     def _no_second_look(self) -> None:
-        if self.facts.secret_dp is not None:
+        if self.facts.promise is not None:
             raise InvalidParameter(
-                "this report is under secret_dp, and curves and findings of attacks are made by a look at the secrets "
-                "without noise; keep them apart, for your own eyes"
+                f"this report is under {self.facts.promise}, and curves and findings of attacks are made by a look at "
+                "the secrets without noise; keep them apart, for your own eyes"
             )
 
     def to_frame(self, table: Literal["symbols", "measures", "columns", "parts"] = "measures") -> pd.DataFrame:

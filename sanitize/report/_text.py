@@ -8,7 +8,7 @@ from typing import Any
 
 from sanitize._formatting import Number, number, of_100
 from sanitize.report._audience import grave
-from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, of_source
+from sanitize.report._headline import PROMISES, VERDICT_TOLERANCE, excess_of, of_source
 
 WIDTH = 80
 LINES = {"public": 32, "internal": 44}
@@ -37,7 +37,7 @@ def to_text(document: dict[str, Any]) -> str:
     words += _judged(document.get("judgement"))
     told: dict[bool, list[str]] = {True: [], False: []}
     for section in document["sections"]:
-        told[section["name"] == "secret_dp"] += _section(section)
+        told[section["name"] in PROMISES] += _section(section)
     words, sections = [*words, *told[True]], told[False]  # a promise never gives way
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 

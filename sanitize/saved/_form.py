@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from sanitize._files.declared import LARGEST, Declared, Finite, Version1, require, said
+from sanitize._files.declared import LARGEST, UNSET, Declared, Finite, NonNegative, Unset, Version1, require, said
 from sanitize._release.layout import Layout, Missing, TreeLayout, through_tree
 from sanitize.binning import AnyBins
 from sanitize.budgets import BUDGETS
@@ -74,6 +74,7 @@ class SavedForm(Declared, frozen=True, eq=False):
     warnings: tuple[str, ...]
     secret_dp: tuple[_Level, _Delta] | None
     sha256: str
+    record_dp: tuple[_Level, NonNegative] | Unset = UNSET
 
     def layout(self) -> Layout:
         """Layout of its columns."""

@@ -103,7 +103,8 @@ class NewRows:
         audit = table.audit_of(layout, order)
         if audit is not None and not secrets:
             raise InvalidParameter(
-                "rows='keep' is allowed after a look at every secret; use rows='shuffle', the default, with secret_dp"
+                "rows='keep' takes a look at every secret; use rows='shuffle', the default, with secret_dp and "
+                "record_dp"
             )
         if audit is not None and not measured:
             raise InvalidParameter(

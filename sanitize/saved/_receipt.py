@@ -19,7 +19,7 @@ from sanitize._files.declared import Declared, Digest, Misfit, Version1, sealed,
 from sanitize._files.open import path_of
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
-from sanitize._release.designer import Designer, refuse_secret_dp
+from sanitize._release.designer import Designer, refuse_noisy
 from sanitize._release.first_pass import RowOrder
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
@@ -103,7 +103,7 @@ class Receipt:
         """
         if not isinstance(sanitizer, Designer):
             raise InvalidParameter("a saved release has no receipt: it is applied to other rows than it was fitted on")
-        refuse_secret_dp(sanitizer, _NO_SECRET_DP)
+        refuse_noisy(sanitizer, _NO_SECRET_DP)
         known = sanitizer.recipe().random_state if key is None else NoiseKey(key)
         if isinstance(known, bytes):
             known = NoiseKey(known)

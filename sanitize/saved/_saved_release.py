@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from sanitize._files.declared import Misfit, plain, read, sealed, unsealed
+from sanitize._files.declared import UNSET, Misfit, plain, read, sealed, unsealed
 from sanitize._files.outputs import written
 from sanitize._files.sealed_text import seal_of
 from sanitize._files.source import Numbers, bytes_of
@@ -69,9 +69,9 @@ class SavedRelease:
         Leakage and utility under the law of the fit, rounded like those of a public report.
     warnings : tuple of str
         What the public report of the fit warned of.
-    secret_dp : pair of float or None
-        (eps, delta) of each row's secret at the fit, whose figures are then of noisy counts; those of new rows are
-        not looked at.
+    secret_dp, record_dp : pair of float or None
+        (eps, delta) of each row's secret, or of whole rows, at the fit, whose figures are then of noisy counts;
+        secrets of new rows are not looked at.
 
     Examples
     --------
@@ -91,6 +91,7 @@ class SavedRelease:
     figures: tuple[Measure, ...]
     warnings: tuple[str, ...]
     secret_dp: tuple[float, float] | None = field(repr=False)
+    record_dp: tuple[float, float] | None = field(repr=False)
     _layout: Layout = field(repr=False)
     _printer: Printer | None = field(default=None, repr=False)
 
@@ -120,6 +121,7 @@ class SavedRelease:
             tuple(read(MeasureForm, line).measure() for line in public["measures"]),
             tuple(public["warnings"]),
             sanitizer.report_.facts.secret_dp,
+            sanitizer.report_.facts.record_dp,
             release.layout,
             release.printer,
         )
@@ -138,6 +140,8 @@ class SavedRelease:
     def contents(self) -> str:
         """What of the table that it was fitted on can be read from it, in words; no value is quoted."""
         words = contents_of(self._layout, self._printer, self.output, self.channel)
+        if self.record_dp is not None:
+            return f"{words}; all of it was learned from noisy counts"
         return words if self.secret_dp is None else f"{words}; all figures about secrets are of noisy counts"
 
     @property
@@ -206,7 +210,8 @@ class SavedRelease:
         UnknownSymbol
             If rows hold a public value that was not there at fit.
         """
-        rows = NewRows.read(table, order, self._layout, self.channel, secrets=self.secret_dp is None)
+        looks = self.secret_dp is None and self.record_dp is None
+        rows = NewRows.read(table, order, self._layout, self.channel, secrets=looks)
         held_out, warnings = rows.held_out(self.mechanism, self.output, self.budget)
         report = AppendedReport(self, rows.n, held_out, rows.kept, (*self._layout.notes(rows.clipped), *warnings))
         whole = NoiseKey.from_system() if key is None else NoiseKey(key)
@@ -235,6 +240,7 @@ class SavedRelease:
             self.warnings,
             self.secret_dp,
             "",
+            self.record_dp or UNSET,
         )
 
     @classmethod
@@ -252,6 +258,7 @@ class SavedRelease:
                 tuple(figure.measure() for figure in form.figures),
                 form.warnings,
                 form.secret_dp,
+                form.record_dp or None,
                 layout,
                 form.printer,
             )

@@ -14,7 +14,7 @@ from sanitize._files.open import Target, open_source
 from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.designer import RecipeDesigner, check_designer, refuse_secret_dp
+from sanitize._release.designer import RecipeDesigner, check_designer, refuse_noisy
 from sanitize._release.first_pass import FirstPass
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
@@ -87,7 +87,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
     else:
         check_designer(sanitizer, "a release is designed again by a policy or an estimator")
         again = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
-    refuse_secret_dp(
+    refuse_noisy(
         again,
         "what verify says of a release would tell of them, and a design again would have other noise; keep the report "
         "with the digest of the released file",

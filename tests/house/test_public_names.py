@@ -140,7 +140,7 @@ NAMES = {
     """,
     "transformers": """
         BestSanitizer ExponentialChannel GaussianChannel JointRelease OptimalRandomResponse RandomizedResponse
-        Sanitizer SecretDP SubsetMerging SubsetRandomResponse TreeMerging TreeRandomResponse Watchdog
+        RecordDP Sanitizer SecretDP SubsetMerging SubsetRandomResponse TreeMerging TreeRandomResponse Watchdog
         leakage_scorer utility_scorer
     """,
     "trees": """

@@ -66,7 +66,15 @@ NOISY = (
     + """secret_dp = { eps = 1, delta = 1e-6, values = { illness = ["flu", "none"] } }
 """
 )
-VALID = {"tree": TREE, "noisy": NOISY, "tree merging": TREE_MERGING, "tuples": TUPLES, "several": SEVERAL}
+PRIVATE = TREE + "record_dp = { eps = 1, values = { illness = ['flu', 'none'], town = ['a'], age = [1] } }\n"
+VALID = {
+    "tree": TREE,
+    "noisy": NOISY,
+    "private": PRIVATE,
+    "tree merging": TREE_MERGING,
+    "tuples": TUPLES,
+    "several": SEVERAL,
+}
 
 
 def edited(text: str, old: str, new: str) -> str:
@@ -105,6 +113,12 @@ INVALID = {
     ),
     "noise and a ledger": (edited(NOISY, "version = 1", 'version = 1\nledger = "book.json"'), "ledger counts secrets"),
     "noise and a receipt": (edited(NOISY, "version = 1", 'version = 1\nreceipt = "own"'), "receipt lets a release be"),
+    "rows without confidence": (edited(PRIVATE, "confidence = 0.9", ""), "channel.record_dp needs a confidence"),
+    "private and kept rows": (
+        edited(PRIVATE, "version = 1", 'version = 1\nrows = "keep"'),
+        "leave it out with channel.record_dp",
+    ),
+    "private without values": (edited(PRIVATE, "values =", "value ="), "channel.record_dp.value"),
     "noise without delta": (edited(NOISY, "delta = 1e-6,", ""), "channel.secret_dp.delta is missing"),
     "noise of level 0": (edited(NOISY, "eps = 1,", "eps = 0,"), "channel.secret_dp.eps must be a finite number > 0"),
     "values as text": (edited(NOISY, '["flu", "none"]', '"flu"'), "values.illness must be an array of texts"),

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize._release.recipes import secret_dp as noisy
+from sanitize._release.recipes import promise as noisy
 from sanitize._release.recipes import trees
 from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
 from sanitize.accounting import moved_count_delta
@@ -219,7 +219,7 @@ def test_several_columns_have_all_combinations_of_their_values():
         ({"public": lambda _: ["age"]}, "public must name its columns"),
         ({"random_state": np.random.default_rng(0)}, "random_state must be None or a NoiseKey"),
         ({"secret_dp": (1.0, 1e-6)}, "secret_dp must be a SecretDP"),
-        ({"secret_dp": SecretDP(1.0, 1e-6)}, "must declare the values of the sensitive column 's'"),
+        ({"secret_dp": SecretDP(1.0, 1e-6)}, "must declare the values of the column 's'"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "yes"]})}, "'s' has rows with a value"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": VALUES, "age": [1]})}, "'age', which is no sensitive column"),
         ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "no"]})}, "declares a value twice"),

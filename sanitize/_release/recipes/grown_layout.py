@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from sanitize._formatting import percent
 from sanitize._release.design import rare_secrets
+from sanitize._release.first_pass import Counted
 from sanitize._release.layout import TreeLayout
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._release.layout import Columns, Layout
-    from sanitize._sampling.count_noise import CountNoise
+    from sanitize._sampling.count_noise import CountNoise, RowNoise
     from sanitize._sampling.noise import RandomWords
     from sanitize.binning import Bins
     from sanitize.budgets import Budget
@@ -50,7 +52,7 @@ class GrownLayout(TreeLayout):
     secrets: Alphabet
     design: NDArray[np.int64] | None  # counts of (S, cell) of the rows the tree was grown on, where others certify
     fresh: NDArray[np.float64] | None = None  # the same of the others, where they have noise
-    noise: CountNoise | None = None
+    noise: CountNoise | RowNoise | None = None
     edges: Mapping[str, list[Any]] = field(default_factory=dict)  # of public columns, where they were declared
     above: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)  # ancestors of their values
     raw: JointDistribution | None = None  # of S and whole rows, where a look at them is allowed and no great work
@@ -108,6 +110,17 @@ class GrownLayout(TreeLayout):
     def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
         """Columns of a batch; of the table it was grown from the cells are known."""
         return self.columns_of(source, self.grown.cells) if source is self.source else super().columns(source, workers)
+
+    def with_design(self, rows: Mapping[str, Any], chosen: NDArray[np.bool_]) -> GrownLayout:
+        """The same, grown from rows of a model, with counts of the chosen ones of other rows."""
+        mask = pa.array(chosen)
+        counted = Counted.of(
+            self.bare(), {name: as_arrow(rows[name], name).filter(mask) for name in (*self.sensitive, *self.read)}
+        )
+        table = counted.table
+        design = np.zeros((len(table.sensitive), self.tree.n_cells), np.int64)
+        design[:, np.array(table.public.symbols, np.intp)] = table.counts
+        return replace(self, secrets=table.sensitive, design=design, raw=None)
 
     def bare(self) -> TreeLayout:
         """Layout without the table."""

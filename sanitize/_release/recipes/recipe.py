@@ -104,6 +104,7 @@ class Recipe(ABC):
     keep_sensitive: bool = False
     random_state: Randomness = None
     secret_dp: Any = None
+    record_dp: Any = None
 
     needs_sensitive: ClassVar[bool] = True
     is_part: ClassVar[bool] = True  # whether it may be a part of a joint release
@@ -235,6 +236,11 @@ class Recipe(ABC):
         if not isinstance(self.bins, Mapping):
             return Numbers()
         return Numbers(tuple(name for name, bins in self.bins.items() if not is_of_dates(bins)))
+
+    @property
+    def promise(self) -> Any:
+        """The differential privacy asked for, of secrets or of whole rows; None where there is none."""
+        return self.secret_dp if self.record_dp is None else self.record_dp
 
     @property
     def is_seeded(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, inf
@@ -12,14 +13,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sanitize._release.design import Specification
 from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.grown_layout import FEWEST_CELLS, GrownLayout, cells_section, output_of, with_people
+from sanitize._release.recipes.promise import (
+    check_order,
+    check_settings,
+    noise_key,
+    with_level,
+    with_noise,
+    with_promise,
+)
 from sanitize._release.recipes.recipe import Fitted, Recipe
-from sanitize._release.recipes.secret_dp import check_settings, noise_key, with_level, with_noise, with_promise
+from sanitize._release.recipes.record_dp import RECORD_SHARE
 from sanitize._release.release import no_mechanism
 from sanitize._release.survey import refuse_identifiers
 from sanitize._sampling.noise import random_words
 from sanitize._tables.frame import Table
 from sanitize.budgets import LiftBudget, as_budget
-from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.errors import ColumnError
 from sanitize.mechanisms import (
     MOST_MERGED,
     MOST_PAIRED,
@@ -32,7 +41,7 @@ from sanitize.mechanisms import (
     tree_random_response,
 )
 from sanitize.report import with_columns
-from sanitize.trees import DESIGN_SHARE, MOST_BLOCKS
+from sanitize.trees import DESIGN_SHARE, MOST_BLOCKS, design_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +55,7 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Layout
     from sanitize._release.recipes.grown_layout import Output
     from sanitize._release.recipes.recipe import Missing, Printed
+    from sanitize._release.recipes.record_dp import RecordDP
     from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.recipes.secret_dp import SecretDP
     from sanitize._release.release import Release
@@ -96,9 +106,16 @@ class TreeRecipe(TreeParameters, Recipe):
         """From the law of (S, cell) to the channel."""
 
     @property
+    def design_share(self) -> float:
+        """Share of the rows that a tree is grown on where the others certify it."""
+        return DESIGN_SHARE if self.record_dp is None else RECORD_SHARE
+
+    @property
     def numbers(self) -> Numbers:
         """Columns with bins, and public ones that a CSV file writes as numbers throughout."""
         public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
+        if self.record_dp is not None:  # which of the others are, a row could tell
+            return super().numbers
         if isinstance(public, Collection):
             return replace(super().numbers, found=public.__contains__)
         if isinstance(sensitive, Collection):
@@ -108,8 +125,8 @@ class TreeRecipe(TreeParameters, Recipe):
     def specification(self) -> Specification:
         """Budget; the tree's certificate takes the place of a set of laws, its printer that of resampled columns."""
         output_of(self.output, 0)
-        if self.secret_dp is not None:
-            check_settings(self.secret_dp, vars(self))
+        if self.promise is not None:
+            check_settings(vars(self))
         return Specification(self.name, no_mechanism, as_budget(self.budget))
 
     def layout(
@@ -124,17 +141,22 @@ class TreeRecipe(TreeParameters, Recipe):
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
+        rows = source
+        if self.record_dp is not None:
+            chosen = design_rows(n_rows, RECORD_SHARE)
+            source = self.record_dp.rows_instead(layout, rows, chosen, noise_key(self.random_state, "record_dp"))
         free = [name for name in layout.public if name not in layout.bins and name not in (self.hierarchies or {})]
         refuse_identifiers(source, free)
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
-        return GrownLayout.grow(
+        grown = GrownLayout.grow(
             layout,
             source,
             partial(self._growth, n_rows, as_budget(self.budget)),
-            share=None if self.confidence is None else DESIGN_SHARE,
+            share=None if self.confidence is None else self.design_share,
             blind=self.secret_dp is not None,
             **settings,
         )
+        return grown if self.record_dp is None else grown.with_design(rows, chosen)
 
     def fit(
         self,
@@ -149,10 +171,8 @@ class TreeRecipe(TreeParameters, Recipe):
         assert given is None, "a tree has no time limit, so its channel is designed again"
         self.check_for_files()
         spec = self.specification()
-        if self.secret_dp is not None and order != "shuffle":
-            raise InvalidParameter(
-                "rows='keep' is allowed after a look at every secret; use rows='shuffle', the default, with secret_dp"
-            )
+        if self.promise is not None:
+            check_order(order, self.promise.keyword)
         with table.naming_absent():
             roles, _ = super().layout(Table.of(table.empty()))
             sample = table.sample((*roles.sensitive, *roles.public), MOST_SAMPLED)
@@ -163,16 +183,19 @@ class TreeRecipe(TreeParameters, Recipe):
         if n_sampled < counted.table.n:
             note = f"the tree and what prints its cells were learned from a uniform sample of {n_sampled} rows"
             spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
-        return self.design(spec, layout, counted, words, is_priced=is_priced), counted.table
+        # The second pass must see the same rows of each cell again, whatever the noise on what was designed by.
+        exact = counted.table if self.record_dp is None else copy(counted.table)
+        return self.design(spec, layout, counted, words, is_priced=is_priced), exact
 
     def _settled(
         self, spec: Specification, layout: Layout, counted: Counted
     ) -> tuple[Specification, Layout, Mapping[str, int]]:
         assert isinstance(layout, GrownLayout)
         clipped = counted.clipped
-        if self.secret_dp is not None:
-            layout = with_noise(layout, counted.table, self.secret_dp, noise_key(self.random_state))
-            spec = replace(spec, facts=with_level(spec.facts, self.secret_dp, seeded=self.is_seeded))
+        if (promise := self.promise) is not None:
+            key = noise_key(self.random_state, promise.keyword)
+            layout = with_noise(layout, counted.table, promise, key)
+            spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
             clipped = {}  # how many secrets were clipped is not told
         mechanism = self._mechanism(layout, counted.table, spec.budget)
         if self.confidence is not None:
@@ -201,8 +224,8 @@ class TreeRecipe(TreeParameters, Recipe):
         report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), made.channel)
         rows = counted.table.counts.sum(axis=0)
         report = report.with_section(cells_section(layout.tree, rows, self.confidence))
-        if self.secret_dp is not None:
-            report = with_promise(report, self.secret_dp, len(layout.secrets))
+        if self.promise is not None:
+            report = with_promise(report, self.promise, layout)
         bare = replace(release, layout=layout.bare(), design=replace(made, report=report), printer=printer)
         return Fitted(bare, {"tree_": layout.tree})
 
@@ -251,6 +274,7 @@ class TreeRandomResponseParameters(TreeParameters):
     min_rows: int = 200
     min_cell_rows: int = 20
     secret_dp: SecretDP | None = None
+    record_dp: RecordDP | None = None
 
 
 class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
@@ -262,7 +286,7 @@ class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
         limits = {"min_rows": self.min_rows, "min_cell_rows": self.min_cell_rows}
         if self.confidence is None:
             return limits | _at_most(_GROWN_CELLS if self.max_cells is None else self.max_cells, budget)
-        fresh, rows = (1 - DESIGN_SHARE) * n_rows, _BLIND_ROWS
+        fresh, rows = (1 - self.design_share) * n_rows, _BLIND_ROWS
         if p_s is not None:
             rows = _CERTIFIED_ROWS * rows_of_cells(as_lift_budget(budget), p_s, fresh, self.confidence)
         most = min(max(int(fresh / rows), FEWEST_CELLS), MOST_PAIRED)
@@ -270,7 +294,7 @@ class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
         if p_s is None:
             return limits | {"max_cells": most, "max_block_cells": None, "budget": None}
         # Each cell has a third of the rows of an average one at least.
-        return _singles(max(self.min_cell_rows, int(1 / 3 * DESIGN_SHARE * n_rows / most)), most)
+        return _singles(max(self.min_cell_rows, int(1 / 3 * self.design_share * n_rows / most)), most)
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:

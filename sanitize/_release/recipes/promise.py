@@ -1,0 +1,252 @@
+"""Promises of differential privacy: of which values, who can have one, counts with noise, and what a report says."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from sanitize._sampling.noise import NoiseKey
+from sanitize._tables.columns import UNSEEN, look_up
+from sanitize.alphabet import Alphabet
+from sanitize.binning import LearnedEdges
+from sanitize.errors import ColumnError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from sanitize._release.layout import Layout
+    from sanitize._release.recipes.grown_layout import GrownLayout
+    from sanitize._sampling.count_noise import CountNoise, RowNoise
+    from sanitize._sampling.noise import Randomness
+    from sanitize.joint import ContingencyTable
+    from sanitize.report import LeakageReport, ReleaseFacts, Section
+
+
+# Noise is drawn for each of them in each cell, and so many rows of a secret are needed that more make no sense.
+MOST_SECRETS = 64
+
+
+class Promise(ABC):
+    """Differential privacy at a level, of values that are declared: which of them occur would tell of somebody."""
+
+    keyword: ClassVar[str]
+    exact: ClassVar[tuple[str, ...]] = ()  # measures that have no noise in them
+    eps: float
+    delta: Any
+    values: Mapping[str, Sequence[Any]]
+
+    def _declare(self) -> None:
+        lists = self.values.values() if isinstance(self.values, Mapping) else [None]
+        if not all(isinstance(values, (list, tuple)) and values for values in lists):
+            raise InvalidParameter(
+                f"values of {type(self).__name__} must be a dict of columns to lists of the values they may have, for "
+                "example {'income': ['low', 'high']}"
+            )
+        object.__setattr__(self, "values", {name: tuple(values) for name, values in self.values.items()})
+
+    @abstractmethod
+    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> Told:
+        """Counts with noise, from exact ones of (part, secret, cell)."""
+
+    @abstractmethod
+    def section(self, report: LeakageReport, layout: GrownLayout) -> Section:
+        """What a report says of it."""
+
+    def of_people(self, report: LeakageReport, layout: GrownLayout) -> str:
+        """What holds of the people whose rows these are: by default as their rows are printed."""
+        return report.facts.people
+
+    def check_names(self, names: Sequence[str], kind: str) -> None:
+        """Refuse values of other columns than these."""
+        for name in self.values:
+            if name not in names:
+                raise ColumnError(f"{self.keyword} declares values of {name!r}, which is no {kind} column", name)
+
+    def alphabet(self, layout: Layout, names: Sequence[str]) -> Alphabet:
+        """Alphabet of every combination of declared values of some columns, whether or not a row has it.
+
+        Raises
+        ------
+        ColumnError, InvalidParameter
+            If one of them has no values declared, or one twice.
+        """
+        levels = [self._levels(name, layout) for name in names]
+        columns = zip(*product(*levels), strict=True)
+        table = {name: list(column) for name, column in zip(names, columns, strict=True)}
+        orders = {name: order for name in names if (order := _order(name, layout)) is not None}
+        found = Alphabet.from_table(table, names, orders)
+        if len(found) < np.prod([len(level) for level in levels]):
+            raise InvalidParameter(f"{self.keyword} declares a value twice; list each value of a column once")
+        return found
+
+    def secrets(self, layout: Layout) -> Alphabet:
+        """Alphabet of the sensitive columns."""
+        n = int(np.prod([len(self._levels(name, layout)) for name in layout.sensitive]))
+        if not 2 <= n <= MOST_SECRETS:
+            raise InvalidParameter(
+                f"{self.keyword} takes 2 to {MOST_SECRETS} secrets (all combinations of declared values), got {n}"
+            )
+        return self.alphabet(layout, layout.sensitive)
+
+    def _levels(self, name: str, layout: Layout) -> list[Any]:
+        given = self.values.get(name, ())
+        order = _order(name, layout)
+        if order is not None:
+            if given not in ((), (None,)):
+                raise ColumnError(
+                    f"{self.keyword} declares values of {name!r}, which has bins: its intervals are its values, and "
+                    "[None] alone may be declared beside them",
+                    name,
+                )
+            return [*order.to_pylist(), *given]
+        if not given:
+            raise ColumnError(
+                f"{self.keyword} must declare the values of the column {name!r}, as values={{{name!r}: [...]}}, "
+                "or it must have bins with edges: which values occur is told otherwise",
+                name,
+            )
+        return list(given)
+
+    def refused(self, name: str) -> ColumnError:
+        """Error of a row whose value was not declared; it names the column alone."""
+        return ColumnError(
+            f"column {name!r} has rows with a value, or a missing one, that {self.keyword} does not declare; "
+            "declare all values that may occur, None among them if some are missing",
+            name,
+        )
+
+
+class Told(NamedTuple):
+    """What noise left of the counts of (secret, cell) of the design and of the others, and its law on the latter."""
+
+    design: NDArray[np.int64]
+    others: NDArray[np.int64]
+    fresh: NDArray[np.float64]
+    noise: CountNoise | RowNoise
+
+
+def _order(name: str, layout: Layout) -> pa.Array | None:
+    return layout.bins[name].order if name in layout.bins else None
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings under which something but noisy counts would look at what is protected."""
+    promise = settings["secret_dp"] if settings["record_dp"] is None else settings["record_dp"]
+    name, whom = ("secret_dp", "SecretDP") if settings["record_dp"] is None else ("record_dp", "RecordDP")
+    if not (isinstance(promise, Promise) and promise.keyword == name):
+        raise InvalidParameter(f"{name} must be a {whom}, see sanitize.transformers, got {type(promise).__name__}")
+    if name == "record_dp" and settings["secret_dp"] is not None:
+        raise InvalidParameter("record_dp protects the whole row, its secret too: leave secret_dp out")
+    if settings["confidence"] is None:
+        raise InvalidParameter(
+            f"{name} needs confidence=, for example 0.95: what noise leaves of the counts says nothing certain of "
+            "these rows"
+        )
+    if settings["keep_sensitive"]:
+        raise InvalidParameter(f"keep_sensitive=True would release the secrets themselves; drop it with {name}")
+    if name == "record_dp" and settings["output"] == "resample":
+        raise InvalidParameter("output='resample' prints rows of people; leave it out with record_dp")
+    for role in ("sensitive", "public"):
+        if callable(settings[role]):
+            raise InvalidParameter(f"{role} must name its columns with {name}, because a function sees the rows")
+    bins = settings["bins"] or {}
+    looking = (int, np.integer, str, LearnedEdges)
+    if not isinstance(bins, Mapping) or any(isinstance(edges, looking) for edges in bins.values()):
+        raise InvalidParameter(
+            f"bins must have edges with {name}, because quantiles, steps and learned edges look at the rows"
+        )
+    noise_key(settings["random_state"], name)
+
+
+def check_order(order: str, name: str) -> None:
+    """Refuse that released rows keep their order, which is allowed after a look at every secret."""
+    if order != "shuffle":
+        raise InvalidParameter(
+            f"rows='keep' is allowed after a look at every secret; use rows='shuffle', the default, with {name}"
+        )
+
+
+def noise_key(source: Randomness, name: str) -> NoiseKey:
+    """Key that the noise on counts is derived from: of the user, of the operating system, or of a seed."""
+    if source is None:
+        return NoiseKey.from_system()
+    if isinstance(source, NoiseKey):
+        return source
+    if isinstance(source, (int, np.integer)) and not isinstance(source, bool):
+        return NoiseKey.from_seed(int(source))
+    raise InvalidParameter(
+        f"random_state must be None or a NoiseKey with {name} (an integer in tests), got {type(source).__name__}"
+    )
+
+
+def with_level(facts: ReleaseFacts, promise: Promise, *, seeded: bool) -> ReleaseFacts:
+    """Facts of a release whose counts hold noise, which a seed undoes."""
+    name = promise.keyword
+    void = f"{name} is void: the noise on the counts came from random_state=<int>, and whoever guesses it can take it"
+    notes = (*facts.warnings, f"{void} off") if seeded else facts.warnings
+    level: dict[str, Any] = {name: (promise.eps, promise.delta)}
+    return replace(facts, **level, warnings=notes)
+
+
+def with_promise(report: LeakageReport, promise: Promise, layout: GrownLayout) -> LeakageReport:
+    """Report that says what is promised, and calls its figures of noisy counts estimates."""
+    measures = tuple(line if line.name in promise.exact else replace(line, kind="estimate") for line in report.measures)
+    facts = replace(report.facts, people=promise.of_people(report, layout))
+    report = replace(report, measures=measures, facts=facts)
+    return replace(report, sections=(promise.section(report, layout), *report.sections))
+
+
+def with_noise(layout: GrownLayout, counts: ContingencyTable, promise: Promise, key: NoiseKey) -> GrownLayout:
+    """Layout with noisy counts of the rows of the design and of the others; ``counts`` becomes the sum of both.
+
+    The exact counts are overwritten: whoever holds the table holds the noisy one from here on.
+
+    Raises
+    ------
+    ColumnError
+        If a row has a secret that was not declared; it names the column alone.
+    """
+    secrets, n_cells = promise.secrets(layout), layout.tree.n_cells
+    told = promise.told(_declared(layout, counts, promise, secrets), key)
+    counts.public = Alphabet.from_table({layout.public[0]: np.arange(n_cells, dtype=np.int32)}, layout.public)
+    counts.sensitive, counts.counts = secrets, _each_once(_each_once(told.design + told.others).T).T
+    return replace(layout, secrets=secrets, design=told.design, fresh=told.fresh, noise=told.noise)
+
+
+def _declared(layout: GrownLayout, counts: ContingencyTable, promise: Promise, secrets: Alphabet) -> NDArray[np.int64]:
+    """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
+    assert layout.design is not None
+    design, whole = np.zeros((2, len(secrets), layout.tree.n_cells), np.int64)
+    design[_places(layout.secrets, promise, secrets)] = layout.design
+    place = _places(counts.sensitive, promise, secrets)
+    whole[np.ix_(place, np.array(counts.public.symbols, np.intp))] = counts.counts
+    return np.stack([design, whole - design])
+
+
+def _places(seen: Alphabet, promise: Promise, secrets: Alphabet) -> NDArray[np.int32]:
+    """Declared secret of each that was seen."""
+    place = secrets.encode(seen.decode(np.arange(len(seen))))
+    if (place < 0).any():
+        for j, (name, declared) in enumerate(zip(seen.columns, secrets.levels, strict=True)):
+            known = np.append(look_up(seen.levels[j], declared) != UNSEEN, len(declared) in secrets.codes[:, j])
+            if not known[seen.codes[:, j]].all():
+                raise promise.refused(name)
+    return place
+
+
+def _each_once(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Counts in which every line has a row, as a law needs it: one of the largest column changes its line."""
+    found = counts.copy()
+    cell = int(found.sum(axis=0).argmax())
+    for secret in np.flatnonzero(found.sum(axis=1) == 0):
+        found[found[:, cell].argmax(), cell] -= 1
+        found[secret, cell] += 1
+    return found

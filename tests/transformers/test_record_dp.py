@@ -1,0 +1,312 @@
+"""Everything published of a table but its rows' own symbols depends on the rows through noisy counts alone."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sanitize as sz
+from sanitize._release.recipes import record_dp as noisy
+from sanitize._release.recipes import trees
+from sanitize.binning import LearnedEdges
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.policy import make_plan
+from sanitize.transformers import RecordDP, SecretDP, TreeRandomResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
+VALUES = {"town": ["A", "B", "C", None], "zip": list(range(9)), "s": ["no", "yes"], "age": [None]}
+BINS = {"age": [18, 30, 45, 60, 80], "pay": [0.0, 1.5, 3.0]}
+DP = RecordDP(2.0, VALUES)
+KEY = b"0123456789abcdef0123456789abcdef"
+N = 1500
+PUBLIC = ("age", "town", "zip", "pay")
+
+
+def table(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    s = rng.random(N) < 0.4
+    age = pd.Series(rng.integers(18, 70, N) + 5 * s, dtype="Int64").mask(rng.random(N) < 0.1)
+    town = np.array(["A", "B", "C", None], object)[(rng.integers(0, 4, N) + s) % 4]
+    public = {"age": age, "town": town, "zip": rng.integers(0, 9, N), "pay": rng.random(N) * 3}
+    return pd.DataFrame({**public, "s": np.where(s, "yes", "no")})
+
+
+def estimator(**settings: Any) -> TreeRandomResponse:
+    given = {"sensitive": "s", "confidence": 0.9, "record_dp": DP, "bins": BINS, "max_cells": 6, "random_state": 3}
+    return TreeRandomResponse(BUDGET, **given | settings)
+
+
+def another(df: pd.DataFrame, row: int) -> pd.DataFrame:
+    """The same table with other values in one row."""
+    rng = np.random.default_rng(row)
+    other = df.copy()
+    other.loc[row, "age"] = 79 if df["age"].isna()[row] else pd.NA
+    other.loc[row, "town"] = "C" if df["town"][row] in ("A", None) else "A"
+    other.loc[row, "zip"] = (df["zip"][row] + 1 + rng.integers(8)) % 9
+    other.loc[row, "pay"] = 3 - df["pay"][row]
+    other.loc[row, "s"] = "no" if df["s"][row] == "yes" else "yes"
+    return other
+
+
+class Replay:
+    """Looks at counts: drawn and kept for the first table, and the same for the second; some of them without noise."""
+
+    def __init__(self, exact: tuple[int, ...] = ()) -> None:
+        self.kept: list[np.ndarray] = []
+        self.exact, self.at, self.rates = exact, 0, []
+
+    def __call__(self, key: Any) -> Callable[..., np.ndarray]:
+        look = LOOKING(key)
+
+        def again(counts: np.ndarray, rate: Fraction) -> np.ndarray:
+            if self.at == len(self.kept):
+                self.kept.append(look(counts, rate))
+                self.rates.append(rate)
+            elif self.kept[self.at].shape != counts.shape:  # of another edge
+                self.kept[self.at] = look(counts, rate)
+            self.at += 1
+            return counts if self.at - 1 in self.exact else self.kept[self.at - 1]
+
+        return again
+
+
+LOOKING = noisy.looking
+DESIGN = sz.trees.design_rows(N, noisy.RECORD_SHARE)
+IN_DESIGN, FRESH = (int(np.flatnonzero(part)[7]) for part in (DESIGN, ~DESIGN))
+
+
+def published(df: pd.DataFrame, row: int) -> dict[str, Any]:
+    """All that anybody may get of a fit but the symbol of one row, and the fitted estimator itself, as bytes."""
+    fitted = estimator().fit(df)
+    report, released = fitted.report_, fitted.transform(df)
+    return {
+        "estimator": pickle.dumps(fitted),
+        "report": pickle.dumps(report),
+        "frame": released.drop(index=row).to_csv(),
+        "text": str(report),
+        "pages": [report.to_html(), *(report.to_json(audience=who) for who in ("internal", "public"))],
+        "saved": sz.SavedRelease.of(fitted).to_json(),
+    }
+
+
+def differing(monkeypatch: pytest.MonkeyPatch, row: int, exact: tuple[int, ...] = (), seed: int = 0) -> list[str]:
+    """What differs between two tables that differ in a row, when both are given the same noisy counts."""
+    df, replay = table(seed), Replay(exact)
+    monkeypatch.setattr(noisy, "looking", replay)
+    made = []
+    for one in (df, another(df, row)):
+        replay.at = 0
+        made.append(published(one, row))
+    assert replay.at == len(replay.kept)
+    return [name for name in made[0] if made[0][name] != made[1][name]]
+
+
+@pytest.mark.parametrize("row", [IN_DESIGN, FRESH])
+def test_all_that_is_published_depends_on_noisy_counts_alone(row, monkeypatch):
+    assert differing(monkeypatch, row) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_so_it_does_of_a_hundred_pairs(seed, monkeypatch):
+    assert differing(monkeypatch, int(np.random.default_rng(seed).integers(N)), seed=seed) == []
+
+
+def test_looks_take_the_level_that_is_promised_and_no_more(monkeypatch):
+    """Five columns: of their levels, then four edges, then the pairs of each; then secrets in cells, of either part."""
+    replay = Replay()
+    monkeypatch.setattr(noisy, "looking", replay)
+    estimator().fit(table())
+    levels, edges, pairs, (of_design, of_fresh) = np.split(np.array(replay.rates), [5, 9, 13])
+    # An edge is chosen by the largest of noisy scores, which takes twice the rate.
+    spent = sum(levels) + 2 * sum(edges) + sum(pairs) + of_design
+    assert (spent, of_fresh) == (2, 2)
+
+
+# Looks whose noise is forgotten: all levels, the scores of the edges, their pairs, secrets in cells, the certificate.
+FAULTS = {"levels": (0, 1, 2, 3, 4), "structure": (5, 6, 7, 8), "tree": (9, 10, 11, 12), "channel": (13,)}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_look_without_noise_shows(fault, monkeypatch):
+    """Of some rows of the design at least one tells, were the noise on these counts forgotten."""
+    rows = np.flatnonzero(DESIGN)[:12]
+    assert any(differing(monkeypatch, int(row), FAULTS[fault]) for row in rows)
+
+
+def test_the_certificate_without_noise_shows(monkeypatch):
+    assert "saved" in differing(monkeypatch, FRESH, (14,))
+
+
+def test_an_exact_count_in_the_report_shows(monkeypatch):
+    right, told = trees.with_noise, trees.with_people
+    kept: list[int] = []
+
+    def remembered(layout: Any, counts: Any, *rest: Any) -> Any:
+        kept[:] = [int(counts.counts[0].sum())]
+        return right(layout, counts, *rest)
+
+    def telling(*given: Any) -> Any:
+        facts = told(*given)
+        return replace(facts, warnings=(*facts.warnings, f"{kept[0]} rows have the first secret"))
+
+    monkeypatch.setattr(trees, "with_noise", remembered)
+    monkeypatch.setattr(trees, "with_people", telling)
+    assert "report" in differing(monkeypatch, FRESH)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_files_depend_on_a_secret_through_noisy_counts_alone(suffix, monkeypatch, tmp_path):
+    df, replay = table(), Replay()
+    df["age"] = df["age"].fillna(18).astype(int)
+    monkeypatch.setattr(noisy, "looking", replay)
+    zips = list(map(str if suffix == "csv" else int, range(9)))  # columns of a CSV file without bins are text
+    promise = RecordDP(2.0, VALUES | {"zip": zips})
+    made = []
+    for secret in ("no", "yes"):
+        replay.at = 0
+        df.loc[FRESH, "s"] = secret
+        raw, out = tmp_path / f"raw.{suffix}", tmp_path / f"out.{suffix}"
+        df.to_parquet(raw) if suffix == "parquet" else df.to_csv(raw, index=False)
+        given = estimator(random_state=sz.NoiseKey(KEY), record_dp=promise)
+        report = sz.privatize_parquet(raw, out, given, force=True)
+        made.append((out.read_bytes(), report.to_json()))
+    assert made[0] == made[1]
+    assert len(pd.read_parquet(out) if suffix == "parquet" else pd.read_csv(out)) == N
+
+
+def test_one_cell_makes_synthetic_rows_and_takes_no_budget():
+    df = table()
+    fitted = estimator(max_cells=1).fit(df)
+    assert fitted.tree_.n_cells == 1
+    words = " ".join(str(fitted.report_).split())
+    assert f"at most {np.exp(4):.4g} times as likely" in words
+    moved = fitted.transform(df.assign(town="A", zip=0, pay=0.0))
+    assert moved.equals(fitted.transform(df))
+
+
+def test_the_report_says_what_is_promised_and_that_seeds_void_it():
+    report = estimator().fit(table()).report_
+    text = " ".join(report.to_html().split())
+    assert f"at most {np.exp(0.7 + 4):.4g} times as likely" in text
+    assert "but for a chance of 10 % that the certificate is wrong" in text
+    assert "Differential privacy is that of all but the symbols drawn" in text
+    assert any("record_dp is void" in note for note in report.facts.warnings)
+    assert (report.facts.record_dp, report.facts.secret_dp, report.facts.promise) == ((2.0, 0.0), None, "record_dp")
+    assert {line.kind for line in report.measures} == {"estimate"}
+    assert sz.LeakageReport.from_json(report.to_json()).to_html() == report.to_html()
+    keyed = estimator(random_state=None).fit(table()).report_
+    assert not any("void" in note for note in keyed.facts.warnings)
+
+
+def test_an_upper_limit_that_is_none_is_no_limit_of_the_file():
+    report = estimator().set_params(budget=sz.LiftBudget(lower=0.5, upper=np.inf)).fit(table()).report_
+    assert "at most inf times" in report.facts.people
+    assert sz.LeakageReport.from_json(report.to_json()).to_html() == report.to_html()
+
+
+def test_equal_columns_are_looked_at_with_noise_of_their_own():
+    look = noisy.looking(sz.NoiseKey(KEY))
+    counts = np.arange(50)
+    first, second = look(counts, Fraction(1, 2)), look(counts, Fraction(1, 2))
+    assert (first != second).sum() > 10
+    again = noisy.looking(sz.NoiseKey(KEY))
+    assert np.array_equal(again(counts, Fraction(1, 2)), first)
+    assert (again(counts + 1, Fraction(1, 2)) - 1 != second).sum() > 10
+
+
+def test_what_is_printed_are_declared_values():
+    printed = estimator().fit(table()).transform(table())
+    assert set(printed["town"].dropna()) <= {"A", "B", "C"}
+    assert set(printed["zip"]) <= set(range(9))
+    assert printed["age"].dropna().between(18, 80).all()
+    assert printed["pay"].between(0, 3).all()
+
+
+def test_dates_are_declared_by_edges():
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.random.default_rng(3).integers(0, 300, N), "D")
+    df = table().assign(day=days)
+    fitted = estimator(bins=BINS | {"day": ["2020-01-01", "2020-05-01", "2020-12-31"]}).fit(df)
+    printed = fitted.transform(df)
+    assert printed["day"].dtype == df["day"].dtype
+    assert printed["day"].between("2020-01-01", "2020-12-31").all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"confidence": None}, "record_dp needs confidence"),
+        ({"keep_sensitive": True}, "keep_sensitive"),
+        ({"output": "resample"}, "prints rows of people"),
+        ({"bins": BINS | {"pay": 4}}, "bins must have edges"),
+        ({"bins": BINS | {"pay": LearnedEdges([0.0, 1.5, 3.0])}}, "learned edges look at the rows"),
+        ({"public": lambda _: ["age"]}, "public must name its columns"),
+        ({"random_state": np.random.default_rng(0)}, "random_state must be None or a NoiseKey"),
+        ({"record_dp": 1.0}, "record_dp must be a RecordDP"),
+        ({"secret_dp": SecretDP(1.0, 1e-6, {"s": ["no", "yes"]})}, "leave secret_dp out"),
+        ({"record_dp": RecordDP(1.0, {"s": ["no", "yes"]})}, "must declare the values of the column 'town'"),
+        ({"record_dp": RecordDP(1.0, VALUES | {"zip": [1, 2]})}, "'zip' has rows with a value"),
+        ({"record_dp": RecordDP(1.0, VALUES | {"pay": [1.0]})}, "'pay', which has bins"),
+        ({"record_dp": RecordDP(1.0, {k: v for k, v in VALUES.items() if k != "age"})}, "'age' has rows with a value"),
+        ({"record_dp": RecordDP(1.0, VALUES | {"job": ["x"]})}, "'job', which is no sensitive or public column"),
+        ({"record_dp": RecordDP(1.0, VALUES | {"s": ["yes", "yes"]})}, "declares a value twice"),
+    ],
+)
+def test_what_would_look_at_rows_is_refused(settings, words):
+    with pytest.raises((InvalidParameter, ColumnError), match=words):
+        estimator(**settings).fit(table())
+
+
+@pytest.mark.parametrize("given", [(0.0, {}), (np.inf, {}), (1e-9, {}), (1.0, {"s": "no"}), (1.0, ["s"])])
+def test_a_promise_that_is_none_is_refused(given):
+    with pytest.raises(InvalidParameter):
+        RecordDP(*given)
+
+
+def test_whoever_would_look_again_is_refused(tmp_path):
+    df, raw = table(), tmp_path / "raw.parquet"
+    df.to_parquet(raw)
+    fitted = estimator().fit(df)
+    channel = {"mechanism": "tree-random-response", "confidence": 0.9, "record_dp": {"eps": 2, "values": {"s": ["no"]}}}
+    policy = sz.Policy.from_dict(
+        {
+            "version": 1,
+            "columns": {"sensitive": ["s"], "public": list(PUBLIC)},
+            "budget": {"lower": 1.0, "upper": 0.7},
+            "channel": channel,
+        }
+    )
+    book, out = sz.Ledger(tmp_path / "book.json", 1.0), tmp_path / "out.parquet"
+    for look in (
+        lambda: fitted.measure(df),
+        lambda: fitted.report_.with_findings(),
+        lambda: book.check(df, fitted),
+        lambda: sz.privatize_parquet(raw, out, estimator(random_state=None), ledger=book),
+        lambda: sz.parquet.plan_parquet(raw, estimator()),
+        lambda: make_plan(policy, raw),
+        lambda: sz.verify_parquet(raw, raw, estimator()),
+        lambda: sz.privatize_parquet(raw, out, estimator(), rows="keep"),
+        lambda: sz.privatize_parquet(raw, out, sz.SavedRelease.of(fitted), rows="keep"),
+    ):
+        with pytest.raises(InvalidParameter, match=r"record_dp"):
+            look()
+    assert not out.exists()
+
+
+def test_saved_releases_say_so_and_do_not_look_at_new_secrets(tmp_path):
+    df = table()
+    saved = sz.SavedRelease.from_json(sz.SavedRelease.of(estimator().fit(df)).to_json())
+    assert (saved.record_dp, saved.secret_dp) == ((2.0, 0.0), None)
+    assert "learned from noisy counts" in saved.contents
+    df.to_parquet(tmp_path / "new.parquet")
+    report = sz.privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
+    assert report.held_out is None
