@@ -68,6 +68,26 @@ def or_infinity(of: Callable[[float], float], bound: float) -> float:
         return math.inf
 
 
+def times_up(log_lift: float | str) -> str:
+    """E to the log-lift with three digits, rounded up."""
+    return _to_side(or_infinity(math.exp, float(log_lift)), math.ceil)
+
+
+def times_down(log_lift: float | str) -> str:
+    """E to the log-lift with three digits, rounded down."""
+    return _to_side(or_infinity(math.exp, float(log_lift)), math.floor)
+
+
+def _to_side(value: float, side: Any) -> str:
+    if value == 0 or math.isinf(value):
+        return "0" if value == 0 else "infinitely many"
+    # A hair of room, so that 2.0 written as 1.9999999999999998 stays 2.
+    digit = max(math.floor(math.log10(value)) - 2, -300)  # powers of ten below are no normal doubles
+    scaled = value / 10.0**digit
+    near = round(scaled)
+    return f"{(near if abs(scaled - near) < 1e-9 * near else side(scaled)) * 10.0**digit:.3g}"
+
+
 def exact(value: float | None) -> Number:
     """Figure with all its digits; infinities as strings, NaN as None."""
     if value is None or math.isnan(value):

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._files.declared import Count, Declared
-from sanitize._formatting import or_infinity, times
+from sanitize._formatting import times, times_down, times_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -246,23 +246,3 @@ def _worst(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _level(found: dict[str, dict[str, Any]]) -> str:
     return str(found["worst_max_log_lift"]["label"]).rpartition(" at ")[2]
-
-
-def times_up(log_lift: float | str) -> str:
-    """E to the log-lift with three digits, rounded up."""
-    return to_side(or_infinity(math.exp, float(log_lift)), math.ceil)
-
-
-def times_down(log_lift: float | str) -> str:
-    """E to the log-lift with three digits, rounded down."""
-    return to_side(or_infinity(math.exp, float(log_lift)), math.floor)
-
-
-def to_side(value: float, side: Any) -> str:
-    if value == 0 or math.isinf(value):
-        return "0" if value == 0 else "infinitely many"
-    # A hair of room, so that 2.0 written as 1.9999999999999998 stays 2.
-    digit = max(math.floor(math.log10(value)) - 2, -300)  # powers of ten below are no normal doubles
-    scaled = value / 10.0**digit
-    near = round(scaled)
-    return f"{(near if abs(scaled - near) < 1e-9 * near else side(scaled)) * 10.0**digit:.3g}"

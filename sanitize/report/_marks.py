@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import number, times
+from sanitize._formatting import number, times, times_up
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize.budgets import LiftBudget, budget_from_dict
-from sanitize.report._headline import VERDICT_TOLERANCE, excess_of, times_up
+from sanitize.report._headline import VERDICT_TOLERANCE, excess_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

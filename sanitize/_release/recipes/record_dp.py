@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import required
+from sanitize._formatting import times_down, times_up
 from sanitize._release.recipes.promise import Promise, Told
 from sanitize._sampling.count_noise import RowNoise, two_sided_geometric, whole
 from sanitize._tables.columns import as_arrow, masked
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 # Share of the rows that all is learned from, and of ε that their counts of (secret, cell) take from the model.
 RECORD_SHARE = 0.5
 _CELLS = Fraction(3, 20)
-# Nats: what is more often told than that is not limited at all. Of smaller levels noise drowns any table.
-_LARGEST, _LEAST = 700.0, 1e-6
+# Nats: of smaller levels noise drowns any table.
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -86,26 +86,25 @@ class RecordDP(Promise):
 
     def of_people(self, report: LeakageReport, layout: GrownLayout) -> str:
         """The theorem in a sentence."""
-        most = self._times(report, layout)[0]
-        return f"Whatever anybody computes of the file makes a row's secret at most {most:.4g} times as likely."
+        most = times_up(self._bounds(report, layout)[0])
+        return f"Whatever anybody computes of the file makes a row's secret at most {most} times as likely."
 
-    def _times(self, report: LeakageReport, layout: GrownLayout) -> tuple[float, float]:
-        """How many times as likely the file is at most, and at least, by a row's secret."""
+    def _bounds(self, report: LeakageReport, layout: GrownLayout) -> tuple[float, float]:
+        """How far a row's secret makes the file more likely at most, and less, in nats."""
         assert report.budget is not None
         budget, level = as_lift_budget(report.budget), 2 * self.eps
         # One cell tells nothing of its rows.
-        upper, lower = (0.0, 0.0) if layout.tree.n_cells == 1 else (budget.upper, budget.lower)
-        return (exp(upper + level) if upper + level < _LARGEST else inf), exp(-lower - level)
+        return (level, -level) if layout.tree.n_cells == 1 else (budget.upper + level, -budget.lower - level)
 
     def section(self, report: LeakageReport, layout: GrownLayout) -> Section:
         """What is promised of each row."""
         assert report.confidence is not None
-        most, least = self._times(report, layout)
+        most, least = self._bounds(report, layout)
         words = (
             f"Everything published from this fit but the symbols drawn for the rows is {self.eps:g}-differentially "
             f"private for a row more or less, {2 * self.eps:g} for another row in place of one. With these symbols, "
-            f"whatever anybody computes of the file is at most {most:.4g} times as likely, and at "
-            f"least {least:.4g} times, once a row's secret is known, whatever is known of all "
+            f"whatever anybody computes of the file is at most {times_up(most)} times as likely, and at "
+            f"least {times_down(least)} times, once a row's secret is known, whatever is known of all "
             "other rows"
         )
         if layout.tree.n_cells > 1:
@@ -116,7 +115,7 @@ class RecordDP(Promise):
             f"other fit of this table costs {self.eps:g} again. All figures are of noisy counts and of rows of a "
             "private model."
         )
-        figures = (("eps", self.eps), ("most (times as likely)", most))
+        figures = (("eps", self.eps), ("at most (nats)", most))
         return Section(self.keyword, "Rows under differential privacy", words, ("", "figure"), figures, public=True)
 
     def rows_instead(
