@@ -95,7 +95,7 @@ def release(args: argparse.Namespace) -> None:
         elif target is None:
             report = plan_parquet(table, sanitizer, **settings)
         else:
-            if policy.ledger is not None:
+            if policy.ledger is not None and sanitizer.recipe().promise is None:  # one of levels books by itself
                 settings["ledger"] = policy.ledger
             settings["receipt"] = policy.receipt
             report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)

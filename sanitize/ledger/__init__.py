@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sanitize.ledger._book import Entry as Entry
+from sanitize.ledger._dp_ledger import DPLedger
 from sanitize.ledger._joint_law import CountedElsewhere as CountedElsewhere
 from sanitize.ledger._joint_law import Tally as Tally
 from sanitize.ledger._ledger import Ledger
@@ -10,4 +11,4 @@ from sanitize.ledger._ledger import as_ledger as as_ledger
 from sanitize.ledger._unit_ledger import UnitLedger
 from sanitize.ledger._unit_report import UnitEntry, UnitReport
 
-__all__ = ["Ledger", "UnitEntry", "UnitLedger", "UnitReport"]
+__all__ = ["DPLedger", "Ledger", "UnitEntry", "UnitLedger", "UnitReport"]

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.report import LeakageReport
 
-_NO_LEDGER = "a ledger counts them without noise; leave it out, and add up eps and delta of all fits of the table"
+_NO_LEDGER = (
+    "a ledger of releases counts them without noise; leave it out, and give the promise a sanitize.ledger.DPLedger"
+)
 
 
 @dataclass(frozen=True)

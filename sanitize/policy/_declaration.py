@@ -428,9 +428,9 @@ def _check_promise(document: Any, parts: Iterable[Any], name: str) -> None:
     if document.rows == "keep":
         words = f'rows = "keep" is allowed after a look at every secret; leave it out with {name}'
         raise PolicyError(words, "rows")
-    if document.ledger is not UNSET:
-        words = f"counts secrets without noise; leave it out with {name}, and add up eps and delta"
-        raise refused("ledger", words)
+    if document.columns.unit is not UNSET:
+        words = f"asks for a ledger that counts secrets without noise; leave it out with {name}"
+        raise refused("columns.unit", words)
     if document.receipt is not UNSET:
         words = f"lets a release be drawn again, and noise of {name} is forgotten; leave it out"
         raise refused("receipt", words)

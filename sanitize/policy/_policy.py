@@ -249,7 +249,7 @@ class Policy:
         given = {name: value for name in _AS_GIVEN if (value := getattr(document, name)) is not UNSET}
         return cls(
             columns.sensitive,
-            tuple(_channel(part, where, place) for where, part in parts_of(document).items()),
+            tuple(_channel(part, where, place, document.ledger) for where, part in parts_of(document).items()),
             _budget(document.budget),
             columns.keep,
             columns.drop,
@@ -363,7 +363,7 @@ def _budget(budget: Any) -> PolicyBudget:
     return PolicyBudget(bounds.pop("notion"), bounds)
 
 
-def _channel(channel: Any, where: str, folder: Path) -> PolicyChannel:
+def _channel(channel: Any, where: str, folder: Path, ledger: Any) -> PolicyChannel:
     """A channel of a policy in this folder."""
     settings = {key: value for key in OWNERS if (value := getattr(channel, key)) is not UNSET}
     if channel.hierarchies:
@@ -371,9 +371,12 @@ def _channel(channel: Any, where: str, folder: Path) -> PolicyChannel:
     for name in settings.keys() & set(PROMISES):
         from sanitize._release.recipes.record_dp import RecordDP
         from sanitize._release.recipes.secret_dp import SecretDP
+        from sanitize.ledger import DPLedger
 
+        book = DPLedger(folder / ledger) if ledger else None
         try:
-            settings[name] = {"secret_dp": SecretDP, "record_dp": RecordDP}[name](**plain(settings[name]))
+            kind = {"secret_dp": SecretDP, "record_dp": RecordDP}[name]
+            settings[name] = kind(**plain(settings[name]), ledger=book)
         except InvalidParameter as error:
             raise PolicyError(f"{where}.{name}: {error}", f"{where}.{name}") from None
     return PolicyChannel(

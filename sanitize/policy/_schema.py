@@ -57,7 +57,8 @@ def policy_schema() -> Schema:
         "do not ascend) are checked by the library alone.",
     }
     # Noisy counts of secrets go with what does not look at the secrets themselves.
-    quiet = {"rows": {"const": "shuffle"}, "ledger": False, "receipt": False, "channel": {"required": ["confidence"]}}
+    quiet = {"rows": {"const": "shuffle"}, "receipt": False, "channel": {"required": ["confidence"]}}
+    quiet["columns"] = {"properties": {"unit": False}}
     asked = {"type": "object", "anyOf": [{"required": [name]} for name in PROMISES]}
     noisy = {"if": _where(channel=asked), "then": {"properties": quiet}}
     return {**head, **document, "allOf": [_several(), _kept(), _alone(), noisy], "$defs": forms}

@@ -85,7 +85,7 @@ NAMES = {
         ContingencyTable JointDistribution
     """,
     "ledger": """
-        Ledger UnitEntry UnitLedger UnitReport
+        DPLedger Ledger UnitEntry UnitLedger UnitReport
     """,
     "lifts": """
         alpha_lift alpha_lift_inverse chi2_lift chi2_lift_inverse l1_lift l1_lift_inverse ldp_ratio lift

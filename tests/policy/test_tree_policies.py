@@ -71,6 +71,7 @@ VALID = {
     "tree": TREE,
     "noisy": NOISY,
     "private": PRIVATE,
+    "private fits booked": PRIVATE.replace("version = 1", 'version = 1\nledger = "people.dp"'),
     "tree merging": TREE_MERGING,
     "tuples": TUPLES,
     "several": SEVERAL,
@@ -111,7 +112,10 @@ INVALID = {
         edited(NOISY, "version = 1", 'version = 1\nrows = "keep"'),
         'rows = "keep" is allowed after',
     ),
-    "noise and a ledger": (edited(NOISY, "version = 1", 'version = 1\nledger = "book.json"'), "ledger counts secrets"),
+    "noise and units": (
+        edited(NOISY.replace("version = 1", 'version = 1\nledger = "units"'), "[columns]", '[columns]\nunit = "who"'),
+        "columns.unit asks for a ledger that counts secrets without noise",
+    ),
     "noise and a receipt": (edited(NOISY, "version = 1", 'version = 1\nreceipt = "own"'), "receipt lets a release be"),
     "rows without confidence": (edited(PRIVATE, "confidence = 0.9", ""), "channel.record_dp needs a confidence"),
     "private and kept rows": (

@@ -42,8 +42,13 @@ class Promise(ABC):
     eps: float
     delta: Any
     values: Mapping[str, Sequence[Any]]
+    ledger: Any  # one of levels, which stands above this room
 
     def _declare(self) -> None:
+        if self.ledger is not None and not hasattr(self.ledger, "book"):
+            raise InvalidParameter(
+                f"ledger of {type(self).__name__} must be a sanitize.ledger.DPLedger, got {type(self.ledger).__name__}"
+            )
         lists = self.values.values() if isinstance(self.values, Mapping) else [None]
         if not all(isinstance(values, (list, tuple)) and values for values in lists):
             raise InvalidParameter(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,8 @@ class RecordDP(Promise):
     values : dict of column to list of values
         Values that each column may have, sensitive or not, None for missing. A column with ``bins`` has their
         intervals, and ``[None]`` where values may be missing; values outside of the edges count as the nearest.
+    ledger : DPLedger, optional
+        Books every fit, and refuses one that is beyond its total.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class RecordDP(Promise):
 
     eps: float
     values: Mapping[str, Sequence[Any]]
+    ledger: Any = field(default=None, repr=False, compare=False)
     keyword = "record_dp"
     delta = 0.0
 

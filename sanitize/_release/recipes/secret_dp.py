@@ -53,6 +53,8 @@ class SecretDP(Promise):
     values : dict of column to list of values
         Values that each sensitive column may have, None for missing, all of which are public. A column with ``bins``
         is left out: it has their intervals, and no missing value. Values that few rows have leave little to certify.
+    ledger : DPLedger, optional
+        Books every fit, and refuses one that is beyond its total.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class SecretDP(Promise):
     eps: float
     delta: float
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    ledger: Any = field(default=None, repr=False, compare=False)
     keyword = "secret_dp"
     exact = ("utility", "normalized_utility", "mean_column_utility", "mean_pair_utility")
 

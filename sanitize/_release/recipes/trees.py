@@ -194,6 +194,8 @@ class TreeRecipe(TreeParameters, Recipe):
         clipped = counted.clipped
         if (promise := self.promise) is not None:
             key = noise_key(self.random_state, promise.keyword)
+            if promise.ledger is not None:
+                promise.ledger.book(promise)
             layout = with_noise(layout, counted.table, promise, key)
             spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
             clipped = {}  # how many secrets were clipped is not told

@@ -1,0 +1,170 @@
+"""Fits of one table under differential privacy in one book, with one total for all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import structs
+
+from sanitize._checks import number, one_of, required
+from sanitize._files.declared import Declared, NonNegative, Version1, said
+from sanitize._release.recipes.promise import Promise
+from sanitize.accounting import moved_count_sigma
+from sanitize.errors import InvalidParameter, LedgerError
+from sanitize.ledger._book import locked, place_of, read_book, write_book
+
+Whom = Literal["rows", "secrets"]
+
+
+class _Fit(Declared, frozen=True):
+    """Level of a fit, and its ρ of zero-concentrated differential privacy."""
+
+    eps: NonNegative
+    delta: Annotated[float, said("below 1", ge=0, lt=1)]
+    rho: NonNegative
+
+
+class _Form(Declared, frozen=True):
+    format: Literal["sanitize/dp"]
+    version: Version1
+    whom: Whom
+    eps: NonNegative
+    delta: Annotated[float, said("below 1", ge=0, lt=1)]
+    fits: tuple[_Fit, ...]
+    sha256: str
+
+    def spent(self) -> float:
+        """Level ε of all fits together at the δ of the book: the smaller one of the two ways to add them up."""
+        found = [math.inf]
+        if math.fsum(fit.delta for fit in self.fits) <= self.delta:
+            found.append(math.fsum(fit.eps for fit in self.fits))
+        if self.delta > 0:
+            rho = math.fsum(fit.rho for fit in self.fits)
+            found.append(rho + 2 * math.sqrt(rho * -math.log(self.delta)))
+        return min(found)
+
+
+class DPLedger:
+    """Book of the fits of one table with ``secret_dp`` or ``record_dp``, with a total level for all of them.
+
+    Every fit sees the table through noise of its own, so each one tells more. A fit with this ledger in its `SecretDP`
+    or `RecordDP` is booked before anything of it is seen, whether or not it ends in a release, and refused where all
+    would be beyond the total. Levels are added up [DR14 Thm 3.16], or where δ allows it by ρ of zero-concentrated
+    differential privacy if that is less [BunSteinke]: ε²/2 of geometric noise, 1/σ² of discrete Gaussian noise on
+    counts between which a row moves [CKS], and ρ + 2√(ρ log 1/δ) of all together.
+
+    Parameters
+    ----------
+    path : path
+        The file; one a table. It holds levels and nothing of the table, and is readable by its owner only.
+    eps : float, optional
+        Total level in nats, > 0. Needed for a new file; for one that is there it may be left out, and must be the same
+        otherwise.
+    delta : float
+        Total probability of more.
+    whom : {"rows", "secrets"}
+        What is private: whole rows, a row more or less, which ``secret_dp`` does not make private; or the secret of
+        each row, of which ``record_dp`` costs 2ε, as the row with another secret is another row.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import RecordDP
+    >>> ledger = sz.ledger.DPLedger(pathlib.Path(tempfile.mkdtemp()) / "survey.dp", eps=1.5)
+    >>> promise = RecordDP(1.0, {"income": ["<=50K", ">50K"]}, ledger=ledger)  # every fit with it is booked
+    >>> ledger.book(promise)
+    >>> ledger.spent, len(ledger)
+    (1.0, 1)
+    >>> try:
+    ...     ledger.book(promise)
+    ... except sz.errors.LedgerError as error:
+    ...     print(str(error).partition(",")[0])
+    with this fit all 2 would cost eps 2
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], eps: float | None = None, delta: float = 0.0, whom: Whom = "rows"
+    ) -> None:
+        self.path: Path = place_of(path)
+        if eps is None:
+            return
+        one_of("whom", whom, "rows", "secrets")
+        total = required("eps", eps, "be a finite number > 0", lambda given: 0 < given < math.inf)
+        wanted = _Form("sanitize/dp", 1, whom, float(total), number("delta", delta, 0.0, 0.5), (), "")
+        with locked(self.path):
+            if not self.path.exists():
+                write_book(self.path, wanted)
+        kept = structs.replace(self._read(), fits=(), sha256="")
+        if kept != wanted:
+            raise LedgerError(f"the ledger {self.path.name!r} is of {_total(kept)}, not of {_total(wanted)}")
+
+    def _read(self) -> _Form:
+        if not self.path.exists():
+            raise LedgerError(
+                f"there is no ledger {self.path.name!r}; make it with sanitize.ledger.DPLedger(path, eps=...), the "
+                "total level of all fits"
+            )
+        return read_book(self.path, _Form, lambda form: form, "a ledger of levels")
+
+    def __len__(self) -> int:
+        """Fits booked."""
+        return len(self._read().fits)
+
+    @property
+    def spent(self) -> float:
+        """Level ε of all fits together, at the total δ."""
+        return self._read().spent()
+
+    @property
+    def total(self) -> str:
+        """What all fits may cost together, in words."""
+        return _total(self._read())
+
+    def book(self, promise: Promise) -> None:
+        """Book a fit that is about to be made; one whose promise has this ledger does so by itself.
+
+        Parameters
+        ----------
+        promise : SecretDP or RecordDP
+
+        Raises
+        ------
+        LedgerError
+            If the total would be exceeded, the ledger is of rows and the promise is not, or the file is absent or
+            damaged. Nothing is booked then.
+        """
+        with locked(self.path):
+            book = self._read()
+            if book.whom == "rows" and promise.keyword == "secret_dp":
+                raise LedgerError(
+                    f"the ledger {self.path.name!r} is of rows, and secret_dp makes secrets private alone; take "
+                    'record_dp, or a ledger of whom="secrets"'
+                )
+            booked = structs.replace(book, fits=(*book.fits, _fit(promise, book.whom)))
+            if not booked.spent() <= book.eps * (1 + 1e-9):
+                told = f"with this fit all {len(booked.fits)} would cost eps {booked.spent():.4g}"
+                raise LedgerError(
+                    f"{told}, and the ledger {self.path.name!r} allows {_total(book)} ({book.spent():.4g} spent); "
+                    "nothing was fitted"
+                )
+            write_book(self.path, booked)
+
+
+def _fit(promise: Promise, whom: Whom) -> _Fit:
+    """What a fit costs of rows, or of secrets."""
+    eps = promise.eps * (2 if whom == "secrets" and promise.keyword == "record_dp" else 1)
+    rho = eps**2 / 2
+    if promise.delta > 0:
+        # Whichever noise the number of secrets leads to; of more than 1,000 rows there is no Gaussian one.
+        with contextlib.suppress(InvalidParameter):
+            rho = max(rho, moved_count_sigma(promise.eps, promise.delta) ** -2)
+    return _Fit(eps, promise.delta, rho)
+
+
+def _total(book: _Form) -> str:
+    return f"eps {book.eps:g} and delta {book.delta:g} of {book.whom}"
