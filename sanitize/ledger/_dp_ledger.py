@@ -8,8 +8,6 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from msgspec import structs
-
 from sanitize._checks import number, one_of, required
 from sanitize._files.declared import Declared, NonNegative, Version1, said
 from sanitize._release.recipes.promise import Promise
@@ -36,6 +34,10 @@ class _Form(Declared, frozen=True):
     delta: Annotated[float, said("below 1", ge=0, lt=1)]
     fits: tuple[_Fit, ...]
     sha256: str
+
+    def with_fits(self, fits: tuple[_Fit, ...]) -> _Form:
+        """The book with other fits."""
+        return _Form(self.format, self.version, self.whom, self.eps, self.delta, fits, "")
 
     def spent(self) -> float:
         """Level ε of all fits together at the δ of the book: the smaller one of the two ways to add them up."""
@@ -99,7 +101,7 @@ class DPLedger:
         with locked(self.path):
             if not self.path.exists():
                 write_book(self.path, wanted)
-        kept = structs.replace(self._read(), fits=(), sha256="")
+        kept = self._read().with_fits(())
         if kept != wanted:
             raise LedgerError(f"the ledger {self.path.name!r} is of {_total(kept)}, not of {_total(wanted)}")
 
@@ -145,7 +147,7 @@ class DPLedger:
                     f"the ledger {self.path.name!r} is of rows, and secret_dp makes secrets private alone; take "
                     'record_dp, or a ledger of whom="secrets"'
                 )
-            booked = structs.replace(book, fits=(*book.fits, _fit(promise, book.whom)))
+            booked = book.with_fits((*book.fits, _fit(promise, book.whom)))
             if not booked.spent() <= book.eps * (1 + 1e-9):
                 told = f"with this fit all {len(booked.fits)} would cost eps {booked.spent():.4g}"
                 raise LedgerError(
