@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +22,7 @@ from sanitize.suggestion import comparison_section, kinds_for, most_useful
 from sanitize.trees import grouped, is_ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from scipy import sparse
 
@@ -132,7 +133,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     def _trees(self, layout: Layout, n_rows: int, budget: Budget) -> Iterator[Any]:
         """Recipes of the trees."""
-        declared = {} if isinstance(self.bins, int) else dict(self.bins or {})
+        declared = self.bins if isinstance(self.bins, Mapping) else {}
         learned = {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
         settings: dict[str, Any] = {
             "sensitive": list(layout.sensitive),
