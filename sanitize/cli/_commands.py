@@ -14,7 +14,7 @@ from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
 from sanitize.cli._judge import judge as judge
 from sanitize.cli._judge import judged
-from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
+from sanitize.cli._settings import STREAM, check_output, check_records, is_noisy, policy_of, table_of
 from sanitize.cli._standard import check_stdout, one_line, say
 from sanitize.errors import InvalidParameter, SourceError, TargetError, VerificationFailed
 from sanitize.policy import designer_of
@@ -95,7 +95,7 @@ def release(args: argparse.Namespace) -> None:
         elif target is None:
             report = plan_parquet(table, sanitizer, **settings)
         else:
-            if policy.ledger is not None and sanitizer.recipe().promise is None:  # one of levels books by itself
+            if policy.ledger is not None and not is_noisy(policy):  # one of levels books by itself
                 settings["ledger"] = policy.ledger
             settings["receipt"] = policy.receipt
             report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import pyarrow as pa
 from sanitize._checks import required
 from sanitize._formatting import times_down, times_up
 from sanitize._release.recipes.promise import Promise, Told
-from sanitize._sampling.count_noise import RowNoise, two_sided_geometric, whole
+from sanitize._sampling.count_noise import RowNoise, digest_of_counts, two_sided_geometric, whole
 from sanitize._tables.columns import as_arrow, masked
 from sanitize.binning import DateBins
 from sanitize.mechanisms import as_lift_budget
@@ -158,8 +157,7 @@ def looking(key: NoiseKey) -> Look:
     def look(counts: NDArray[np.int64], rate: Fraction) -> NDArray[np.int64]:
         nonlocal looks
         looks += 1
-        digest = hashlib.sha256(repr(counts.shape).encode() + counts.tobytes()).hexdigest()
-        drawn = two_sided_geometric(key.derive(f"look {looks} at {digest}"), rate, counts.size)
+        drawn = two_sided_geometric(key.derive(f"look {looks} at {digest_of_counts(counts)}"), rate, counts.size)
         return counts + drawn.reshape(counts.shape)
 
     return look

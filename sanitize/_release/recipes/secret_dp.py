@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._checks import required
 from sanitize._release.recipes.promise import MOST_SECRETS, Promise, Told
-from sanitize._sampling.count_noise import CountNoise, Gaussian, projected
+from sanitize._sampling.count_noise import CountNoise, Gaussian, digest_of_counts, projected
 from sanitize.errors import InvalidParameter
 from sanitize.report import Section
 
@@ -87,11 +86,9 @@ class SecretDP(Promise):
 
     def told(self, tables: NDArray[np.int64], key: NoiseKey) -> Told:
         """Counts that add up to the rows of each cell, as they did; one level serves both parts, of different rows."""
-        # Other counts have other noise, also under a key that is used again by mistake.
-        digest = hashlib.sha256(repr(tables.shape).encode() + tables.tobytes()).hexdigest()
         n_parts, n_secrets, n_cells = tables.shape
         noise = self.noise(n_secrets)
-        drawn = noise.draw(key.derive(f"noise on counts of secrets {digest}"), n_parts * n_cells)
+        drawn = noise.draw(key.derive(f"noise on counts of secrets {digest_of_counts(tables)}"), n_parts * n_cells)
         rows = tables.sum(axis=1)
         noisy = tables + drawn.reshape(n_secrets, n_parts, n_cells).swapaxes(0, 1)
         # Rows of a cell are public, so the mean of its noise is known and taken off.
