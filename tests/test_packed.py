@@ -13,8 +13,7 @@ import pytest
 
 import sanitize as sz
 from sanitize._files.declared import Misfit, read
-from sanitize._files.sealed_text import seal_of
-from sanitize._tables.packed import packed, unpacked
+from sanitize._files.sealed_text import packed, seal_of, unpacked
 from sanitize.errors import InvalidChannel, LedgerError
 
 ROWS = {"s": ["p", "n", "n", "p"] * 100, "x": np.arange(400) % 80}

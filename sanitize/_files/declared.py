@@ -22,8 +22,7 @@ from msgspec import Meta as Meta
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from sanitize._files.sealed_text import NotStrict, seal_of, strict_json
-from sanitize._tables.packed import packed, unpacked
+from sanitize._files.sealed_text import NotStrict, packed, seal_of, strict_json, unpacked
 from sanitize.errors import SanitizeError
 
 Place = tuple[str | int, ...]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from sanitize.channel._channel import Channel
+from sanitize.channel._channel import BEST as BEST
+from sanitize.channel._channel import HEURISTIC as HEURISTIC
+from sanitize.channel._channel import Channel, Standing
 from sanitize.channel._channel import ChannelForm as ChannelForm
+from sanitize.channel._channel import Status as Status
 from sanitize.channel._channel import check_channel as check_channel
 from sanitize.channel._matrix import ReducedChannel as ReducedChannel
 from sanitize.channel._matrix import channel_matrix as channel_matrix
 from sanitize.channel._stage import SCALE as SCALE
 from sanitize.channel._stage import Stage as Stage
-from sanitize.channel._standing import BEST as BEST
-from sanitize.channel._standing import HEURISTIC as HEURISTIC
-from sanitize.channel._standing import Standing
-from sanitize.channel._standing import Status as Status
 from sanitize.channel._tuple_channel import tuple_channel as tuple_channel
 from sanitize.channel._tuples import Tuples as Tuples
 

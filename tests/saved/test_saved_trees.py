@@ -13,8 +13,7 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize._files.sealed_text import seal_of
-from sanitize._tables.packed import unpacked
+from sanitize._files.sealed_text import seal_of, unpacked
 from sanitize.errors import InvalidParameter
 from sanitize.parquet import privatize_parquet
 from sanitize.saved import SavedRelease
