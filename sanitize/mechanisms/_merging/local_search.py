@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlogy
 
 from sanitize._limits import BLOCK_CELLS
 from sanitize._tolerances import SAME
+from sanitize.mechanisms._merging.risks import set_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,14 +218,6 @@ def _partition(columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | No
         return labels, best[-1]
     sets = np.stack([np.where(labels == atom, mass, 0.0).sum(axis=0) for atom in range(k)])
     return labels, np.where(np.isfinite(best[-1]), xlogy(sets, sets).sum(axis=0), np.inf)
-
-
-def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
-    """Sums over every set of k atoms, shape (m, k, ...), in the order of bit masks, shape (m, 2^k, ...)."""
-    sums = np.zeros((len(atoms), 1, *atoms.shape[2:]), atoms.dtype)
-    for atom in range(atoms.shape[1]):
-        sums = np.concatenate([sums, sums + atoms[:, [atom]]], axis=1)
-    return sums
 
 
 def _labels(chosen: Codes, k: int) -> Codes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 # Nats that both sides are bounded by, in turn: a ladder that all budgets share, so that a looser budget starts from
 # what a tighter one starts from.
 _LADDER = (25.0, 10.0, 5.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1)
+
+
+def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
+    """Sums over every set of k atoms, shape (m, k, ...), in the order of bit masks, shape (m, 2^k, ...)."""
+    sums = np.zeros((len(atoms), 1, *atoms.shape[2:]), atoms.dtype)
+    for atom in range(atoms.shape[1]):
+        sums = np.concatenate([sums, sums + atoms[:, [atom]]], axis=1)
+    return sums
 
 
 class SetRisks(ABC):

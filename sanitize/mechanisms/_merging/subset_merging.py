@@ -17,10 +17,10 @@ from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Standing
 from sanitize.joint import check_law
 from sanitize.mechanisms._effort import effort_of
-from sanitize.mechanisms._merging.local_search import TIE, LocalSearch, lost, partition_windows, set_sums
+from sanitize.mechanisms._merging.local_search import TIE, LocalSearch, lost, partition_windows
 from sanitize.mechanisms._merging.matching import matched_groups
 from sanitize.mechanisms._merging.paper_merging import paper_groups
-from sanitize.mechanisms._merging.risks import evened, labels_of, merged_by_labels, set_risks, tighter_risks
+from sanitize.mechanisms._merging.risks import evened, labels_of, merged_by_labels, set_risks, set_sums, tighter_risks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
