@@ -106,8 +106,8 @@ def main() -> None:
                         continue
                     most_seconds, most_gib = max(most_seconds, found["cpu"]), max(most_gib, found["gib"])
                     print(
-                        f"| {n_x} x {n_s} | {eps:g} | {found['mechanism']} | {found['kept']:.3f} | {found['standing']} "
-                        f"| {found['cpu']:.2f} | {found['wall']:.2f} | {found['gib']:.2f} |",
+                        f"| {n_x} x {n_s} | {eps:g} | {found['mechanism']} | {found['kept']:.3f} | "
+                        f"{found['standing']} | {found['cpu']:.2f} | {found['wall']:.2f} | {found['gib']:.2f} |",
                         flush=True,
                     )
     if not given.digests:
