@@ -14,12 +14,13 @@ from sanitize._files.open import Target, open_source
 from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.designer import RecipeDesigner, check_designer, refuse_noisy
+from sanitize._release.designer import Designer, RecipeDesigner, check_designer, refuse_noisy
 from sanitize._release.first_pass import FirstPass
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
+from sanitize.saved import SavedRelease
 from sanitize.verify._verification import Check
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 
     from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
-    from sanitize._release.designer import Designer, Prepared
+    from sanitize._release.designer import Prepared
     from sanitize._release.first_pass import RowOrder
     from sanitize.joint import ContingencyTable
-    from sanitize.saved import Receipt
+    from sanitize.report import LeakageReport
+    from sanitize.saved import AppendedReport, Receipt
 
 
 def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -> tuple[Designer, ContingencyTable]:
@@ -48,34 +50,40 @@ def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -
 def drawn_again(
     source: SourceLike,
     released: Source,
-    sanitizer: Designer | Policy,
+    sanitizer: Designer | Policy | SavedRelease,
     receipt: Receipt,
     rows: RowOrder,
     others: Sequence[Receipt] = (),
-) -> tuple[Designer, list[Check]]:
+) -> tuple[LeakageReport | None, list[Check]]:
     """Design the release again, draw it again by the key of its receipt, and compare the bytes.
 
-    Nothing in the receipt is trusted but its key: the channel is designed again, or, where another one was designed,
-    measured on the source against the budget; models are fitted, and labels worded, by the code that made the release.
+    Nothing in the receipt is trusted but its key: the channel is designed again, or, where another one was designed or
+    saved, measured on the source against the budget; models are fitted, and labels worded, by the code that made the
+    release. The report is that of the design, or of the saved channel on the source, where its secrets are known.
     """
-    again, path = _copy_for(source, sanitizer), released.root
+    again = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
+    path = released.root
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, again.numbers) as table:
         checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
-        given = receipt.channel if _limits(again) else None
+        given = receipt.channel if isinstance(again, Designer) and _limits(again) else None
         prepared, kept = _prepared(again, table, rows, receipt, given)
-        if given is None and prepared.release.printer is None and receipt.channel not in (None, again.channel_):
-            given = receipt.channel
-            prepared, kept = _prepared(again, table, rows, receipt, given)
-        checks.append(design_check(again, given))
+        if isinstance(again, Designer):
+            if given is None and prepared.release.printer is None and receipt.channel not in (None, again.channel_):
+                given = receipt.channel
+                prepared, kept = _prepared(again, table, rows, receipt, given)
+            report, check = again.report_, design_check(again, given)
+        else:
+            report, check = prepared.report.held_out, _saved_check(prepared.report)
+        checks.append(check)
         with outputs() as made:
             place = Target(Path(folder) / path.name, as_folder=path.is_dir())
             passed = SecondPass(table, prepared.release, prepared.words, BATCH_ROWS, n_workers(None), kept)
             passed.write(made, place, rows, prepared.expected, prepared.footer)
         if digest_of(place.path) == digest_of(path):
             detail = f"all {table.n_rows} drawn again by the key of the receipt, every byte as it is released"
-            return again, [*checks, Check.passed("rows", detail)]
+            return report, [*checks, Check.passed("rows", detail)]
         with open_source(place.path) as own:
-            return again, [*checks, *_differences(own, released, receipt)]
+            return report, [*checks, *_differences(own, released, receipt)]
 
 
 def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
@@ -96,15 +104,16 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
 
 
 def _prepared(
-    again: Designer, table: Source, rows: RowOrder, receipt: Receipt, channel: Channel | None
+    again: Designer | SavedRelease, table: Source, rows: RowOrder, receipt: Receipt, channel: Channel | None
 ) -> tuple[Prepared[Any], KeptRows]:
     kept = KeptRows() if rows == "keep" else KeptRows(0)
     first = FirstPass(table, BATCH_ROWS, workers=n_workers(None), kept=kept)
-    return again.prepare(first, rows, key=receipt.key.key, channel=channel), kept
+    given = {} if channel is None else {"channel": channel}
+    return again.prepare(first, rows, key=receipt.key.key, **given), kept
 
 
 def _receipt_check(
-    receipt: Receipt, table: Source, rows: RowOrder, others: Sequence[Receipt], sanitizer: Designer | Policy
+    receipt: Receipt, table: Source, rows: RowOrder, others: Sequence[Receipt], sanitizer: object
 ) -> Check:
     """Whether a receipt is of this source and order, its key of no other release, and its release in the ledger."""
     book = None
@@ -161,6 +170,15 @@ def design_check(again: Designer, channel: Channel | None) -> Check:
         else ""
     )
     return Check.passed("design", f"{mechanism}, designed again from the source{cut}")
+
+
+def _saved_check(report: AppendedReport) -> Check:
+    """Whether a saved channel is within its budget on the source, as far as the source tells."""
+    told = (
+        "the source has no secrets to measure it on" if report.held_out is None else "within its budget on the source"
+    )
+    detail = f"{report.saved.mechanism}, as it was saved; {told if report.ok else 'over its budget on the source'}"
+    return Check("design", report.ok, detail)
 
 
 def _limits(sanitizer: Designer) -> list[float]:

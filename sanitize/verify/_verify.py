@@ -22,7 +22,7 @@ from sanitize.errors import (
 )
 from sanitize.policy import Policy
 from sanitize.printing import RowModel
-from sanitize.saved import Receipt
+from sanitize.saved import Receipt, SavedRelease
 from sanitize.verify._again import design_check, designed, drawn_again
 from sanitize.verify._canonical import form_checks, write_canonical
 from sanitize.verify._printed import printed_types, stored_type
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def verify_parquet(
     released: File,
     source: File,
-    sanitizer: Designer | Policy,
+    sanitizer: Designer | Policy | SavedRelease,
     *,
     receipt: File | None = None,
     rows: RowOrder | None = None,
@@ -73,8 +73,8 @@ def verify_parquet(
         File or folder that `privatize_parquet` wrote.
     source : path
         What it was written from, unchanged.
-    sanitizer : Sanitizer or Policy
-        What the release was made with; a sanitizer is copied, not fitted in place.
+    sanitizer : Sanitizer, Policy or SavedRelease
+        What the release was made with; a sanitizer is copied, not fitted in place. A saved release needs a receipt.
     receipt : path, optional
         What the release wrote to be drawn again by; by default what the policy names.
     rows : {"shuffle", "keep"}, optional
@@ -123,6 +123,11 @@ def verify_parquet(
     named = delimited(source, given)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
+    if isinstance(sanitizer, SavedRelease) and (receipt is None or statement is not None):
+        raise InvalidParameter(
+            "what a saved release printed is drawn again by its receipt, and has no statement: give receipt=, and no "
+            "statement="
+        )
     receipt = policy.receipt if receipt is None and policy is not None else receipt
     if against and receipt is None:
         raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
@@ -135,24 +140,26 @@ def verify_parquet(
         chance = false_alarm if receipt is None else 0.0
         try:
             if receipt is None:
-                again, checks = _without_drawing(written, named, sanitizer, kept_order, false_alarm)
+                assert not isinstance(sanitizer, SavedRelease)
+                report: LeakageReport | None
+                report, checks = _without_drawing(written, named, sanitizer, kept_order, false_alarm)
             else:
                 others = [Receipt.read(other) for other in against]
-                again, checks = drawn_again(named, written, sanitizer, Receipt.read(receipt), kept_order, others)
+                report, checks = drawn_again(named, written, sanitizer, Receipt.read(receipt), kept_order, others)
         except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
             checks = [Check.failed("design", str(error))]
             words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
         else:
-            words = _words(again.report_)
-            if statement is not None:
-                checks += check_papers(Path(statement), written.root, again.report_, policy)
+            words = {} if report is None else _words(report)
+            if statement is not None and report is not None:
+                checks += check_papers(Path(statement), written.root, report, policy)
         return Verification(tuple(checks), chance, **words, digest=digest_of(written.root))
 
 
 def _without_drawing(
     written: Source, source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, false_alarm: float
-) -> tuple[Designer, list[Check]]:
-    """The release, designed again, and the checks that need no receipt."""
+) -> tuple[LeakageReport, list[Check]]:
+    """The report of the release, designed again, and the checks that need no receipt."""
     again, counted = designed(source, sanitizer, rows)
     release = again._release
     with open_source(source, again.numbers) as table:
@@ -168,7 +175,7 @@ def _without_drawing(
                 checks.append(_modelled(typed, release.printer))
         elif all(check.ok for check in checks if check.name in ("columns", "rows")):
             checks += check_rows(table, written, release, counted, rows, false_alarm)
-    return again, checks
+    return again.report_, checks
 
 
 def _words(report: LeakageReport) -> dict[str, Any]:

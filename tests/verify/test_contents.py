@@ -203,6 +203,15 @@ def test_a_design_that_fails_is_a_failed_check(folder, monkeypatch):
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_a_released_frame_is_verified_once_it_is_in_the_canonical_form(folder, tmp_path):
+    """A frame's file has no summary of ours, and is written by another library: which tells nothing."""
+    df = pq.read_table(folder / "raw.parquet").to_pandas()
+    merging().fit_transform(df).sample(frac=1, random_state=0, ignore_index=True).to_parquet(tmp_path / "own.parquet")
+    files = tmp_path / "own.parquet", folder / "raw.parquet"
+    assert "form" in failed(verify_parquet(*files, merging(), rewrite=tmp_path / "canonical.parquet"))
+    assert verify_parquet(tmp_path / "canonical.parquet", files[1], merging()).require().ok
+
+
 def test_the_sanitizer_is_not_touched(folder):
     sanitizer = merging()
     target = release(folder, merging())

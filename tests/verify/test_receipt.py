@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands_cases import assert_line
+from verify_cases import failed
 
 import sanitize as sz
 from sanitize._files.sealed_text import seal_of
@@ -247,10 +248,8 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
     class Own(sz.LiftBudget):
         pass
 
-    saved = SavedRelease.of(MADE["merging"]().fit(people(1)))
     private = TreeRandomResponse(1.0, sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6))
     refused = [
-        (saved, "a saved release has no receipt"),
         (private, "the noise of the fit is forgotten"),
         (SubsetMerging(BUDGET, **ROLES, random_state=3), "whoever guesses a seed"),
         (SubsetMerging(BUDGET, **ROLES, random_state=np.random.default_rng(3)), "whoever guesses a seed"),
@@ -271,11 +270,31 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
 
 
 @pytest.mark.slow
-def test_what_was_saved_is_not_designed_again(place):
-    saved = SavedRelease.of(MADE["merging"]().fit(people(2)))
-    privatize_parquet(place / "raw.parquet", place / "out.parquet", saved)
-    with pytest.raises(InvalidParameter, match="designed again by a policy or an estimator, got a SavedRelease"):
-        verify_parquet(place / "out.parquet", place / "raw.parquet", saved)
+def test_what_a_saved_channel_released_is_drawn_again(place):
+    """Another saved channel gives other rows, or is over the budget on these; without a receipt nothing is said."""
+    saved, other = (SavedRelease.of(MADE["merging"]().fit(people(seed))) for seed in (2, 3))
+    files = place / "out.parquet", place / "raw.parquet"
+    release(place, saved)
+    found = verify_parquet(*files, saved, receipt=place / "own" / "r")
+    assert found.ok, found.to_text()
+    assert "as it was saved; within its budget on the source" in found.to_text()
+    assert "rows" in failed(verify_parquet(*files, other, receipt=place / "own" / "r"))
+    bare = pq.read_table(files[1]).drop_columns(["ill"])
+    pq.write_table(bare, place / "bare.parquet")
+    privatize_parquet(place / "bare.parquet", files[0], saved, receipt=place / "own" / "r", force=True)
+    found = verify_parquet(files[0], place / "bare.parquet", saved, receipt=place / "own" / "r")
+    assert found.ok, found.to_text()
+    assert "no secrets to measure it on" in found.to_text()
+    tight = SavedRelease.of(SubsetMerging(sz.LiftBudget(lower=0.2, upper=0.1), **ROLES).fit(people(0)))
+    leaking = pq.read_table(files[1]).to_pandas()
+    leaking["ill"] = np.where(leaking["town"] == leaking["town"].iloc[0], "yes", "no")
+    leaking.to_parquet(place / "other.parquet")
+    privatize_parquet(place / "other.parquet", files[0], tight, receipt=place / "own" / "r", force=True)
+    found = verify_parquet(files[0], place / "other.parquet", tight, receipt=place / "own" / "r")
+    assert failed(found) == ["design"], found.to_text()
+    for settings in ({}, {"receipt": place / "own" / "r", "statement": place / "none.json"}):
+        with pytest.raises(InvalidParameter, match="drawn again by its receipt"):
+            verify_parquet(*files, saved, **settings)
 
 
 def test_receipts_from_the_command_line(place, monkeypatch, capsys):
