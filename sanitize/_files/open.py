@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
 from sanitize._files.csv_stream import Spool, is_delimiter
-from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, take_lock, writing
+from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, writing
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import AS_STORED, Numbers, Source
+from sanitize._files.system import HAS_LOCKS, take_lock
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
 
 SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
@@ -106,6 +107,8 @@ class Target:
     def clear_stale(self) -> None:
         """Take away what earlier releases to this target left when they were killed; running ones hold a lock."""
         pattern = re.compile(rf"\.{re.escape(self.path.name[:NAME_CHARACTERS])}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
+        if not HAS_LOCKS:
+            return
         with writing(self.path):
             found = [entry for entry in os.scandir(self.path.parent) if pattern.fullmatch(entry.name)]
         for entry in found:

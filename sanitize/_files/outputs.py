@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
-import re
 import secrets
 import shutil
 import tempfile
@@ -16,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sanitize._files.signals import uninterrupted
+from sanitize._files.system import BINARY, HAS_LOCKS, sync_folder, take_lock, umask, uninterrupted
 from sanitize.errors import SanitizeError, TargetError, TargetExists
 
 # Characters of a name that a hidden one repeats.
@@ -102,7 +100,8 @@ class Outputs:
             yield stream
             with writing(path):
                 stream.flush()
-                os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~_umask())
+                if hasattr(os, "fchmod"):  # elsewhere a folder's rights are those of its files
+                    os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~umask())
                 os.fsync(stream.fileno())
 
     def text(self, path: Path, text: str, *, private: bool = True, replaces: bool = True) -> None:
@@ -129,8 +128,8 @@ class Outputs:
                         break
             yield made.hidden
             with writing(path):
-                made.hidden.chmod(0o777 & ~_umask())
-                _sync_folder(made.hidden)
+                made.hidden.chmod(0o777 & ~umask())
+                sync_folder(made.hidden)
 
     @contextlib.contextmanager
     def stream(self, stream: BinaryIO) -> Iterator[BinaryIO]:
@@ -174,7 +173,7 @@ class Outputs:
             self.are_there = not self._streams
             for folder in {made.path.parent for made in self._unnamed}:
                 with contextlib.suppress(OSError):  # everybody sees the names by now
-                    _sync_folder(folder)
+                    sync_folder(folder)
 
     def _send(self) -> None:
         for held, stream in self._streams:
@@ -242,7 +241,7 @@ class _Unnamed:
                 self._stream = os.fdopen(os.open(self.path.parent, flag | os.O_RDWR, 0o600), "wb")
                 return self._stream
         self.hidden = hidden_name(self.path)
-        self._stream = os.fdopen(os.open(self.hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        self._stream = os.fdopen(os.open(self.hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | BINARY, 0o600), "wb")
         return self._stream
 
     @property
@@ -252,12 +251,16 @@ class _Unnamed:
 
     def claim(self, hidden: Path) -> bool:
         """Whether a hidden name is ours now: somebody may have taken it for a stale one before it was locked."""
+        if not HAS_LOCKS:  # there nothing that is open takes another name
+            return True
         self._claims.append(os.open(hidden, os.O_RDONLY))
         return take_lock(self._claims[-1]) and hidden.exists()
 
     def take_name(self, *, comes_back: bool) -> None:
         """Give it its name; what was there keeps a hidden one where it may have to come back."""
         with writing(self.path):
+            if self._stream is not None and not HAS_LOCKS:
+                self._stream.close()
             if self.is_folder:
                 self._take_name_of_folder()
             elif self.replaces:
@@ -367,15 +370,6 @@ def temporary_place() -> str:
         raise TargetError("there is no folder for temporary files that can be written to; name one in TMPDIR") from None
 
 
-def take_lock(descriptor: int) -> bool:
-    """Whether the lock of an unfinished file or folder is now ours; it goes when the process does."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
 def hidden_name(path: Path, kind: str = "tmp") -> Path:
     """A name beside the path that nobody has, and that tells what it is for."""
     return path.with_name(f".{path.name[:NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
@@ -402,22 +396,3 @@ def _remove(place: Path) -> None:
     with contextlib.suppress(OSError):
         place = place.rename(place.with_name(f"{place.name}.gone"))
     shutil.rmtree(place, ignore_errors=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _umask() -> int:
-    """What new files of this process are not open to, read without a moment in which it is something else."""
-    with contextlib.suppress(OSError):
-        state = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
-        if found := re.search(r"^Umask:\s*([0-7]+)$", state, re.MULTILINE):
-            return int(found[1], 8)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

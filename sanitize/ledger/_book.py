@@ -27,6 +27,7 @@ from sanitize._files.declared import (
 from sanitize._files.open import path_of
 from sanitize._files.outputs import written
 from sanitize._files.source import bytes_of
+from sanitize._files.system import wait_for_lock
 from sanitize._release.layout import Layout, bare_tree, through_tree
 from sanitize.binning import Bins, DateBins
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
@@ -268,13 +269,11 @@ def locked(path: Path) -> Iterator[None]:
     if not path.name or path.is_dir():
         raise LedgerError(f"the ledger must be a file, and {str(path)!r} is a folder; name a file in it")
     try:
-        handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise LedgerError(f"the ledger {path.name!r} cannot be locked: {error.strerror or error}") from None
     try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        wait_for_lock(handle)
         if path.exists() and path.stat().st_nlink > 1:
             raise LedgerError(
                 f"the ledger {path.name!r} has another name (a hard link), under which it would be another ledger; "

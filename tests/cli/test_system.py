@@ -20,7 +20,7 @@ from cli_cases import assert_one_line
 from commands_cases import POLICY, SETTINGS, left_in, table
 
 import sanitize as sz
-from sanitize._files import outputs
+from sanitize._files import outputs, system
 from sanitize.cli import main
 from sanitize.errors import SanitizeError, SourceError, TargetError
 from sanitize.ledger import UnitLedger
@@ -256,9 +256,9 @@ def test_the_mask_of_new_files_is_looked_at_and_not_set(monkeypatch, tmp_path):
         monkeypatch.setattr(os, "umask", spying)
         if Path("/proc/self/status").exists():
             outputs.written("a", tmp_path / "x")
-            assert (outputs._umask(), asked) == (0o027, [])
+            assert (system.umask(), asked) == (0o027, [])
         monkeypatch.setattr(Path, "read_text", lambda *_, **__: "")
-        assert (outputs._umask(), asked) == (0o027, [0o077, 0o027])
+        assert (system.umask(), asked) == (0o027, [0o077, 0o027])
     finally:
         monkeypatch.undo()
         os.umask(mask)

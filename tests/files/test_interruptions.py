@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from sanitize._files import outputs, signals
+from sanitize._files import outputs, system
 from sanitize._files.outputs import new_file
-from sanitize._files.signals import uninterrupted
+from sanitize._files.system import uninterrupted
 
 # What is interrupted may leave a listing of a folder to be closed by itself.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-WATCHED = {module.__file__ for module in (contextlib, shutil, outputs, signals)}
+WATCHED = {module.__file__ for module in (contextlib, shutil, outputs, system)}
 
 
 @pytest.fixture(autouse=True)
