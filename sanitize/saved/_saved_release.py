@@ -23,7 +23,7 @@ from sanitize._release.layout import bare_tree
 from sanitize._release.release import Release, bare_design, no_mechanism
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
-from sanitize.binning import AnyBins
+from sanitize.binning import AnyBins, is_numeric
 from sanitize.budgets import budget_from_dict, budget_to_dict
 from sanitize.errors import InvalidParameter, SanitizeError
 from sanitize.report import MeasureForm, StandingForm
@@ -186,7 +186,9 @@ class SavedRelease:
     @property
     def numbers(self) -> Numbers:
         """Columns that were numbers at fit, which a CSV file does not know."""
-        return Numbers(self._layout.numeric)
+        symbols = self.channel.inputs
+        typed = {name for name, levels in zip(symbols.columns, symbols.levels, strict=True) if is_numeric(levels.type)}
+        return Numbers(self._layout.numeric | typed & set(self._layout.read))
 
     def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
         """Read new rows once, and return what the second pass over them needs: for code that writes releases to files.

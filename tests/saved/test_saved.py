@@ -439,6 +439,17 @@ def test_csv_and_streams_are_released_too(tmp_path):
     assert len(pd.read_csv(tmp_path / "second.csv")) == 2000
 
 
+def test_symbols_that_were_numbers_at_fit_are_numbers_in_csv_too(tmp_path):
+    """A CSV file has text only: all its rows were refused as unknown."""
+    frame = table().to_pandas()
+    frame["x"] = frame["x"].astype("category").cat.codes.astype("int64")
+    saved = SavedRelease.of(SubsetMerging(BUDGET, sensitive="s", public="x").fit(frame))
+    frame.to_csv(tmp_path / "raw.csv", index=False)
+    report = privatize_parquet(tmp_path / "raw.csv", tmp_path / "out.csv", saved, key=KEY)
+    assert report.held_out.ok
+    assert set(pd.read_csv(tmp_path / "out.csv")["x"]) <= set(frame["x"])
+
+
 # --------------------------------------------------------------------------------------------------- noise
 
 
