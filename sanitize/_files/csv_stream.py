@@ -52,7 +52,21 @@ class CheckedBytes:
         self._problem: Exception | None = None
         self.delimiter = delimiter or ","
         self._is_named = delimiter is not None
-        self.header, self._pending = self._read_header()
+        head = plain.read(1 << 16)
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise SourceError(f"{name} is UTF-16; convert it to UTF-8 first")
+        if b"\0" in head:
+            raise SourceError(f"{name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
+        head = head.removeprefix(b"\xef\xbb\xbf")  # the mark of UTF-8
+        while (end := header_end(head)) is None:
+            more = self._read(1 << 16)
+            if not more:
+                end = len(head)
+                break
+            head += more
+            if len(head) > HEADER_BYTES:
+                raise SourceError(f"{name} has no header line in its first {HEADER_BYTES >> 20} MiB")
+        self.header, self._pending = self._names(head[:end]), head[end:]
 
     def __enter__(self) -> Self:
         return self
@@ -107,23 +121,6 @@ class CheckedBytes:
         if b"\0" in got:
             raise SourceError(f"{self._name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
         return got
-
-    def _read_header(self) -> tuple[list[str], bytes]:
-        head = self._plain.read(1 << 16)
-        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise SourceError(f"{self._name} is UTF-16; convert it to UTF-8 first")
-        if b"\0" in head:
-            raise SourceError(f"{self._name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
-        head = head.removeprefix(b"\xef\xbb\xbf")  # the mark of UTF-8
-        while (end := header_end(head)) is None:
-            more = self._read(1 << 16)
-            if not more:
-                end = len(head)
-                break
-            head += more
-            if len(head) > HEADER_BYTES:
-                raise SourceError(f"{self._name} has no header line in its first {HEADER_BYTES >> 20} MiB")
-        return self._names(head[:end]), head[end:]
 
     def _names(self, line: bytes) -> list[str]:
         try:

@@ -91,24 +91,24 @@ class Footer:
         chunks = self.chunks[slice(None) if row_groups is None else list(row_groups)][:, asked]
         with file.open("rb") as stream:
             if not is_trusted():
-                self._refuse_sizes(chunks, os.fstat(stream.fileno()).st_size, file.name)
+                size, n_rows = os.fstat(stream.fileno()).st_size, sum(self.row_groups)
+                stored, promised = (
+                    (chunks[..., _END] - chunks[..., _START]).sum(axis=1),
+                    chunks[..., _PROMISED].sum(axis=1),
+                )
+                bombs = promised > np.maximum(_BOMB_BYTES, _BOMB_RATIO * stored)
+                claims = []
+                if bombs.any():
+                    most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times what is stored"
+                    claims.append((f"{promised[bombs].max()} bytes out of {stored[bombs].min()}", most))
+                if n_rows > max(_BOMB_ROWS, _ROWS_A_BYTE * size):
+                    claims.append((f"{n_rows} rows out of {size}", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} a byte"))
+                for claim, most in claims:
+                    raise SourceError(f"{file.name} promises {claim}, more than {most}; {UNLESS}")
             if chunks.size:
                 with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
                     for chunk in chunks.reshape(-1, 4).tolist():
                         _check_pages(content, chunk, file.name)
-
-    def _refuse_sizes(self, chunks: NDArray[np.int64], file_size: int, name: str) -> None:
-        stored, promised = (chunks[..., _END] - chunks[..., _START]).sum(axis=1), chunks[..., _PROMISED].sum(axis=1)
-        bombs = promised > np.maximum(_BOMB_BYTES, _BOMB_RATIO * stored)
-        claims = []
-        if bombs.any():
-            most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times what is stored"
-            claims.append((f"{promised[bombs].max()} bytes out of {stored[bombs].min()}", most))
-        if sum(self.row_groups) > max(_BOMB_ROWS, _ROWS_A_BYTE * file_size):
-            most = f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} a byte"
-            claims.append((f"{sum(self.row_groups)} rows out of {file_size}", most))
-        for claim, most in claims:
-            raise SourceError(f"{name} promises {claim}, more than {most}; {UNLESS}")
 
 
 def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:

@@ -164,9 +164,28 @@ def read_footer(file: Path) -> Footer:
 
 
 def _footer_of(file: Path) -> tuple[bytes, int]:
-    """The footer alone, and bytes of the whole file."""
+    """The footer alone, and bytes of the whole file, after a look at the magic numbers around them."""
+    name = file.name
     with file.open("rb") as stream:
-        size, length = _check_frame(stream, file.name)
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        head = stream.read(len(_ARROW[0]))
+        if head.startswith(_ARROW):
+            raise SourceError(
+                f"{name} is an Arrow (Feather) file, which is not read; write it as Parquet first, for example with "
+                "pandas.read_feather(...).to_parquet(...)"
+            )
+        head = head[: len(MAGIC)]
+        if size < _MIN_BYTES or head not in (MAGIC, _ENCRYPTED):
+            raise SourceError(f"{name} is not a Parquet file; convert it to Parquet first")
+        stream.seek(-8, os.SEEK_END)
+        (length,), tail = struct.unpack("<I", stream.read(4)), stream.read(4)
+        if head == _ENCRYPTED or tail == _ENCRYPTED:
+            raise SourceError(f"{name} is encrypted; decrypt it first")
+        if tail != MAGIC or length > size - _MIN_BYTES:
+            raise SourceError(f"{name} is cut off or damaged: it does not end like a Parquet file")
+        if length > _FOOTER_BYTES and not is_trusted():
+            raise SourceError(f"{name} has a footer of {length} bytes, more than {_FOOTER_BYTES}; {UNLESS}")
         stream.seek(size - 8 - length)
         return stream.read(length), size
 
@@ -208,27 +227,3 @@ def open_parquet(file: Path, **settings: Any) -> Iterator[pq.ParquetFile]:
         except UnicodeEncodeError:
             named = stack.enter_context(file.open("rb"))
         yield stack.enter_context(pq.ParquetFile(named, **settings))
-
-
-def _check_frame(stream: BinaryIO, name: str) -> tuple[int, int]:
-    """Bytes of a file and of its footer, after a look at the magic numbers around them."""
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(0)
-    head = stream.read(len(_ARROW[0]))
-    if head.startswith(_ARROW):
-        raise SourceError(
-            f"{name} is an Arrow (Feather) file, which is not read; write it as Parquet first, for example with "
-            "pandas.read_feather(...).to_parquet(...)"
-        )
-    head = head[: len(MAGIC)]
-    if size < _MIN_BYTES or head not in (MAGIC, _ENCRYPTED):
-        raise SourceError(f"{name} is not a Parquet file; convert it to Parquet first")
-    stream.seek(-8, os.SEEK_END)
-    (length,), tail = struct.unpack("<I", stream.read(4)), stream.read(4)
-    if head == _ENCRYPTED or tail == _ENCRYPTED:
-        raise SourceError(f"{name} is encrypted; decrypt it first")
-    if tail != MAGIC or length > size - _MIN_BYTES:
-        raise SourceError(f"{name} is cut off or damaged: it does not end like a Parquet file")
-    if length > _FOOTER_BYTES and not is_trusted():
-        raise SourceError(f"{name} has a footer of {length} bytes, more than {_FOOTER_BYTES}; {UNLESS}")
-    return size, length
