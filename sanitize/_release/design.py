@@ -217,7 +217,13 @@ def channels_of(
         law = law.release(pooled)
     settings: dict[str, Any] = {}
     if spec.target is not None:
-        settings["target"] = _law_of_target(joint, spec.target, pooled)
+        of_columns = column_laws(joint)
+        if spec.target not in of_columns:
+            raise ColumnError(
+                f"target must be one of the public columns {', '.join(map(repr, of_columns))}, got {spec.target!r}"
+            )
+        seen = of_columns[spec.target] if pooled is None else pooled.push(of_columns[spec.target])
+        settings["target"] = seen / seen.sum(axis=0)  # P(t|x) of the symbols that the mechanism sees
     if laws is not None:
         settings["confidence"] = laws if pooled is None else laws.merged(pooled.stages[0].indices, pooled.outputs)
     made = spec.mechanism(law, **settings)
@@ -238,15 +244,6 @@ def channels_of(
             "tree, or say output='label'"
         )
     return channel, printing.reversed(shown)
-
-
-def _law_of_target(joint: JointDistribution, target: str, pooled: Channel | None) -> NDArray[np.float64]:
-    """P(t|x) of a public column and the symbols that the mechanism sees, shape (n_t, n_x)."""
-    laws = column_laws(joint)
-    if target not in laws:
-        raise ColumnError(f"target must be one of the public columns {', '.join(map(repr, laws))}, got {target!r}")
-    law = laws[target] if pooled is None else pooled.push(laws[target])
-    return np.asarray(law / law.sum(axis=0))
 
 
 def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -> Channel | None:

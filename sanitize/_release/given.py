@@ -71,15 +71,15 @@ def _is_labelled(made: Channel, law: JointDistribution) -> bool:
 
 def _says_the_same(label: str, earned: str) -> bool:
     """Whether two labels differ by rounding at most: by one in a hundred, and in the order of equal shares."""
-    said, true = (_pieces(text) for text in (label, earned))
+    share, number = re.compile(r"\d{1,3}(?=%)"), r" #\d+$"  # of a label that others would equal
+    said, true = (
+        sorted(
+            (share.sub("", piece), [int(found) for found in share.findall(piece)])
+            for piece in re.sub(number, "", text).strip("{}").split(", ")
+        )
+        for text in (label, earned)
+    )
     return [text for text, _ in said] == [text for text, _ in true] and all(
         len(own) == len(other) and all(abs(a - b) <= 1 for a, b in zip(own, other, strict=True))
         for (_, own), (_, other) in zip(said, true, strict=True)
     )
-
-
-def _pieces(label: str) -> list[tuple[str, list[int]]]:
-    """Symbols that a label names, without their shares and with them."""
-    share, number = re.compile(r"\d{1,3}(?=%)"), r" #\d+$"  # of a label that others would equal
-    pieces = re.sub(number, "", label).strip("{}").split(", ")
-    return sorted((share.sub("", piece), [int(found) for found in share.findall(piece)]) for piece in pieces)

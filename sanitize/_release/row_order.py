@@ -173,7 +173,12 @@ class OrderAudit:
             if order is self.orders[0]:
                 figures.append(_information(blocks, order.size))
             else:
-                given = _given(counts, names[0], known)
+                # P(s|x) of each symbol of the column by itself, shape (n_s, n_known).
+                public, at = counts.public, counts.public.columns.index(names[0])
+                keys = keys_of(with_missing(public.levels[at]), names[0])[public.codes[:, at]]
+                given = np.zeros((len(counts.sensitive), len(known)))
+                np.add.at(given.T, _place(known, keys), counts.counts.T)
+                given /= np.maximum(given.sum(axis=0), 1)
                 column = f"column {names[0]!r}: raw values can be told from it"
             found = findings(blocks, order.size, rows, math.log(FALSE_ALARM / len(self.orders)))
             p_s = given @ blocks.sum(axis=0) / blocks.sum()
@@ -218,12 +223,3 @@ def _information(blocks: NDArray[np.int64], size: int) -> Measure:
     shown = np.add.reduceat(blocks, np.arange(0, len(blocks), step)).T
     value = mutual_information(JointDistribution.from_matrix(shown / n))
     return Measure("position_information", "what row order tells, I(S;block)", "nats", "estimate", None, value)
-
-
-def _given(counts: ContingencyTable, name: str, known: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(s|x) of each symbol of a released column by itself, shape (n_s, n_known)."""
-    public, place = counts.public, counts.public.columns.index(name)
-    keys = keys_of(with_missing(public.levels[place]), name)[public.codes[:, place]]
-    table = np.zeros((len(counts.sensitive), len(known)))
-    np.add.at(table.T, _place(known, keys), counts.counts.T)
-    return table / np.maximum(table.sum(axis=0), 1)

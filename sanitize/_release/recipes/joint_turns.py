@@ -19,7 +19,7 @@ from sanitize.errors import ColumnError
 from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -174,8 +174,14 @@ def design_in_turns(
         found = [_climb(given, parts, budget, start, steps, show) for steps in (4, 2, 1)]
         state = max(found, key=lambda state: round(state.mean(parts), 9))
         if state.n_useful < len(parts):
-            blurred = zip(_BLURRED_LADDERS, _blurred(parts), strict=False)
-            found = [_climb(given, weighed, budget, start, steps, show) for steps, weighed in blurred]
+            rng, found = np.random.default_rng(0), []
+            for steps in _BLURRED_LADDERS:  # random weights decide who goes first
+                chosen = rng.choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), len(parts))
+                factors = dict(zip(sorted(parts), chosen.tolist(), strict=True))
+                weighed = {
+                    number: replace(part, weight=part.weight * factors[number]) for number, part in parts.items()
+                }
+                found.append(_climb(given, weighed, budget, start, steps, show))
             found = [state, *(other for other in found if other.n_useful >= state.n_useful)]
             state = max(found, key=lambda state: round(state.mean(parts), 9))
         for _ in range(2):
@@ -183,15 +189,6 @@ def design_in_turns(
             if not moved:
                 break
     return state.channels
-
-
-def _blurred(parts: Mapping[int, OpenPart]) -> Iterator[dict[int, OpenPart]]:
-    """The parts with random weights, by number: these decide who goes first."""
-    rng = np.random.default_rng(0)
-    while True:
-        chosen = rng.choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), len(parts))
-        factors = dict(zip(sorted(parts), chosen.tolist(), strict=True))
-        yield {number: replace(part, weight=part.weight * factors[number]) for number, part in parts.items()}
 
 
 def _used(given: GivenLaw, budget: Budget) -> float:

@@ -39,7 +39,19 @@ def with_sensitive(table: Table, spec: ColumnSpec, apart: Any) -> tuple[tuple[st
         return select("sensitive", spec, table), table
     if spec is not None:
         raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
-    columns = _apart(apart, table.n_rows)
+    if hasattr(apart, "columns") or hasattr(apart, "column_names"):
+        frame = Table.of(apart)
+        columns = {name: frame[name] for name in frame}
+    else:
+        name = getattr(apart, "name", None)
+        array = apart if name is not None else np.asarray(apart)
+        if getattr(array, "ndim", 1) == 2:
+            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
+        else:
+            columns = {str(name) if name is not None else "sensitive_features": array}
+    for name, column in columns.items():
+        if len(column) != table.n_rows:
+            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {table.n_rows}", name)
     clash = sorted(set(columns) & set(table.names))
     if clash:
         raise ColumnError(
@@ -129,21 +141,3 @@ def select(role: str, spec: ColumnSpec, table: Table) -> tuple[str, ...]:
             f"got {type(asked).__name__}"
         ) from None
     return tuple(_name_of(key, table) for key in keys)
-
-
-def _apart(sensitive_features: Any, n_rows: int) -> dict[str, Any]:
-    """Sensitive columns that came apart from X, by name."""
-    if hasattr(sensitive_features, "columns") or hasattr(sensitive_features, "column_names"):
-        frame = Table.of(sensitive_features)
-        columns = {name: frame[name] for name in frame}
-    else:
-        name = getattr(sensitive_features, "name", None)
-        array = sensitive_features if name is not None else np.asarray(sensitive_features)
-        if getattr(array, "ndim", 1) == 2:
-            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
-        else:
-            columns = {str(name) if name is not None else "sensitive_features": array}
-    for name, column in columns.items():
-        if len(column) != n_rows:
-            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {n_rows}", name)
-    return columns
