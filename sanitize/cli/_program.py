@@ -72,17 +72,13 @@ def _run(args: argparse.Namespace) -> int:
     return DONE if refusal is None else _fail(*_answer(refusal, args), args)
 
 
-def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C came, be it while a library was loaded, which makes another error of it."""
-    while isinstance(error, ImportError):
-        error = error.__cause__ or error.__context__
-    return isinstance(error, KeyboardInterrupt)
-
-
 def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
     """Exit code and words for any error; what the library does not raise on purpose may quote a value."""
     kind = type(error).__name__
-    if _was_interrupted(error):
+    cause: BaseException | None = error
+    while isinstance(cause, ImportError):  # Ctrl-C while a library is loaded makes another error of it
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, KeyboardInterrupt):
         return INTERRUPTED, f"interrupted; {_left(args)}"
     if isinstance(error, SanitizeError):
         codes: list[tuple[tuple[type[SanitizeError], ...], int]] = [

@@ -34,14 +34,25 @@ def check_settings(args: argparse.Namespace) -> None:
         return
     needed = ["sensitive", "public"] if not args.keep else ["sensitive"]
     absent = [_SETTINGS[name] for name in needed if not getattr(args, name)]
-    if "eps" in args and args.eps is None and not _sides(args):
+    sides = tuple(_sides(args)) if "eps" in args else ()
+    if "eps" in args and args.eps is None and not sides:
         absent.append("--at-most and --at-least (or -e for both, in nats)")
     if absent:
         args.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
     if getattr(args, "unit", None) is not None and args.ledger is None:
         args.parser.error("--unit needs --ledger FILE, which keeps what each unit was released")
-    if "eps" in args:
-        _check_budget(args, args.mechanism or DEFAULT_MECHANISM)
+    if not sides:
+        return
+    options, mechanism = ", ".join(_SETTINGS[name] for name in sides), args.mechanism or DEFAULT_MECHANISM
+    if args.eps is not None:
+        args.parser.error(f"{options} cannot be given beside -e, which sets both sides")
+    if sides not in PAIRS:
+        args.parser.error(
+            f"{options}: give --at-most and --at-least, in times as likely, or --lower and --upper, in nats; both of "
+            "them: --at-least 0 or inf leaves a side free"
+        )
+    if "lift" not in ALL[mechanism][1]:
+        args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of {options}")
 
 
 def check_papers_of(args: argparse.Namespace) -> None:
@@ -101,21 +112,6 @@ def _policy_of_settings(args: argparse.Namespace) -> Policy:
         ledger=getattr(args, "ledger", None),
         unit=unit,
     )
-
-
-def _check_budget(args: argparse.Namespace, mechanism: str) -> None:
-    """Refuse a budget that is said twice, or by half, or with two sides where there is one."""
-    sides = tuple(_sides(args))
-    options = ", ".join(_SETTINGS[name] for name in sides)
-    if sides and args.eps is not None:
-        args.parser.error(f"{options} cannot be given beside -e, which sets both sides")
-    if sides and sides not in PAIRS:
-        args.parser.error(
-            f"{options}: give --at-most and --at-least, in times as likely, or --lower and --upper, in nats; both of "
-            "them: --at-least 0 or inf leaves a side free"
-        )
-    if sides and "lift" not in ALL[mechanism][1]:
-        args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of {options}")
 
 
 def _sides(args: argparse.Namespace) -> dict[str, float]:
