@@ -132,7 +132,18 @@ def design(
         Values of each binned column that lay outside its edges.
     """
     layout.check_distinct(table)
-    _check_confidence(layout, spec)
+    learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
+    if spec.confidence is not None and learned is not None:
+        raise ColumnError(
+            f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
+            f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
+            learned,
+        )
+    if spec.confidence is not None and spec.smoothing:
+        raise InvalidParameter(
+            "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
+            "symbols under either)"
+        )
     joint = table.to_joint(spec.smoothing)
     laws = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
     made, printing = channels_of(table, joint, spec, laws=laws)
@@ -170,24 +181,6 @@ def priced(made: Design, table: ContingencyTable, spec: Specification) -> Design
         for k in (10, 100)  # to say what more rows would buy
     )
     return replace(made, report=replace(made.report, measures=(*made.report.measures, plain, *more)))
-
-
-def _check_confidence(layout: Layout, spec: Specification) -> None:
-    """Refuse settings under which a confidence set would not be one."""
-    if spec.confidence is None:
-        return
-    learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
-    if learned is not None:
-        raise ColumnError(
-            f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
-            f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
-            learned,
-        )
-    if spec.smoothing:
-        raise InvalidParameter(
-            "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
-            "symbols under either)"
-        )
 
 
 def _composed(made: Channel, printing: Channel | None) -> Channel:

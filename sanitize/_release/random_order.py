@@ -117,7 +117,15 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
         Symbols of rows that are looked at one by one: all, or some segments.
     log_rate : float
     """
-    prior, parts = blocks.sum(axis=0) / blocks.sum(), list(_segments(rows, blocks.shape[1]))
+    prior, parts = blocks.sum(axis=0) / blocks.sum(), []
+    if len(rows) >= _FEWEST_ROWS:
+        # By segments, shape (n_segments, n_rows); and the last rows, where whole segments leave some out.
+        length = min(SEGMENT_ROWS, 1 << (len(rows).bit_length() - 1))
+        whole = rows[: len(rows) // length * length].reshape(-1, length)
+        n = min(len(whole), max(4, _MOST_LOOKS // (length * len(prior)) // 4 * 4))  # four are transformed together
+        parts.append(whole[np.arange(n) * len(whole) // n])
+        if whole.size < len(rows):
+            parts.append(rows[None, -length:])
     found = [*_in_blocks(blocks, size, rows, prior, log_rate), *_between(rows, prior, log_rate)]
     for part in parts:
         found += _Waves(part, prior, log_rate, _KINDS * len(parts)).findings()
@@ -193,18 +201,6 @@ def least_telling(
     total = gap.sum(axis=1, keepdims=True)
     shares += gap * np.divide(short, total, out=np.zeros_like(total), where=total != 0)
     return shares[:, :-1] + shares[:, -1:] * others / np.where(left > 0, left, 1)
-
-
-def _segments(rows: NDArray[np.uint8], n_symbols: int) -> Iterator[NDArray[np.uint8]]:
-    """Rows by segments, shape (n_segments, n_rows); and the last rows, where whole segments leave some out."""
-    if len(rows) < _FEWEST_ROWS:
-        return
-    size = min(SEGMENT_ROWS, 1 << (len(rows).bit_length() - 1))
-    whole = rows[: len(rows) // size * size].reshape(-1, size)
-    n = min(len(whole), max(4, _MOST_LOOKS // (size * n_symbols) // 4 * 4))  # four are transformed together
-    yield whole[np.arange(n) * len(whole) // n]
-    if whole.size < len(rows):
-        yield rows[None, -size:]
 
 
 @dataclass(frozen=True, eq=False)

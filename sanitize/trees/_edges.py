@@ -158,7 +158,11 @@ def edges_of(
         if rows >= LEAST_ROWS:
             if before >= 0:
                 found.add(scale.after(values[before]))
-            found.update(_between_bins(scale, light, rows, max(1, round(rows / size))))
+            run, until, n_bins = values[light], np.cumsum(counts[light]), max(1, round(rows / size))
+            for cut in range(1, n_bins):  # round numbers that cut the run into bins of about equal rows
+                middle, reach = cut * rows // n_bins, max(rows // (4 * n_bins), LEAST_ROWS // 2)
+                low, high = run[np.searchsorted(until, [middle - reach, middle + reach - 1], side="right")]
+                found.add(scale.roundest(low, high) if low < high else high)
         if after < len(values):
             found.add(values[after])
     inside = sorted(edge for edge in found if first < edge <= last)
@@ -179,17 +183,6 @@ def _outermost(scale: Scale, ends: NDArray[np.int64]) -> tuple[Any, Any]:
     if len(heavy):
         first, last = min(first, values[heavy[0]]), max(last, values[heavy[-1]])
     return first, max(first, last)
-
-
-def _between_bins(scale: Scale, light: slice, rows: int, n_bins: int) -> list[Any]:
-    """Round numbers that cut a run of values into bins of about equal rows."""
-    values, ends = scale.values[light], np.cumsum(scale.counts[light])
-    found = []
-    for cut in range(1, n_bins):
-        middle, reach = cut * rows // n_bins, max(rows // (4 * n_bins), LEAST_ROWS // 2)
-        low, high = values[np.searchsorted(ends, [middle - reach, middle + reach - 1], side="right")]
-        found.append(scale.roundest(low, high) if low < high else high)
-    return found
 
 
 def _with_given(scale: Scale, starts: NDArray[Any], last: Any, ends: NDArray[np.int64], given: Sequence[Any]) -> Edges:
