@@ -75,7 +75,15 @@ class AliasTable:
         buckets = Buckets.of(indptr, weights, scale_bits, bits)
         dtype = word_type(int(bits.max()))
         word_bits = 8 * dtype.itemsize
-        lead, tail = _split_threshold(buckets, scale_bits, word_bits)
+        # Thresholds as the word that a draw is compared with, and the bits that are left.
+        extra = scale_bits - word_bits
+        size = np.diff(buckets.offset)
+        number = np.arange(buckets.offset[-1]) - np.repeat(buckets.offset[:-1], size)
+        lead = (number << np.repeat(word_bits - buckets.bits, size)) + (buckets.threshold >> extra)
+        tail = buckets.threshold & ((1 << extra) - 1)
+        # A full bucket's threshold may lie one past the last word; both its outputs are the same, so any will do.
+        full = lead >> word_bits > 0
+        lead[full] = tail[full] = 0
         row_start = np.repeat(indptr[:-1], 1 << bits)
         first, second = indices[row_start + buckets.first], indices[row_start + buckets.second]
         paired = int(indices.max()) < 1 << 16
@@ -143,17 +151,3 @@ class AliasTable:
         second = scratch.copy("second", np.uint16, pair)
         pair >>= np.uint32(16)
         return choose(below, scratch.copy("first", np.uint16, pair), second, scratch("outputs", np.uint16, size))
-
-
-def _split_threshold(buckets: Buckets, scale_bits: int, word_bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Thresholds as the word that a draw is compared with, and the bits that are left."""
-    extra = scale_bits - word_bits
-    size = np.diff(buckets.offset)
-    number = np.arange(buckets.offset[-1]) - np.repeat(buckets.offset[:-1], size)
-    lead = (number << np.repeat(word_bits - buckets.bits, size)) + (buckets.threshold >> extra)
-    # A full bucket's threshold may lie one past the last word; both its outputs are the same, so any will do.
-    full = lead >> word_bits > 0
-    lead[full] = 0
-    tail = buckets.threshold & ((1 << extra) - 1)
-    tail[full] = 0
-    return lead, tail

@@ -138,15 +138,7 @@ def computational_balance_function(
     (0.0021, [0.2328, 0.2328])
     """
     matrix = channel_matrix(channel)
-    seen = [matrix @ reader for reader in _readers(readers, matrix.shape[1])]
-    balances = tuple(balance_function(one, b, sizes, tol=tol, starts=starts) for one in _distinct(seen))
-    everyone = individual_channel_capacity(matrix, sizes=(len(matrix),) if sizes is None else sizes, tol=tol)
-    return ComputationalBalance(float(b), balances, everyone.lower, everyone.upper)
-
-
-def _readers(readers: int | Sequence[ArrayLike], n_y: int) -> list[NDArray[np.float64]]:
-    """Channels from Y to what each reader sees."""
-    most = 1000
+    n_y, most = matrix.shape[1], 1000
     if is_number(readers):
         k = min(whole_number("readers", readers, 1), n_y)
         # Maps to exactly k values, but for their names: the Stirling number of the second kind.
@@ -155,15 +147,19 @@ def _readers(readers: int | Sequence[ArrayLike], n_y: int) -> list[NDArray[np.fl
             raise InvalidParameter(
                 f"readers={k}: there are more than {most} maps of {n_y} outputs to {k} values; list some"
             )
-        return [np.eye(k)[labels] for labels in _partitions(n_y, k)]
-    several: Sequence[ArrayLike] = readers  # type: ignore[assignment]
-    given = [channel_matrix(reader, f"reader {j + 1}") for j, reader in enumerate(listed("readers", several))]
-    if not given:
-        raise InvalidParameter("readers must hold at least one channel from Y, or be a number of values")
-    for j, reader in enumerate(given):
-        if len(reader) != n_y:
-            raise InvalidChannel(f"reader {j + 1} takes {len(reader)} outputs, the channel has {n_y}")
-    return given
+        given = [np.eye(k)[labels] for labels in _partitions(n_y, k)]
+    else:
+        several: Sequence[ArrayLike] = readers  # type: ignore[assignment]
+        given = [channel_matrix(reader, f"reader {j + 1}") for j, reader in enumerate(listed("readers", several))]
+        if not given:
+            raise InvalidParameter("readers must hold at least one channel from Y, or be a number of values")
+        for j, reader in enumerate(given):
+            if len(reader) != n_y:
+                raise InvalidChannel(f"reader {j + 1} takes {len(reader)} outputs, the channel has {n_y}")
+    seen = [matrix @ reader for reader in given]
+    balances = tuple(balance_function(one, b, sizes, tol=tol, starts=starts) for one in _distinct(seen))
+    everyone = individual_channel_capacity(matrix, sizes=(len(matrix),) if sizes is None else sizes, tol=tol)
+    return ComputationalBalance(float(b), balances, everyone.lower, everyone.upper)
 
 
 def _partitions(n: int, k: int) -> Iterator[list[int]]:

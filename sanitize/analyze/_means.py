@@ -94,7 +94,17 @@ def mean(
         sums += flat.sum(axis=0)
         moments += flat.T @ flat
     names = [" | ".join(part for part in (label, other) if part) or column for label in labels for other in beside]
-    return _ratios(names, sums / n, moments / n, n, confidence)
+    above, below = sums[:n_means] / n, sums[n_means:] / n
+    if (below <= 0).any():
+        name = names[int(np.argmax(below <= 0))]
+        raise InvalidParameter(
+            f"the share of {name!r} is lost in the noise of the channel, so it has no mean; take coarser cells, or "
+            "more rows"
+        )
+    ratio = above / below
+    change = np.concatenate([np.diag(1 / below), np.diag(-ratio / below)])
+    covariance = change.T @ (moments / n) @ change / (n - 1)  # the linear parts have mean 0
+    return Estimates(tuple(names), ratio, (covariance + covariance.T) / 2, n, confidence)
 
 
 def numbers(rows: Table, column: str) -> NDArray[np.float64]:
@@ -151,21 +161,3 @@ def _terms(
     scores = (hidden.scores @ into)[codes]
     present = np.isfinite(seen)
     return np.stack([scores * np.where(present, seen, 0.0)[:, None], scores * present[:, None]])
-
-
-def _ratios(
-    names: list[str], means: NDArray[np.float64], moments: NDArray[np.float64], n: int, confidence: float
-) -> Estimates:
-    """Ratios of the first half of the means to the second, with the covariance of their linear parts."""
-    k = len(names)
-    above, below = means[:k], means[k:]
-    if (below <= 0).any():
-        name = names[int(np.argmax(below <= 0))]
-        raise InvalidParameter(
-            f"the share of {name!r} is lost in the noise of the channel, so it has no mean; take coarser cells, or "
-            "more rows"
-        )
-    ratio = above / below
-    change = np.concatenate([np.diag(1 / below), np.diag(-ratio / below)])
-    covariance = change.T @ moments @ change / (n - 1)  # the linear parts have mean 0
-    return Estimates(tuple(names), ratio, (covariance + covariance.T) / 2, n, confidence)

@@ -168,7 +168,16 @@ class OptimalDP(_Program):
         if self.neighbours is None:
             pure = partial(blended, sharp_part(problem, level) if level > 0 else best_constant(problem))
         else:
-            pure = self._among_neighbours(level)
+            # A private channel for each level close to ε, from one program at ε.
+            weights = np.ones(len(problem.d))
+            steps, joint = steps_between(self._pairs, len(weights)), proposed(problem, weights, level, self._pairs)
+            aim = problem.spent(joint)
+            if problem.spent(filled_up(problem, joint, level, weights, steps)) > aim * (1 + _REPAIR) + _REPAIR_UNITS:
+                raise InvalidParameter(
+                    f"level must be small enough for doubles at these neighbours, got {level:.12g}: no private channel "
+                    "found within 1e-6 of the optimum"
+                )
+            pure = partial(filled_up, problem, joint, weights=weights, steps=steps)
         measure = partial(measured_dp, delta=delta, neighbours=self.neighbours)
         best = within(lambda target: revealed(problem, pure(target), delta), level, measure)
         if delta > 0 and best is not None:
@@ -177,19 +186,6 @@ class OptimalDP(_Program):
                 held = within(lambda t: held_to_events(problem, better, t, delta, self._pairs), level, measure)
                 best = min([one for one in (best, held) if one is not None], key=lambda one: problem.spent(one[0]))
         return self._stated(best or (best_constant(problem), 0.0))
-
-    def _among_neighbours(self, level: float) -> Callable[[float], Vector]:
-        """Private channel for each level close to ε, from one program at ε."""
-        problem, weights = self._problem, np.ones(len(self._problem.d))
-        steps, joint = steps_between(self._pairs, len(weights)), proposed(problem, weights, level, self._pairs)
-        aim = problem.spent(joint)
-        cost = problem.spent(filled_up(problem, joint, level, weights, steps))
-        if cost > aim * (1 + _REPAIR) + _REPAIR_UNITS:
-            raise InvalidParameter(
-                f"level must be small enough for doubles at these neighbours, got {level:.12g}: no private channel "
-                "found within 1e-6 of the optimum"
-            )
-        return lambda target: filled_up(problem, joint, target, weights, steps)
 
 
 @dataclass(frozen=True, eq=False)
