@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
-    from sanitize._release.designer import Prepared
     from sanitize._release.first_pass import RowOrder
     from sanitize._release.layout import Layout
     from sanitize._release.release import Release
@@ -98,10 +97,18 @@ def release_by_tasks(
         if book is not None:  # recorded here, by the one driver, and not by workers, who may do a task twice
             spending = book.spending(CountedElsewhere(first.tally), sanitizer, key=key, target=place.path)
             together = stack.enter_context(spending)
-        if rows == "keep":
-            _write_in_order(first, prepared, place)
-        else:
-            _write_shuffled(first, prepared, place, task_rows)
+        words, shared = _shared_key(prepared.words), without_files(table)
+        if rows == "keep":  # each task draws its rows and writes them
+            with _parts(place, len(tasks)) as folder:
+                rewritten = RewriteRows(shared, prepared.release, words, folder, prepared.footer)
+                written = engine.run(rewritten, tasks, "rewrite")
+                check_same_rows(table, written.rows, prepared.expected)
+        else:  # what is drawn is known here, and tasks write it in its new order
+            released = drawn_counts(prepared.release.design.channel, prepared.expected, words.derive("drawn"))
+            parts = shuffled_parts(released, words, len(table.files), task_rows)
+            with _parts(place, len(parts)) as folder:
+                engine.run(WriteShuffled(shared, prepared.release, words, folder, prepared.footer), parts, "write")
+                table.unchanged()
     return prepared.report if together is None else prepared.report.recorded_in(together)
 
 
@@ -135,26 +142,6 @@ class _FirstPassByTasks(FirstPass):
         counted = self.engine.run(work, self.tasks, name)
         self.source.unchanged()
         return counted
-
-
-def _write_in_order(first: _FirstPassByTasks, prepared: Prepared[LeakageReport], place: Target) -> None:
-    """Second pass of rows that keep their order: each task draws its rows and writes them."""
-    words, shared = _shared_key(prepared.words), without_files(first.source)
-    with _parts(place, len(first.tasks)) as folder:
-        work = RewriteRows(shared, prepared.release, words, folder, prepared.footer)
-        written = first.engine.run(work, first.tasks, "rewrite")
-        check_same_rows(first.source, written.rows, prepared.expected)
-
-
-def _write_shuffled(first: _FirstPassByTasks, prepared: Prepared[LeakageReport], place: Target, task_rows: int) -> None:
-    """Shuffled rows: what is drawn is known here, and tasks write it in its new order."""
-    words = _shared_key(prepared.words)
-    released = drawn_counts(prepared.release.design.channel, prepared.expected, words.derive("drawn"))
-    parts = shuffled_parts(released, words, len(first.source.files), task_rows)
-    with _parts(place, len(parts)) as folder:
-        work = WriteShuffled(without_files(first.source), prepared.release, words, folder, prepared.footer)
-        first.engine.run(work, parts, "write")
-        first.source.unchanged()
 
 
 def keyed(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:

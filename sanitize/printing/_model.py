@@ -245,7 +245,10 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
             rows = order[part]
             states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, 0)
             for draw in range(1, 20):  # of rows that hold a forbidden pair; then they stay
-                rows = rows[self._is_forbidden(states[:, rows])]
+                is_forbidden = np.zeros(len(rows), bool)
+                for one, another, never in self.forbidden:
+                    is_forbidden |= never[states[one, rows], states[another, rows]]
+                rows = rows[is_forbidden]
                 if not len(rows):
                     break
                 states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, draw)
@@ -301,9 +304,3 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
             if not number:
                 kind, states[0] = np.divmod(states[0], n_states)
         return states
-
-    def _is_forbidden(self, states: NDArray[np.int32]) -> NDArray[np.bool_]:
-        found = np.zeros(states.shape[1], bool)
-        for one, another, never in self.forbidden:
-            found |= never[states[one], states[another]]
-        return found

@@ -183,30 +183,27 @@ def nodes_of(values: Values, roots: Mapping[str, str], edges: Mapping[str, Seque
     coarser : int
         Halvings of the most levels of a column.
     """
-    return [
-        _node(values, name, [one for one, root in roots.items() if root == name], edges.get(name, ()), coarser)
-        for name in values.table
-        if name not in roots
-    ]
-
-
-def _node(values: Values, name: str, others: list[str], edges: Sequence[Any], coarser: int) -> Node:
-    arrow = values.table[name]
-    kept = list(edges)
-    if is_ordered(arrow.type, name):
-        kept += [cut for one in others for cut in _runs(values, name, one) or ()]
-    levels, printed = printed_as(
-        arrow, name, coarser, sorted(set(kept)), values.edges.get(name, ()), values.above.get(name)
-    )
-    codes = levels.encode(arrow)
-    n_values = len(levels.values)
-    stands = levels.values.take(pa.array([*range(n_values), *[None] * (levels.n_levels - n_values)], pa.int64()))
-    is_other = np.zeros(levels.n_levels, bool)
-    if not levels.is_ordered:
-        is_other[-1] = True
-    if not others:
-        return Node((printed,), (stands,), (is_other,), codes)
-    return _together(values, others, (printed, stands, is_other), codes)
+    nodes = []
+    for name, arrow in values.table.items():
+        if name in roots:
+            continue
+        others, kept = [one for one, root in roots.items() if root == name], list(edges.get(name, ()))
+        if is_ordered(arrow.type, name):
+            kept += [cut for one in others for cut in _runs(values, name, one) or ()]
+        levels, printed = printed_as(
+            arrow, name, coarser, sorted(set(kept)), values.edges.get(name, ()), values.above.get(name)
+        )
+        codes = levels.encode(arrow)
+        n_values = len(levels.values)
+        stands = levels.values.take(pa.array([*range(n_values), *[None] * (levels.n_levels - n_values)], pa.int64()))
+        is_other = np.zeros(levels.n_levels, bool)
+        if not levels.is_ordered:
+            is_other[-1] = True
+        if others:
+            nodes.append(_together(values, others, (printed, stands, is_other), codes))
+        else:
+            nodes.append(Node((printed,), (stands,), (is_other,), codes))
+    return nodes
 
 
 def _together(

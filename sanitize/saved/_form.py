@@ -87,20 +87,15 @@ class SavedForm(Declared, frozen=True, eq=False):
 
 def check_fit(layout: Layout, channel: Channel, printer: Printer | None, output: str) -> None:
     """Refuse parts that do not belong together."""
-    if printer is None and not isinstance(layout, TreeLayout):
-        _check_tuples(layout, channel, output)
-        return
-    if not isinstance(layout, TreeLayout) or printer is None:
+    if isinstance(layout, TreeLayout) is (printer is None):
         raise Damaged("a tree and a printer go together")
-    cells, inputs = np.arange(layout.tree.n_cells), channel.inputs
-    if inputs.columns != layout.public or not np.array_equal(inputs.symbols, cells):
-        raise Damaged("its channel is not from the cells of its tree")
-    if printer.n_cells != channel.n_outputs or sorted(printer.names) != sorted(layout.read):
-        raise Damaged("its printer does not print what its channel releases")
-
-
-def _check_tuples(layout: Layout, channel: Channel, output: str) -> None:
-    """A channel from tuples of the public columns to the columns that it prints."""
+    if isinstance(layout, TreeLayout) and printer is not None:
+        cells, inputs = np.arange(layout.tree.n_cells), channel.inputs
+        if inputs.columns != layout.public or not np.array_equal(inputs.symbols, cells):
+            raise Damaged("its channel is not from the cells of its tree")
+        if printer.n_cells != channel.n_outputs or sorted(printer.names) != sorted(layout.read):
+            raise Damaged("its printer does not print what its channel releases")
+        return
     if channel.inputs.columns != layout.public:
         raise Damaged("its channel is for other columns")
     if not set(layout.bins) <= {*layout.sensitive, *layout.public}:
