@@ -16,17 +16,11 @@ if TYPE_CHECKING:
 def _fetch(name: str, data_home: PathLike | None, local: PathLike | None) -> pd.DataFrame:
     """Rows of the data set `name`, from wherever the arguments say, with its documented columns."""
     source = SOURCES[name]
-    if local is None:
-        paths = cached_files(cache_folder(data_home) / name, source.files)
-    elif Path(local).is_file():
-        return _read_parquet(Path(local), name, source.columns)
-    else:
-        paths = local_files(Path(local), source.files)
-    return READERS[name](paths, source.columns)[list(source.columns)]
-
-
-def _read_parquet(path: Path, name: str, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Rows of a Parquet copy as they are, if its columns are the documented ones in any order."""
+    columns, path = list(source.columns), None if local is None else Path(local)
+    if path is None:
+        return READERS[name](cached_files(cache_folder(data_home) / name, source.files), source.columns)[columns]
+    if not path.is_file():
+        return READERS[name](local_files(path, source.files), source.columns)[columns]
     import pandas as pd
 
     try:
@@ -40,10 +34,10 @@ def _read_parquet(path: Path, name: str, columns: tuple[str, ...]) -> pd.DataFra
     if missing or extra:
         raise ColumnError(
             f"{path} is not a copy of {name!r}: it lacks {missing} and has {extra} besides; its columns must "
-            f"be {list(columns)}",
+            f"be {columns}",
             (missing or extra)[0],
         )
-    return table
+    return table  # as it is, with the documented columns in any order
 
 
 def fetch_adult(*, data_home: PathLike | None = None, local: PathLike | None = None) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.request import urlopen
 
 from sanitize.errors import SourceError
@@ -149,19 +149,23 @@ def _download(file: RemoteFile, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(prefix=".download-", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            try:
-                found = _copy(file, stream)
-            except (OSError, HTTPException) as error:
-                raise SourceError(
-                    f"could not download {file.url} to {path.parent}: {error}; without a network, pass a "
-                    f"folder that holds {file.name!r} as `local`"
-                ) from error
-        if found != file.sha256:
+        digest, left = hashlib.sha256(), file.n_bytes + 1  # the extra byte makes the digest of a longer file wrong
+        try:
+            with os.fdopen(descriptor, "wb") as stream, urlopen(file.url, timeout=30.0) as response:
+                while left and (chunk := response.read(min(1 << 16, left))):
+                    digest.update(chunk)
+                    stream.write(chunk)
+                    left -= len(chunk)
+        except (OSError, HTTPException) as error:
+            raise SourceError(
+                f"could not download {file.url} to {path.parent}: {error}; without a network, pass a "
+                f"folder that holds {file.name!r} as `local`"
+            ) from error
+        if digest.hexdigest() != file.sha256:
             raise ChecksumMismatch(
                 file.url,
                 file.sha256,
-                found,
+                digest.hexdigest(),
                 "nothing was kept. Try again; if it stays, the publisher changed the file: pass a copy of "
                 "the original as `local`",
             )
@@ -169,15 +173,3 @@ def _download(file: RemoteFile, path: Path) -> None:
     finally:
         # Gone already after a success; after anything else, an interruption too, nothing may stay behind.
         Path(temporary).unlink(missing_ok=True)
-
-
-def _copy(file: RemoteFile, stream: IO[bytes]) -> str:
-    """Copy the bytes at `file.url`, one more than it has at the most, and return their digest."""
-    digest = hashlib.sha256()
-    left = file.n_bytes + 1  # the extra byte makes the digest of a longer file wrong
-    with urlopen(file.url, timeout=30.0) as response:
-        while left and (chunk := response.read(min(1 << 16, left))):
-            digest.update(chunk)
-            stream.write(chunk)
-            left -= len(chunk)
-    return digest.hexdigest()
