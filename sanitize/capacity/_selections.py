@@ -73,7 +73,14 @@ def best_selection(
             upper = max(upper, node.upper)
             waiting = []
         else:
-            waiting = _halves(rows, node.offers, *node.split)
+            # The sets with one symbol's split into the laws nearer to one law and those nearer to another.
+            symbol, law, other = node.split
+            allowed, roots = node.offers[symbol], np.sqrt(rows)
+            to_law, to_other = (np.square(roots[allowed] - roots[one]).sum(axis=1) for one in (law, other))
+            near = to_law < to_other
+            near[allowed == law], near[allowed == other] = True, False
+            halves, before, after = (allowed[near], allowed[~near]), node.offers[:symbol], node.offers[symbol + 1 :]
+            waiting = [(*before, half, *after) for half in halves]
     return Selection(best.lower, max(best.lower, upper), best.laws, best.weights)
 
 
@@ -115,15 +122,3 @@ def _match(by_weight: list[int], offers: Offers) -> tuple[dict[int, int], int | 
 
     left_out = [law for law in by_weight if not place(law, set())]
     return supplied, left_out[0] if left_out else None
-
-
-def _halves(rows: NDArray[np.float64], offers: Offers, symbol: int, law: int, other: int) -> list[Offers]:
-    """The sets with one symbol's split into the laws nearer to one law and those nearer to another."""
-    allowed = offers[symbol]
-    roots = np.sqrt(rows)
-    to_law = np.square(roots[allowed] - roots[law]).sum(axis=1)
-    to_other = np.square(roots[allowed] - roots[other]).sum(axis=1)
-    near = to_law < to_other
-    near[allowed == law] = True
-    near[allowed == other] = False
-    return [(*offers[:symbol], half, *offers[symbol + 1 :]) for half in (allowed[near], allowed[~near])]
