@@ -164,6 +164,11 @@ def test_an_exact_count_in_the_report_shows(monkeypatch):
     assert "report" in differing(monkeypatch, FRESH)
 
 
+def test_noise_that_leaves_less_than_no_rows_is_no_error(monkeypatch):
+    monkeypatch.setattr(noisy, "looking", lambda _: lambda counts, _: counts - 1000)
+    assert "at most 110 times as likely" in estimator().fit(table()).report_.facts.people
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_files_depend_on_a_secret_through_noisy_counts_alone(suffix, monkeypatch, tmp_path):
     df, replay = table(), Replay()

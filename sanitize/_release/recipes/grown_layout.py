@@ -137,8 +137,9 @@ class GrownLayout(TreeLayout):
 
     def doubts(self, counts: ContingencyTable, budget: Budget, confidence: float) -> tuple[list[str], Shortage]:
         """What leaves little to certify, and rows that no certificate is about, in words; and the shortage."""
-        design, fresh = self.apart(counts)
-        told, n_fresh = np.maximum((design + fresh).sum(axis=1), 0), float(fresh.sum())
+        assert self.design is not None
+        told = counts.counts.sum(axis=1)
+        n_fresh = float(told.sum() - self.design.sum())
         needed = FEWEST_CELLS * rows_needed(as_lift_budget(budget), told / told.sum(), FEWEST_CELLS, confidence)
         about = "" if self.noise is None else "about "
         found, shortage = rare_secrets(self.sensitive, told, needed / n_fresh * told, f"{FEWEST_CELLS} cells", about)
