@@ -170,7 +170,7 @@ class TreeRandomResponse(TreeRandomResponseParameters, TreeSanitizer):
         counts alone. Needs ``confidence``, whose certificate takes in the noise.
     record_dp : RecordDP, optional
         The same of whole rows: all but the symbols drawn for them follows from noisy counts. Needs ``confidence``, and
-        values or ``bins`` of all columns. One cell (``max_cells=1``) makes private synthetic rows.
+        values or ``bins`` of all columns, or a δ. One cell (``max_cells=1``) makes private synthetic rows.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
     keep_sensitive : bool

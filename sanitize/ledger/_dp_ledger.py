@@ -16,6 +16,7 @@ from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.ledger._book import locked, place_of, read_book, write_book
 
 Whom = Literal["rows", "secrets"]
+_NO_RHO = 1e9  # of a fit whose threshold lets values through with a probability of δ
 
 
 class _Fit(Declared, frozen=True):
@@ -70,7 +71,7 @@ class DPLedger:
         Total probability of more.
     whom : {"rows", "secrets"}
         What is private: whole rows, a row more or less, which ``secret_dp`` does not make private; or the secret of
-        each row, of which ``record_dp`` costs 2ε, as the row with another secret is another row.
+        each row, of which ``record_dp`` costs 2ε and δ(1 + e^ε), as the row with another secret is another row.
 
     Examples
     --------
@@ -159,13 +160,17 @@ class DPLedger:
 
 def _fit(promise: Promise, whom: Whom) -> _Fit:
     """What a fit costs of rows, or of secrets."""
-    eps = promise.eps * (2 if whom == "secrets" and promise.keyword == "record_dp" else 1)
+    eps, delta = promise.eps, promise.delta
+    if whom == "secrets" and promise.keyword == "record_dp":
+        eps, delta = 2 * eps, delta * (1 + math.exp(eps))
     rho = eps**2 / 2
-    if promise.delta > 0:
+    if delta > 0 and promise.keyword == "record_dp":
+        rho = _NO_RHO
+    elif delta > 0:
         # Whichever noise the number of secrets leads to; of more than 1,000 rows there is no Gaussian one.
         with contextlib.suppress(InvalidParameter):
-            rho = max(rho, moved_count_sigma(promise.eps, promise.delta) ** -2)
-    return _Fit(eps, promise.delta, rho)
+            rho = max(rho, moved_count_sigma(eps, delta) ** -2)
+    return _Fit(eps, delta, rho)
 
 
 def _total(book: _Form) -> str:

@@ -138,6 +138,7 @@ _RECORD_DP = form(
     "record_dp",
     eps=_key(_POSITIVE, example="eps = 1.0 (nats)"),
     values=_key(dict[str, _SECRETS], example="values = {}"),
+    delta=(Annotated[float, said("from 0 to 0.1", ge=0, le=0.1)], 0.0),
 )
 # Setting of a channel -> what may stand there, what is said of it, and the mechanisms that have it.
 _SETTINGS = {

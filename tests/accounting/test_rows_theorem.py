@@ -113,3 +113,42 @@ def test_with_a_delta_every_event_is_within_the_sum_of_both(seed):
         assert max(beyond, below) <= delta * (1 + up * e)
         told_without = max(told_without, beyond)
     assert told_without > 0  # without delta's term it would not be true
+
+
+def found_values(a: Fraction, threshold: int) -> Callable[[tuple[int, int]], dict[object, Fraction]]:
+    """Which values of x have a noisy count above a threshold; of all other rows three have x = 0 and none x = 1.
+
+    With x = 2 the row adds to neither, as if it were not there.
+    """
+
+    def above(rows: int) -> Fraction:
+        if not rows:  # a value that nobody has is not looked at
+            return Fraction(0)
+        beyond = threshold + 1 - rows  # P(z >= beyond)
+        return a**beyond / (1 + a) if beyond > 0 else 1 - a ** (1 - beyond) / (1 + a)
+
+    def mu(row: tuple[int, int]) -> dict[object, Fraction]:
+        shares = [above(3 + (row[1] == 0)), above(int(row[1] == 1))]
+        kept = itertools.product((False, True), repeat=2)
+        return {m: prod(p if own else 1 - p for p, own in zip(shares, m, strict=True)) for m in kept}
+
+    return mu
+
+
+@pytest.mark.parametrize("threshold", [1, 3, 6])
+def test_values_above_a_threshold_cost_a_delta_that_no_level_makes_up_for(threshold):
+    a = Fraction(1, 3)  # e^-eps
+    delta = a**threshold / (1 + a)
+    mu = found_values(a, threshold)
+
+    def beyond(one: tuple[int, int], two: tuple[int, int], level: Fraction) -> Fraction:
+        return sum((max(mu(one)[m] - level * mu(two)[m], Fraction(0)) for m in mu(one)), Fraction(0))
+
+    assert max(beyond(row, (0, 2), 1 / a) for row in ROWS) == delta  # a row more, by the value that it alone has
+    assert max(beyond((0, 2), row, 1 / a) for row in ROWS) == 0
+    assert 0 < max(beyond(one, two, a**-2) for one in ROWS for two in ROWS) <= delta * (1 + 1 / a)
+    law = dict(zip(ROWS, map(Fraction, ("9/20", "1/20", "1/20", "9/20")), strict=True))
+    for pairs, up, down in told(law, mu, [Fraction(9, 10), Fraction(6, 10)]):
+        more = sum(max(given - up / a**2 * of, Fraction(0)) for given, of in pairs)
+        less = sum(max(down * a**2 * of - given, Fraction(0)) for given, of in pairs)
+        assert max(more, less) <= delta * (1 + up / a)

@@ -93,6 +93,24 @@ def test_zero_concentrated_levels_hold_for_the_noise_by_enumeration() -> None:
     assert float((many[over] * -np.expm1(eps - losses[over])).sum()) <= delta
 
 
+def test_a_probability_of_more_adds_up_and_has_no_squares(tmp_path: Path) -> None:
+    """Of secrets a row in place of another is a row less and a row more: (2 ε, δ (1 + e^ε))."""
+    found = RecordDP(0.01, VALUES, delta=1e-7)
+    ledger = DPLedger(tmp_path / "people.dp", 5.0, 1e-5)
+    for _ in range(100):
+        ledger.book(found)
+    assert ledger.spent == pytest.approx(100 * 0.01, rel=1e-9)
+    with pytest.raises(LedgerError, match="all 101 would cost"):
+        ledger.book(found)
+    secrets = DPLedger(tmp_path / "secrets.dp", 5.0, 1e-6, "secrets")
+    secrets.book(RecordDP(1.0, VALUES, delta=0.99e-6 / (1 + math.e)))
+    assert secrets.spent == pytest.approx(2.0, rel=1e-9)
+    with pytest.raises(LedgerError, match="would cost"):
+        secrets.book(RecordDP(0.1, VALUES, delta=1e-8))
+    with pytest.raises(LedgerError, match="would cost"):
+        DPLedger(tmp_path / "pure.dp", 5.0).book(found)
+
+
 def test_noise_on_secrets_counts_by_the_larger_of_both_kinds(tmp_path: Path) -> None:
     delta = 1e-6
     ledger = DPLedger(tmp_path / "people.dp", 10.0, 1e-5, "secrets")

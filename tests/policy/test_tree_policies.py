@@ -71,6 +71,7 @@ VALID = {
     "tree": TREE,
     "noisy": NOISY,
     "private": PRIVATE,
+    "private and found": PRIVATE.replace("eps = 1,", "eps = 1, delta = 1e-6,").replace("town = ['a'], ", ""),
     "private fits booked": PRIVATE.replace("version = 1", 'version = 1\nledger = "people.dp"'),
     "tree merging": TREE_MERGING,
     "tuples": TUPLES,
@@ -121,6 +122,10 @@ INVALID = {
     "private and kept rows": (
         edited(PRIVATE, "version = 1", 'version = 1\nrows = "keep"'),
         "leave it out with channel.record_dp",
+    ),
+    "private with a large delta": (
+        edited(PRIVATE, "eps = 1,", "eps = 1, delta = 0.5,"),
+        "channel.record_dp.delta must be from 0 to 0.1",
     ),
     "private without values": (edited(PRIVATE, "values =", "value ="), "channel.record_dp.value"),
     "noise without delta": (edited(NOISY, "delta = 1e-6,", ""), "channel.secret_dp.delta is missing"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import pickle
 from dataclasses import replace
 from fractions import Fraction
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sanitize as sz
@@ -84,9 +87,9 @@ DESIGN = sz.trees.design_rows(N, noisy.RECORD_SHARE)
 IN_DESIGN, FRESH = (int(np.flatnonzero(part)[7]) for part in (DESIGN, ~DESIGN))
 
 
-def published(df: pd.DataFrame, row: int) -> dict[str, Any]:
+def published(df: pd.DataFrame, row: int, promise: RecordDP) -> dict[str, Any]:
     """All that anybody may get of a fit but the symbol of one row, and the fitted estimator itself, as bytes."""
-    fitted = estimator().fit(df)
+    fitted = estimator(record_dp=promise).fit(df)
     report, released = fitted.report_, fitted.transform(df)
     return {
         "estimator": pickle.dumps(fitted),
@@ -98,14 +101,24 @@ def published(df: pd.DataFrame, row: int) -> dict[str, Any]:
     }
 
 
-def differing(monkeypatch: pytest.MonkeyPatch, row: int, exact: tuple[int, ...] = (), seed: int = 0) -> list[str]:
+def differing(
+    monkeypatch: pytest.MonkeyPatch,
+    row: int,
+    exact: tuple[int, ...] = (),
+    seed: int = 0,
+    promise: RecordDP = DP,
+    unique: str | None = None,
+) -> list[str]:
     """What differs between two tables that differ in a row, when both are given the same noisy counts."""
     df, replay = table(seed), Replay(exact)
+    other = another(df, row)
+    if unique is not None:
+        other.loc[row, "town"] = unique
     monkeypatch.setattr(noisy, "looking", replay)
     made = []
-    for one in (df, another(df, row)):
+    for one in (df, other):
         replay.at = 0
-        made.append(published(one, row))
+        made.append(published(one, row, promise))
     assert replay.at == len(replay.kept)
     return [name for name in made[0] if made[0][name] != made[1][name]]
 
@@ -162,6 +175,58 @@ def test_an_exact_count_in_the_report_shows(monkeypatch):
     monkeypatch.setattr(trees, "with_noise", remembered)
     monkeypatch.setattr(trees, "with_people", telling)
     assert "report" in differing(monkeypatch, FRESH)
+
+
+FOUND = RecordDP(8.0, {"s": ["no", "yes"], "age": [None]}, delta=1e-3)  # of town and zip
+
+
+@pytest.mark.parametrize(("row", "unique"), [(IN_DESIGN, None), (FRESH, None), (FRESH, "Z")])
+def test_values_that_are_found_depend_on_noisy_counts_alone(row, unique, monkeypatch):
+    assert differing(monkeypatch, row, promise=FOUND, unique=unique) == []
+
+
+def test_values_of_a_single_row_get_beyond_the_threshold_with_a_chance_of_delta_and_no_more():
+    column = pa.array(["rare", *["usual"] * 500])
+    for rate, delta in itertools.product((Fraction(1, 50), Fraction(1), Fraction(9)), (0.1, 1e-3, 1e-9)):
+
+        def kept(z: int, rate: Fraction = rate, delta: float = delta) -> bool:
+            found = noisy._found(column, "c", rate, delta, lambda counts, _: counts + z * (counts == 1))
+            return "rare" in found.symbols
+
+        least = next(z for z in itertools.count() if kept(z))
+
+        def beyond(z: int, rate: Fraction = rate) -> float:
+            return math.exp(-rate * z) / (1 + math.exp(-rate))  # P(Z >= z) for z >= 1
+
+        assert least >= 1
+        assert beyond(least) <= delta < beyond(least - 1) * math.exp(rate) * (1 + 1e-9)
+
+
+def test_found_values_take_a_part_of_the_level_and_the_probability_is_told(monkeypatch):
+    replay = Replay()
+    monkeypatch.setattr(noisy, "looking", replay)
+    fitted = estimator(record_dp=FOUND).fit(table())
+    found, levels, edges, pairs, (of_design, of_fresh) = np.split(np.array(replay.rates), [2, 7, 11, 15])
+    assert sum(found) + sum(levels) + 2 * sum(edges) + sum(pairs) + of_design == of_fresh == 8
+    report = fitted.report_
+    beyond = 1e-3 * (1 + math.exp(0.7 + 8))
+    assert beyond > 1
+    assert "but for a probability of 1." in report.facts.people
+    assert report.facts.record_dp == (8.0, 1e-3)
+    small = estimator(record_dp=RecordDP(2.0, FOUND.values, 1e-6), max_cells=1).fit(table()).report_
+    words = " ".join(str(small).split())
+    assert f"times as likely, but for a probability of {1e-6 * (1 + math.exp(2)):.3g}" in words
+    assert sz.LeakageReport.from_json(report.to_json()).to_html() == report.to_html()
+
+
+def test_found_values_are_printed_and_rare_ones_are_missing():
+    df = table()
+    df.loc[::300, "town"] = "rare"
+    printed = estimator(record_dp=FOUND).fit(df).transform(df)
+    assert set(printed["town"].dropna()) == {"A", "B", "C"}
+    assert set(printed["zip"].dropna()) <= set(range(9))
+    with pytest.raises(ColumnError, match="must declare the values of the column 's'"):
+        estimator(record_dp=RecordDP(1.0, {"age": [None]}, delta=1e-6)).fit(df)
 
 
 def test_noise_that_leaves_less_than_no_rows_is_no_error(monkeypatch):
@@ -271,7 +336,9 @@ def test_what_would_look_at_rows_is_refused(settings, words):
         estimator(**settings).fit(table())
 
 
-@pytest.mark.parametrize("given", [(0.0, {}), (np.inf, {}), (1e-9, {}), (1.0, {"s": "no"}), (1.0, ["s"])])
+@pytest.mark.parametrize(
+    "given", [(0.0, {}), (np.inf, {}), (1e-9, {}), (1.0, {"s": "no"}), (1.0, ["s"]), (1.0, {}, 0.5), (1.0, {}, -1e-9)]
+)
 def test_a_promise_that_is_none_is_refused(given):
     with pytest.raises(InvalidParameter):
         RecordDP(*given)

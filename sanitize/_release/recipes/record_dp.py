@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import exp, floor, log, log1p
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from sanitize._formatting import times_down, times_up
 from sanitize._release.recipes.promise import Promise, Told
 from sanitize._sampling.count_noise import RowNoise, digest_of_counts, two_sided_geometric, whole
 from sanitize._tables.columns import as_arrow, masked
+from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
 from sanitize.mechanisms import as_lift_budget
 from sanitize.printing import PrivateModel
 from sanitize.report import Section
-from sanitize.trees import is_ordered
+from sanitize.trees import categories, is_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,13 +30,14 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Layout
     from sanitize._release.recipes.grown_layout import GrownLayout
     from sanitize._sampling.noise import NoiseKey
-    from sanitize.alphabet import Alphabet
+    from sanitize._tables.columns import ArrowColumn
     from sanitize.printing import Look
     from sanitize.report import LeakageReport
 
-# Share of the rows that all is learned from, and of ε that their counts of (secret, cell) take from the model.
+# Share of the rows that all is learned from, and of ε that their counts of (secret, cell) take from the model, as do
+# those of values where some are not declared.
 RECORD_SHARE = 0.5
-_CELLS = Fraction(3, 20)
+_CELLS, _VALUES = Fraction(3, 20), Fraction(1, 10)
 # Nats: of smaller levels noise drowns any table.
 _LEAST = 1e-6
 
@@ -49,8 +52,14 @@ class RecordDP(Promise):
     for a row more or less, and 2ε for another row in place of one: whatever anybody computes from the file is at most
     e^(upper + 2ε) times as likely as without knowing a row's secret, for who knows nothing of its other columns.
 
-    The number of rows, and the names and types of the columns, are public. A value that is not declared is refused, by
-    an error that names its column: that error is for the owner alone. Each further fit of the same table costs ε again.
+    With a δ public columns need not be declared. Their values are those of which the rows, counted with noise, are so
+    many that a value of one row gets that far with a probability of δ in all such columns together; the others print
+    as missing. All but the symbols is (ε, δ)-private then, and the file so much as likely but for a probability of
+    δ (1 + e^(upper + ε)).
+
+    The number of rows, and the names and types of the columns, are public. A value that a declared column does not
+    have is refused, by an error that names its column: that error is for the owner alone. Each further fit of the same
+    table costs (ε, δ) again.
 
     Parameters
     ----------
@@ -59,6 +68,8 @@ class RecordDP(Promise):
     values : dict of column to list of values
         Values that each column may have, sensitive or not, None for missing. A column with ``bins`` has their
         intervals, and ``[None]`` where values may be missing; values outside of the edges count as the nearest.
+    delta : float
+        Probability of more, far below one over the rows. At 0 every column needs its values, or bins.
     ledger : DPLedger, optional
         Books every fit, and refuses one that is beyond its total.
 
@@ -66,17 +77,18 @@ class RecordDP(Promise):
     --------
     >>> from sanitize.transformers import RecordDP
     >>> RecordDP(1.0, {"income": ["<=50K", ">50K"], "sex": ["f", "m", None]})
-    RecordDP(eps=1.0, values={'income': ('<=50K', '>50K'), 'sex': ('f', 'm', None)})
+    RecordDP(eps=1.0, values={'income': ('<=50K', '>50K'), 'sex': ('f', 'm', None)}, delta=0.0)
     """
 
     eps: float
     values: Mapping[str, Sequence[Any]]
+    delta: float = 0.0
     ledger: Any = field(default=None, repr=False, compare=False)
     keyword = "record_dp"
-    delta = 0.0
 
     def __post_init__(self) -> None:
         required("eps", self.eps, "be a number from 1e-6 to 100", lambda given: _LEAST <= given <= 100)
+        required("delta", self.delta, "be a number from 0 to 0.1", lambda given: 0 <= given <= 0.1)
         self._declare()
 
     def told(self, tables: NDArray[np.int64], key: NoiseKey) -> Told:
@@ -88,36 +100,46 @@ class RecordDP(Promise):
 
     def of_people(self, report: LeakageReport, layout: GrownLayout) -> str:
         """The theorem in a sentence."""
-        most = times_up(self._bounds(report, layout)[0])
-        return f"Whatever anybody computes of the file makes a row's secret at most {most} times as likely."
+        most, _, beyond = self._bounds(report, layout)
+        words = f"Whatever anybody computes of the file makes a row's secret at most {times_up(most)} times as likely"
+        return f"{words}{beyond}."
 
-    def _bounds(self, report: LeakageReport, layout: GrownLayout) -> tuple[float, float]:
-        """How far a row's secret makes the file more likely at most, and less, in nats."""
+    def _bounds(self, report: LeakageReport, layout: GrownLayout) -> tuple[float, float, str]:
+        """How far a row's secret makes the file more likely at most, and less, in nats; and but for what."""
         assert report.budget is not None
         budget, level = as_lift_budget(report.budget), 2 * self.eps
         # One cell tells nothing of its rows.
-        return (level, -level) if layout.tree.n_cells == 1 else (budget.upper + level, -budget.lower - level)
+        upper, lower = (0.0, 0.0) if layout.tree.n_cells == 1 else (budget.upper, budget.lower)
+        beyond = f", but for a probability of {self._beyond(upper)}" if self.delta else ""
+        return upper + level, -lower - level, beyond
+
+    def _beyond(self, upper: float) -> str:
+        """δ (1 + e^(upper + ε)), rounded up: δ of a row more and of one less; below no more is taken off."""
+        return times_up(min(log(self.delta) + float(np.logaddexp(0, upper + self.eps)), 0.0))
 
     def section(self, report: LeakageReport, layout: GrownLayout) -> Section:
         """What is promised of each row."""
         assert report.confidence is not None
-        most, least = self._bounds(report, layout)
+        most, least, beyond = self._bounds(report, layout)
+        one, two = f"{self.eps:g}", f"{2 * self.eps:g}"
+        if self.delta:
+            one, two = f"({one}, {self.delta:g})", f"({two}, {self._beyond(0.0)})"
         words = (
-            f"Everything published from this fit but the symbols drawn for the rows is {self.eps:g}-differentially "
-            f"private for a row more or less, {2 * self.eps:g} for another row in place of one. With these symbols, "
-            f"whatever anybody computes of the file is at most {times_up(most)} times as likely, and at "
-            f"least {times_down(least)} times, once a row's secret is known, whatever is known of all "
-            "other rows"
+            f"Everything published from this fit but the symbols drawn for the rows is {one}-differentially private "
+            f"for a row more or less, {two} for another row in place of one. With these symbols, whatever anybody "
+            f"computes of the file is at most {times_up(most)} times as likely, and at least {times_down(least)} "
+            f"times, once a row's secret is known, whatever is known of all other rows{beyond}"
         )
         if layout.tree.n_cells > 1:
-            words += f", but for a chance of {100 * (1 - report.confidence):.3g} % that the certificate is wrong"
+            words += f", {'and' if beyond else 'but'} for a chance of {100 * (1 - report.confidence):.3g} % that the "
+            words += "certificate is wrong"
         words += (
             ". Not covered: who knows other columns of the row, or a part of them; several rows of one person, which "
             "add up, and those of relatives; the number of rows and the types of columns; how long a fit takes. Every "
-            f"other fit of this table costs {self.eps:g} again. All figures are of noisy counts and of rows of a "
-            "private model."
+            f"other fit of this table costs {one} again. All figures are of noisy counts and of rows of a private "
+            "model."
         )
-        figures = (("eps", self.eps), ("at most (nats)", most))
+        figures = (("eps", self.eps), ("delta", self.delta), ("at most (nats)", most))
         return Section(self.keyword, "Rows under differential privacy", words, ("", "figure"), figures, public=True)
 
     def rows_instead(
@@ -133,16 +155,21 @@ class RecordDP(Promise):
         names = (*layout.sensitive, *layout.public)
         self.check_names(names, "sensitive or public")
         columns, codes = layout.columns(source), []
-        alphabets = {name: self.alphabet(layout, [name]) for name in names}
-        for name, alphabet in alphabets.items():
-            found = alphabet.encode({name: columns[name]})
-            if (found < 0).any():
+        look, level = looking(key.derive("model")), Fraction(self.eps)
+        found = [name for name in layout.public if self.delta and not (name in self.values or name in layout.bins)]
+        alphabets = {name: self.alphabet(layout, [name]) for name in names if name not in found}
+        for name in found:
+            column = columns[name].filter(pa.array(chosen))
+            alphabets[name] = _found(column, name, _VALUES * level / len(found), self.delta / len(found), look)
+        for name, own in alphabets.items():
+            place = own.encode({name: columns[name]})
+            if (place < 0).any() and name not in found:
                 raise self.refused(name)
-            codes.append(found[chosen].astype(np.intp))
+            # The last level of a column whose values are found is a missing one, for all others too.
+            codes.append(np.where(place < 0, len(own) - 1, place)[chosen].astype(np.intp))
         sizes = [len(alphabet) for alphabet in alphabets.values()]
         ordered = [name in layout.bins or is_ordered(own.levels[0].type, name) for name, own in alphabets.items()]
-        eps = (1 - _CELLS) * Fraction(self.eps)
-        model = PrivateModel.learn(codes, sizes, ordered, eps, looking(key.derive("model")))
+        model = PrivateModel.learn(codes, sizes, ordered, (1 - _CELLS - _VALUES * bool(found)) * level, look)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
         return {
             name: _values(layout, alphabet, own, as_arrow(source[name], name).type, key)
@@ -161,6 +188,17 @@ def looking(key: NoiseKey) -> Look:
         return counts + drawn.reshape(counts.shape)
 
     return look
+
+
+def _found(column: ArrowColumn, name: str, rate: Fraction, delta: float, look: Look) -> Alphabet:
+    """Values whose noisy counts are above a threshold, which one of a single row is with a probability of δ; and None.
+
+    P(1 + z > t) = P(z >= t) = a^t / (1 + a), a = e^-rate; values that no row has are not looked at.
+    """
+    values, counts = categories(column, name)
+    least = floor((-log(delta) - log1p(exp(-rate))) / rate) + 1
+    kept = values.filter(pa.array(look(counts, rate) > least))
+    return Alphabet.from_table({name: pa.concat_arrays([kept, pa.nulls(1, kept.type)])}, [name])
 
 
 def _values(layout: Layout, alphabet: Alphabet, codes: NDArray[np.intp], dtype: pa.DataType, key: NoiseKey) -> pa.Array:
