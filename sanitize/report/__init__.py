@@ -28,6 +28,7 @@ from sanitize.report._four_tests import Pair as Pair
 from sanitize.report._headline import ALONE as ALONE
 from sanitize.report._headline import LEDGER as LEDGER
 from sanitize.report._headline import PROMISES as PROMISES
+from sanitize.report._headline import SYNTHETIC as SYNTHETIC
 from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State
 from sanitize.report._html import plan_page as plan_page

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sanitize._formatting import rounded
 from sanitize.errors import InvalidParameter
 from sanitize.report._facts import published
-from sanitize.report._headline import USELESS_BELOW, Lack, with_headline
+from sanitize.report._headline import USELESS_BELOW, Lack, synthetic, with_headline
 
 Audience = Literal["internal", "public"]
 # Columns that a warning names one by one.
@@ -82,7 +82,7 @@ def grave(document: dict[str, Any]) -> list[str]:
         names = ", ".join(columns["constant"])
         found.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
-    if little and document["verdict"]["state"] in ("source", "rows"):
+    if little and document["verdict"]["state"] in ("source", "rows") and not synthetic(document):
         others = f" and {len(little) - _MOST_NAMES} more" if len(little) > _MOST_NAMES else ""
         lack = document["verdict"]["lack"]
         advice = "without them others may keep more" if lack is None else Lack(**lack).advice

@@ -30,6 +30,7 @@ WORDS: dict[State, str] = {
 }
 # Sections of a report that promise differential privacy, of secrets or of whole rows.
 PROMISES = ("secret_dp", "record_dp")
+SYNTHETIC = "Private synthetic rows"  # title of the second one, where none stands for a row of the table
 ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
 # Name of the mechanism of all releases of a ledger together.
 LEDGER = "ledger"
@@ -96,7 +97,14 @@ def headline(document: dict[str, Any]) -> str:
         return f"{words}: over budget, nothing may be released"
     if verdict["state"] == "rows" and not verdict["counted"]:
         words = "HOLDS FOR THE STATED LAW ONLY"
+    if synthetic(document):
+        return SYNTHETIC.upper()
     return f"{words}, but {_little(document)}" if verdict["useless"] else words
+
+
+def synthetic(document: dict[str, Any]) -> bool:
+    """Whether all rows are drawn from one private model, none in place of another, and the limit has no part in it."""
+    return document["verdict"]["state"] == "source" and SYNTHETIC in [one["title"] for one in document["sections"]]
 
 
 def _little(document: dict[str, Any]) -> str:
@@ -110,6 +118,8 @@ def _little(document: dict[str, Any]) -> str:
 def sentence(document: dict[str, Any]) -> str:
     """What the headline means, in plain sentences: the claim, and how far a released value moves a secret."""
     verdict = document["verdict"]
+    if synthetic(document):
+        return "All rows are drawn from one model of noisy counts, and none stands for a row of the table."
     of_state = {"source": _source, "rows": _rows, "refused": _refused}.get(verdict["state"])
     words = "Nothing is claimed: this only measures what the columns tell." if of_state is None else of_state(document)
     if not _is_void(document):
@@ -182,7 +192,7 @@ def with_headline(document: dict[str, Any]) -> dict[str, Any]:
 def colour(document: dict[str, Any]) -> str:
     """Name of the headline's colour: ``good``, ``doubt``, ``bad`` or ``plain``."""
     verdict = document["verdict"]
-    if verdict["useless"]:
+    if verdict["useless"] and not synthetic(document):
         return "doubt"
     return {"source": "good", "rows": "doubt", "refused": "bad", "audit": "plain"}[verdict["state"]]
 

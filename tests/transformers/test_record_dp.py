@@ -260,6 +260,13 @@ def test_one_cell_makes_synthetic_rows_and_takes_no_budget():
     assert fitted.tree_.n_cells == 1
     words = " ".join(str(fitted.report_).split())
     assert f"at most {np.exp(4):.4g} times as likely" in words
+    # Whatever the limit is, and however little of a row its symbol tells.
+    assert words.startswith("PRIVATE SYNTHETIC ROWS | ")
+    assert "for the source" not in words
+    assert "is kept of" not in words
+    for audience in ("internal", "public"):
+        text = fitted.report_.to_json(audience=audience)
+        assert sz.LeakageReport.from_json(text).to_html().count("PRIVATE SYNTHETIC ROWS") == 2
     moved = fitted.transform(df.assign(town="A", zip=0, pay=0.0))
     assert moved.equals(fitted.transform(df))
 

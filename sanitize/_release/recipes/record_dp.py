@@ -19,7 +19,7 @@ from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
 from sanitize.mechanisms import as_lift_budget
 from sanitize.printing import PrivateModel
-from sanitize.report import Section
+from sanitize.report import SYNTHETIC, Section
 from sanitize.trees import categories, is_ordered
 
 if TYPE_CHECKING:
@@ -140,7 +140,8 @@ class RecordDP(Promise):
             "model."
         )
         figures = (("eps", self.eps), ("delta", self.delta), ("at most (nats)", most))
-        return Section(self.keyword, "Rows under differential privacy", words, ("", "figure"), figures, public=True)
+        title = SYNTHETIC if layout.tree.n_cells == 1 else "Rows under differential privacy"
+        return Section(self.keyword, title, words, ("", "figure"), figures, public=True)
 
     def rows_instead(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
