@@ -145,8 +145,8 @@ def test_looks_take_the_level_that_is_promised_and_no_more(monkeypatch):
     assert (spent, of_fresh) == (2, 2)
 
 
-# Looks whose noise is forgotten: all levels, the scores of the edges, their pairs, secrets in cells, the certificate.
-FAULTS = {"levels": (0, 1, 2, 3, 4), "structure": (5, 6, 7, 8), "tree": (9, 10, 11, 12), "channel": (13,)}
+# Looks whose noise is forgotten: all levels, scores of the edges, their pairs, secrets in cells.
+FAULTS = {"levels": (0, 1, 2, 3, 4), "structure": (5, 6, 7, 8), "pairs": (9, 10, 11, 12), "channel": (13,)}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -160,21 +160,49 @@ def test_the_certificate_without_noise_shows(monkeypatch):
     assert "saved" in differing(monkeypatch, FRESH, (14,))
 
 
-def test_an_exact_count_in_the_report_shows(monkeypatch):
-    right, told = trees.with_noise, trees.with_people
-    kept: list[int] = []
+@pytest.fixture
+def exact(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """Exact counts of (secret, cell) of the latest fit, for a fault that reads them."""
+    kept: list[np.ndarray] = []
+    right = trees.with_noise
 
     def remembered(layout: Any, counts: Any, *rest: Any) -> Any:
-        kept[:] = [int(counts.counts[0].sum())]
+        kept[:] = [counts.counts.copy()]
         return right(layout, counts, *rest)
+
+    monkeypatch.setattr(trees, "with_noise", remembered)
+    return kept
+
+
+def test_an_exact_count_in_the_report_shows(exact, monkeypatch):
+    told = trees.with_people
 
     def telling(*given: Any) -> Any:
         facts = told(*given)
-        return replace(facts, warnings=(*facts.warnings, f"{kept[0]} rows have the first secret"))
+        return replace(facts, warnings=(*facts.warnings, f"{exact[0][0].sum()} rows have the first secret"))
 
-    monkeypatch.setattr(trees, "with_noise", remembered)
     monkeypatch.setattr(trees, "with_people", telling)
     assert "report" in differing(monkeypatch, FRESH)
+
+
+def test_a_threshold_on_an_exact_count_shows(exact, monkeypatch):
+    """The least number of rows is what the first secret has in one of the two tables, and not in the other."""
+    rows = [(df["s"] == "no").sum() for df in (table(), another(table(), FRESH))]
+
+    def doubts(*_: Any) -> tuple[list[str], None]:
+        return (["too few"] if exact[0][0].sum() < max(rows) else []), None
+
+    monkeypatch.setattr(trees.GrownLayout, "doubts", doubts)
+    assert "report" in differing(monkeypatch, FRESH)
+
+
+@pytest.mark.parametrize("row", [IN_DESIGN, FRESH])
+def test_a_tree_of_the_rows_themselves_shows(row, monkeypatch):
+    def raw_rows(_: RecordDP, layout: Any, source: Any, *rest: Any) -> dict[str, pa.Array]:
+        return {name: pa.array(source[name]) for name in (*layout.sensitive, *layout.public)}
+
+    monkeypatch.setattr(RecordDP, "rows_instead", raw_rows)
+    assert {"report", "saved"} & set(differing(monkeypatch, row))
 
 
 FOUND = RecordDP(8.0, {"s": ["no", "yes"], "age": [None]}, delta=1e-3)  # of town and zip
