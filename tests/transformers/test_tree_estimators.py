@@ -474,3 +474,11 @@ def test_odd_secrets_and_few_rows_under_confidence_are_released_or_refused_in_wo
     for secret in (np.linspace(0, 1, len(DF)), np.arange(len(DF)), [f"id {i}" for i in range(len(DF))]):
         with pytest.raises(ColumnError, match=r"different value in most rows.*'ill'"):
             clone(sanitizer).fit(DF.assign(ill=secret))
+
+
+def test_dates_that_are_text_have_no_calendar_units_to_cut():
+    """As CSV has them; merging of tuples takes the unit of each."""
+    df = DF.assign(born=[f"19{40 + i % 50}-06-01" for i in range(len(DF))])
+    tree = TreeMerging(BUDGET, sensitive="ill", public=["born", "smokes"], bins={"born": "decade"})
+    with pytest.raises(ColumnError, match="'born' holds dates as text, as CSV has them, which a tree cannot cut"):
+        tree.fit(df)

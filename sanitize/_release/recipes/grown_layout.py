@@ -14,7 +14,7 @@ from sanitize._release.first_pass import Counted
 from sanitize._release.layout import TreeLayout
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
-from sanitize.binning import DateBins
+from sanitize.binning import DateBins, holds_dates
 from sanitize.confidence import REPEATED, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
@@ -170,7 +170,7 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
     Raises
     ------
     ColumnError
-        If they are a number of quantiles, which a tree finds better itself.
+        If they are a number of quantiles, which a tree finds better itself, or calendar units of a text.
     """
     if bins.learned:
         raise ColumnError(
@@ -182,7 +182,14 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
         return [int(edge) for edge in bins.edges] if bins.whole else list(bins.edges)
     if bins.step is None:
         return [int(edge) * 10**9 for edge in bins.edges]
-    numbers, missing = as_ordered(as_arrow(column, bins.column), bins.column)
+    values = as_arrow(column, bins.column)
+    if not holds_dates(values.type):
+        raise ColumnError(
+            f"column {bins.column!r} holds dates as text, as CSV has them, which a tree cannot cut: write the table as "
+            "Parquet with dates, or declare a hierarchy in place of its bins",
+            bins.column,
+        )
+    numbers, missing = as_ordered(values, bins.column)
     return bins.starts(*(int(end) // 10**9 for end in (numbers[~missing].min(), numbers[~missing].max())))
 
 
