@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sanitize._formatting import percent
 from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, TREES
 from sanitize.policy._policy import designer_of, is_joint
@@ -24,6 +25,9 @@ MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Rows up to which a tree is grown, or a joint release planned, for every budget.
 _ROWS_TO_GROW = 200_000
 
+# Measure by which cells of trees are compared with others, and with tuples.
+_COLUMNS = "mean_column_utility"
+
 Place = tuple[str, float]
 
 
@@ -39,12 +43,16 @@ class Drafts:
         Of the release that the policy asks for.
     n_symbols : int
         Symbols that a mechanism is designed for.
+    found : dict
+    compared : dict
+        Designs within the budget that "auto" chose among, by mechanism.
     """
 
     policy: Policy
     report: LeakageReport
     n_symbols: int
     found: dict[Place, LeakageReport] = field(default_factory=dict)
+    compared: dict[str, LeakageReport] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.found[self.own, 1.0] = self.report
@@ -97,8 +105,22 @@ class Drafts:
 
     def know(self, compared: Mapping[str, LeakageReport]) -> None:
         """Take over what "auto" has designed within the budget already, by its names; of trees or else of tuples."""
-        named = {name.replace(" ", "-"): report for name, report in compared.items()}
-        self.found = {(name, 1.0): named[name] for name in self.others if name in named} | self.found
+        self.compared = {name.replace(" ", "-"): report for name, report in compared.items()}
+        self.found = {(name, 1.0): self.compared[name] for name in self.others if name in self.compared} | self.found
+
+    def choose(self, table: FirstPass) -> None:
+        """Let "auto" choose within the budget, among tuples and trees and with a proof, where it has all settings.
+
+        Not of tuples under a confidence where that takes long.
+        """
+        policy, is_long = self.policy, self._is_robust and self.own not in TREES and 20 < self.n_symbols <= 60
+        if self.compared or is_joint(policy) or is_long or policy.budget.notion not in MECHANISMS[AUTO][1]:
+            return
+        if all(AUTO in OWNERS[key] for key in policy.channels[0].settings):
+            with contextlib.suppress(SanitizeError):
+                designer: Any = designer_of(with_mechanism(policy, AUTO))
+                designer.draft(table, policy.rows)
+                self.know(designer.compared_)
 
     def design(self, table: FirstPass) -> Iterator[Place]:
         """Design what is to be designed; what cannot be has no report. Says after each which one it was."""
@@ -111,9 +133,12 @@ class Drafts:
     def policy_at(self, name: str, multiple: float) -> Policy:
         """The policy with another mechanism, with those of its settings that it has, and another budget."""
         policy = replace(self.policy, budget=self.policy.budget.scaled(multiple))
-        if name == self.own:
+        if name == self.own and name != TREES[0]:
             return policy
         policy = with_mechanism(policy, name)
+        if name == TREES[0]:  # merging keeps the same whatever is printed, and a model of rows takes as long as a tree
+            channel = policy.channels[0]
+            return replace(policy, channels=(replace(channel, settings={**channel.settings, "output": "label"}),))
         if not (self._is_robust and name in OWNERS["gap"]):
             return policy
         channel = policy.channels[0]
@@ -135,41 +160,89 @@ class Drafts:
         return there.index(1.0) if len(there) > 1 else None
 
     def better(self) -> Place | None:
-        """Where more is kept within the budget than the policy's own design keeps; None where it is not.
-
-        None of certified trees either: each is sure by itself, and the one of several that keeps most less so. Designs
-        of tuples share one set of laws.
-        """
-        if self._is_robust and self.own in TREES:
+        """Where more is kept within the budget than the policy's own design keeps; None where it is not."""
+        is_proved_otherwise = self.is_certified_tree and self.within[self.own] is not self.report
+        if self.pick != self.own or is_proved_otherwise:
+            return self.pick, 1.0
+        if self.is_certified_tree:
             return None
-        own = (self.own, 1.0)
-        within = [place for place in self.found if place[1] <= 1]
-        # Of equals the policy stays as it is; then the budget does, and then the mechanism is the simplest.
-        within.sort(key=lambda place: (place != own, -place[1], self.rank(place[0])))
-        best = within[most_useful([self.kept(place) for place in within])]
-        return None if best == own else best
+        # Of equals the budget stays as it is.
+        own = sorted((place for place in self.found if place[0] == self.own and place[1] <= 1), key=lambda one: -one[1])
+        place = most_useful([self.kept(place) for place in own])
+        return own[place] if place else None
 
     @property
-    def within(self) -> list[str]:
-        """Mechanisms that were designed within the budget, the simplest first."""
-        return sorted((name for name, multiple in self.found if multiple == 1), key=self.rank)
-
-    def best_of(self, names: Sequence[str]) -> str:
-        """The one that keeps most within the budget, the first of equals."""
-        return names[most_useful([self.kept((name, 1.0)) for name in names])]
+    def within(self) -> dict[str, LeakageReport]:
+        """Designs within the budget: those that "auto" chose among, or else of the policy's family; its own first."""
+        found = {name: report for (name, multiple), report in self.found.items() if multiple == 1}
+        if self.compared:
+            best, share, now = (
+                self.compared[self.most(self.compared)],
+                self._share_of(self.compared),
+                self.report.summary,
+            )
+            # What the policy is certified for by itself is compared with the choice, where it is not the worse.
+            is_own = share in now and now[share] >= best.summary[share]
+            found = self.compared | ({self.own: self.report} if is_own else {})
+        return dict(sorted(found.items(), key=lambda item: (item[0] != self.own, self.rank(item[0]))))
 
     @property
-    def of_what(self) -> str:
-        """What shares are kept of."""
-        return "of each column, in the mean" if self.own in TREES else "of the information in the public columns"
+    def pick(self) -> str:
+        """The mechanism that keeps most within the budget; of certified trees nobody chose among the policy's own."""
+        if self.is_certified_tree and not self.compared:
+            return self.own
+        return self.most(self.within)
+
+    @property
+    def is_certified_tree(self) -> bool:
+        """Whether each tree is sure by itself: the one of several that keeps most is less so."""
+        return self.own in TREES and self._is_robust
+
+    def most(self, reports: Mapping[str, LeakageReport]) -> str:
+        """The one that keeps most, the first of equals."""
+        share = self._share_of(reports)
+        return list(reports)[most_useful([report.summary[share] for report in reports.values()])]
+
+    def recommended(self) -> tuple[str, str]:
+        """The mechanism to take, what it keeps and what the next best does, in two sentences."""
+        reports, pick = self.within, self.pick
+        best, rest = pick.replace("-", " "), {name: report for name, report in reports.items() if name != pick}
+        told = f"It keeps {self._kept(pick)} {self._of_what}"
+        if not rest:
+            return f"Recommended: {best}; no other mechanism fits the policy.", f"{told}."
+        second = self.most(rest)
+        told += f"; the next best, {second.replace('-', ' ')}, {self._kept(second)}."
+        return f"Recommended: {best}, which keeps most within the budget.", told
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """Mechanism that the policy should name to have the recommended one, and why; "auto" proves that it may."""
+        why = f"keeps {self._kept(self.pick)} {self._of_what}"
+        share = self._share_of(self.within)
+        own = self.report if share in self.report.summary else self.within.get(self.own)
+        now = "" if own is None else f", in place of {percent(own.summary[share])}"
+        if self._is_robust and self.compared:
+            return AUTO, f"it takes {self.pick.replace('-', ' ')}, certifies the choice and {why}{now}"
+        return self.pick, f"{why}{now}"
+
+    @property
+    def _of_what(self) -> str:
+        """What the shares are kept of."""
+        is_whole = self._share_of(self.within) == _COLUMNS
+        return "of each column, in the mean" if is_whole else "of the information in the public columns"
+
+    def _kept(self, name: str) -> str:
+        """Share of the information that a mechanism keeps within the budget, as all that are compared are measured."""
+        reports = self.within
+        return percent(reports[name].summary[self._share_of(reports)])
 
     def kept(self, place: Place) -> float:
         """Share of the information that a design keeps."""
         return float(self.found[place].summary[self._share])
 
-    def comparison(self, names: Sequence[str], words: str) -> Section:
+    def comparison(self, words: str) -> Section:
         """Mechanisms side by side, within the budget."""
-        return comparison_section([self.found[name, 1.0] for name in names], words, self._share)
+        return comparison_section(list(self.within.values()), words, self._share_of(self.within))
 
     def _curve(self, name: str) -> TradeoffCurve | None:
         places = [(name, multiple) for multiple in self.multiples if (name, multiple) in self.found]
@@ -183,10 +256,15 @@ class Drafts:
         )
         return TradeoffCurve(name.replace("-", " "), points, self.report.measures)
 
+    @staticmethod
+    def _share_of(reports: Mapping[str, LeakageReport]) -> str:
+        """Measure that all of some designs have: of columns where cells of trees are among them."""
+        return _COLUMNS if all(_COLUMNS in report.summary for report in reports.values()) else "normalized_utility"
+
     @property
     def _share(self) -> str:
         """Measure of what is kept: every budget grows a tree of other cells, so trees are compared by their columns."""
-        return "mean_column_utility" if self.own in TREES else "normalized_utility"
+        return _COLUMNS if self.own in TREES else "normalized_utility"
 
     def _with_share(self, place: Place) -> LeakageReport:
         """Report of a design whose share kept is the one that is compared."""

@@ -18,7 +18,7 @@ from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.policy._alternatives import Drafts, chosen
 from sanitize.policy._declaration import AUTO
 from sanitize.policy._policy import designer_of, is_joint
-from sanitize.policy._proposals import Proposal, advice, proposals_text, propose
+from sanitize.policy._proposals import Proposal, proposals_text, propose
 from sanitize.report import Section, plan_page
 
 if TYPE_CHECKING:
@@ -162,35 +162,27 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 return Plan(None, proposals=proposals, refusal=error)
             if not advise:
                 return Plan(report)
-            told = advice(policy, sanitizer, table)
-        report = report.with_notes((told,) if told else ())
         drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs)
         drafts.know(getattr(sanitizer, "compared_", {}))
+        if not drafts.is_certified_tree:
+            drafts.choose(first)
         with counted("designs", len(drafts.places())) as step:
             for name, _ in drafts.design(first):
                 step(name)
+        if (
+            drafts.most(drafts.within) != drafts.own
+        ):  # a certified tree that is not the best: which may be taken is open
+            drafts.choose(first)
     curves = drafts.curves()
     if curves and not is_joint(drafts.policy) and drafts.is_of_one_law:
         report = report.with_curve(curves[0])
-    recommended: tuple[str, ...] = ()
-    others, place = None, drafts.place_of_own()
-    if len(within := drafts.within) > 1:
-        recommended = _recommended(drafts, within)
-        if policy.channels[0].mechanism != AUTO:  # which has said so itself
-            others = drafts.comparison(within, " ".join(recommended))
-    proposals = (*_better(drafts), *proposals)
+    recommended = drafts.recommended()
+    is_said = len(drafts.within) == 1 or policy.channels[0].mechanism == AUTO  # which has a comparison of its own
+    others = None if is_said else drafts.comparison(" ".join(recommended))
+    better = _better(drafts)
+    proposals = (*better, *(one for one in proposals if one.key not in {line.key for line in better}))
+    place = drafts.place_of_own()
     return Plan(report, curves, proposals, _others=others, _recommended=recommended, _chosen=place)
-
-
-def _recommended(drafts: Drafts, names: Sequence[str]) -> tuple[str, ...]:
-    """The mechanism that keeps most within the budget and the next best, in two sentences."""
-    best = drafts.best_of(names)
-    order = best, drafts.best_of([name for name in names if name != best])
-    (best, more), (second, less) = ((name.replace("-", " "), percent(drafts.kept((name, 1.0)))) for name in order)
-    return (
-        f"Recommended: {best}, which keeps most within the budget.",
-        f"It keeps {more} {drafts.of_what}; the next best, {second}, {less}.",
-    )
 
 
 def _better(drafts: Drafts) -> tuple[Proposal, ...]:
@@ -199,15 +191,13 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
     if place is None:
         return ()
     name, multiple = place
-    more, now = percent(drafts.kept(place)), percent(drafts.kept((drafts.own, 1.0)))
-    why = f"keeps {more} within the same budget, in place of {now}"
-    found = []
-    if name != drafts.own:
-        found.append(Proposal("channel", "mechanism", json.dumps(name), why))
     if multiple < 1:
+        more, now = (percent(drafts.kept((name, one))) for one in (multiple, 1.0))
+        why = f"keeps {more} within the same budget, in place of {now}"
         bounds = drafts.policy_at(name, multiple).budget.bounds
-        found += [Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items()]
-    return tuple(found)
+        return tuple(Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items())
+    name, why = drafts.line
+    return (Proposal("channel", "mechanism", json.dumps(name), why),)
 
 
 def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:

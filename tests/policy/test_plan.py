@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tomllib
@@ -132,9 +133,25 @@ def test_curves_never_fall_and_the_recommended_mechanism_keeps_what_is_said(sour
         assert kept == sorted(kept)
     line = next(one for one in plan.proposals if one.key == "mechanism")
     better = sz.Policy.from_toml(HEAD + f"{line.key} = {line.value}")
-    kept = plan_parquet(source, better.sanitizer()).summary["normalized_utility"]
-    assert line.why.startswith(f"keeps {100 * kept:.3g} % within the same budget")
-    assert kept > plan.report.summary["normalized_utility"]
+    kept = plan_parquet(source, better.sanitizer()).summary["mean_column_utility"]
+    assert line.why.startswith(f"keeps {100 * kept:.3g} % of each column, in the mean, in place of ")
+    assert kept > float(line.why.split()[-2]) / 100
+    auto = plan_parquet(source, sz.Policy.from_toml(HEAD + SETTINGS["auto"]).sanitizer())
+    assert json.loads(line.value).replace("-", " ") == auto.facts.mechanism  # there is one chooser
+
+
+@pytest.mark.parametrize("own", ["tree-merging", "tree-random-response"])
+def test_under_a_confidence_another_tree_is_recommended_only_with_a_proof_for_the_choice(tmp_path, own):
+    pq.write_table(people(6000), tmp_path / "raw.parquet")
+    toml = HEAD.replace("upper = 0.5", "upper = 0.7") + f'mechanism = "{own}"\nconfidence = 0.9'
+    plan = make_plan(sz.Policy.from_toml(toml), tmp_path / "raw.parquet")
+    lines = [one.value for one in plan.proposals if one.key == "mechanism"]
+    words = plan.to_text(full=False)
+    best, second = (float(share) for share in re.findall(r"([\d.]+)\s+%", words.split("\n\n")[0]))
+    assert best >= second
+    assert lines in ([], ['"auto"'])
+    now = 100 * plan.report.summary["mean_column_utility"]
+    assert (best > now) if lines else best == pytest.approx(now, abs=0.06)
 
 
 WIDE = HEAD.replace('["town", "floor"]', '["town", "age", "born", "name"]').replace(
@@ -166,7 +183,7 @@ def test_all_columns_that_need_something_are_said_at_once_and_the_lines_work(tmp
     table = people(6000)
     pq.write_table(table, source) if suffix == "parquet" else pa.csv.write_csv(table, source)
     plan = make_plan(sz.Policy.from_toml(WIDE), source)
-    said = {(line.table, line.key): line.value for line in plan.proposals if "within the same" not in line.why}
+    said = {(line.table, line.key): line.value for line in plan.proposals if "in place of" not in line.why}
     assert said[("columns", "drop")] == '["name"]'
     assert said[("channel.bins", "born")] == '"decade"'
     edges = tomllib.loads(f"age = {said[('channel.bins', 'age')]}")["age"]["learned"]
@@ -177,7 +194,7 @@ def test_all_columns_that_need_something_are_said_at_once_and_the_lines_work(tmp
     after = make_plan(sz.Policy.from_dict(taken_over(WIDE, plan)), source)
     assert after.report.ok
     assert any("bin edges of column 'age' were learned" in note for note in after.report.facts.warnings)
-    assert not [line for line in after.proposals if line.table != "channel" or "within the same" not in line.why]
+    assert not [line for line in after.proposals if line.table != "channel" or "in place of" not in line.why]
 
 
 SURE = WIDE + "confidence = 0.9\n"
