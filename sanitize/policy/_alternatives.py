@@ -108,7 +108,7 @@ class Drafts:
         self.compared = {name.replace(" ", "-"): report for name, report in compared.items()}
         self.found = {(name, 1.0): self.compared[name] for name in self.others if name in self.compared} | self.found
 
-    def choose(self, table: FirstPass) -> None:
+    def _choose(self, table: FirstPass) -> None:
         """Let "auto" choose within the budget, among tuples and trees and with a proof, where it has all settings.
 
         Not of tuples under a confidence where that takes long.
@@ -123,12 +123,19 @@ class Drafts:
                 self.know(designer.compared_)
 
     def design(self, table: FirstPass) -> Iterator[Place]:
-        """Design what is to be designed; what cannot be has no report. Says after each which one it was."""
+        """Design what is to be designed; what cannot be has no report. Says after each which one it was.
+
+        Of certified trees "auto" chooses where another than the policy's own keeps more, else before all others.
+        """
+        if not self.is_certified_tree:
+            self._choose(table)
         for name, multiple in self.places():
             # A mechanism may be unable to keep to the budget here, or the order of the rows tell too much for it.
             with contextlib.suppress(SanitizeError):
                 self.found[name, multiple] = designer_of(self.policy_at(name, multiple)).draft(table, self.policy.rows)
             yield name, multiple
+        if self.most(self.within) != self.own:
+            self._choose(table)
 
     def policy_at(self, name: str, multiple: float) -> Policy:
         """The policy with another mechanism, with those of its settings that it has, and another budget."""
@@ -239,6 +246,19 @@ class Drafts:
     def kept(self, place: Place) -> float:
         """Share of the information that a design keeps."""
         return float(self.found[place].summary[self._share])
+
+    def kept_with(self, table: FirstPass, key: str, value: int | None) -> float | None:
+        """What the policy's mechanism keeps with another setting, None being without; None where that is not more."""
+        channel = self.policy.channels[0]
+        is_known = key in channel.settings if value is None else key in OWNERS and self.own in OWNERS[key]
+        if is_joint(self.policy) or not is_known or not self._is_quick(self.own):
+            return None
+        settings = {name: one for name, one in {**channel.settings, key: value}.items() if one is not None}
+        with contextlib.suppress(SanitizeError):
+            changed = designer_of(replace(self.policy, channels=(replace(channel, settings=settings),)))
+            kept = float(changed.draft(table, self.policy.rows).summary[self._share])
+            return kept if kept > self.kept((self.own, 1.0)) else None
+        return None
 
     def comparison(self, words: str) -> Section:
         """Mechanisms side by side, within the budget."""

@@ -19,13 +19,14 @@ from sanitize.policy._alternatives import Drafts, chosen
 from sanitize.policy._declaration import AUTO
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, proposals_text, propose
-from sanitize.report import Section, plan_page
+from sanitize.report import Section, clip, plan_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from sanitize._files.open import SourceLike
+    from sanitize._release.first_pass import FirstPass
     from sanitize.policy._policy import Policy
     from sanitize.report import LeakageReport, TradeoffCurve
 
@@ -45,6 +46,8 @@ class Plan:
         Of the policy's mechanism first, then of the others that fit.
     proposals : tuple of Proposal
         Lines that the policy could gain.
+    changes : tuple of Proposal
+        What would keep more and claim or limit less, as lines to be thought about.
     refusal : ColumnError, BudgetExceeded or None
         Why there is no report, or none of a release.
     """
@@ -52,6 +55,7 @@ class Plan:
     report: LeakageReport | None
     curves: tuple[TradeoffCurve, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+    changes: tuple[Proposal, ...] = ()
     refusal: ColumnError | BudgetExceeded | None = None
     _others: Section | None = None
     _recommended: tuple[str, ...] = ()
@@ -65,10 +69,15 @@ class Plan:
         report = self.report
         lines = tuple((f"[{one.table}] {one.setting}", one.why) for one in self.proposals)
         proposed = Section("proposals", "Proposed lines of the policy", "", ("Line", "why"), lines) if lines else None
-        for section in (self._others, _budgets_section(self.curves), proposed):
+        for section in (report.guesses, self._others, _budgets_section(self.curves), proposed, self._changed):
             if section is not None:
                 report = report.with_section(section)
         return report
+
+    @property
+    def _changed(self) -> Section | None:
+        lines = tuple((one.why, f"[{one.table}] {one.key} = {one.value}") for one in self.changes)
+        return Section("changes", "What would change it", "", ("Change", "Line"), lines) if lines else None
 
     def with_origin(self, **origin: str | None) -> Plan:
         """The plan with a heading on its report, see `LeakageReport.with_origin`."""
@@ -80,12 +89,19 @@ class Plan:
         parts = ["\n".join(recommended)] if recommended else []
         parts += [] if self.report is None else [self.report.to_text(full=full)]
         if self.curves and self.report is not None:
+            kept = ", ".join(f"{one.column} {percent(one.share)}" for one in self.report.kept)
+            found = ", ".join(f"{share:g} {who}" for who, share in self.report.guesses.rows)
+            told = [f"Kept of each column: {kept}."] if kept else []
+            told.append(f"Of two people the one with the secret is found, of 100 times, {found}; 50 is guessing.")
+            parts.append("\n".join(fill(clip(words, 800), 80, subsequent_indent="  ") for words in told))
             own = self.curves[0]
             parts.append(own.to_text(chosen=None if self._chosen is None else own[self._chosen]))
         if len(self.curves) > 1:
             parts.append(others_text(self.curves))
         if self.proposals:
             parts.append(f"Proposed lines of the policy:\n\n{proposals_text(self.proposals)}")
+        if self.changes:
+            parts.append(f"What would change it:\n\n{proposals_text(self.changes)}")
         return "\n\n".join(parts)
 
     def to_json(self) -> str:
@@ -164,25 +180,20 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 return Plan(report)
         drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs)
         drafts.know(getattr(sanitizer, "compared_", {}))
-        if not drafts.is_certified_tree:
-            drafts.choose(first)
         with counted("designs", len(drafts.places())) as step:
             for name, _ in drafts.design(first):
                 step(name)
-        if (
-            drafts.most(drafts.within) != drafts.own
-        ):  # a certified tree that is not the best: which may be taken is open
-            drafts.choose(first)
+        changes = _changes(drafts, first)
     curves = drafts.curves()
     if curves and not is_joint(drafts.policy) and drafts.is_of_one_law:
         report = report.with_curve(curves[0])
-    recommended = drafts.recommended()
+    recommended, better = drafts.recommended(), _better(drafts)
     is_said = len(drafts.within) == 1 or policy.channels[0].mechanism == AUTO  # which has a comparison of its own
     others = None if is_said else drafts.comparison(" ".join(recommended))
-    better = _better(drafts)
     proposals = (*better, *(one for one in proposals if one.key not in {line.key for line in better}))
-    place = drafts.place_of_own()
-    return Plan(report, curves, proposals, _others=others, _recommended=recommended, _chosen=place)
+    return Plan(
+        report, curves, proposals, changes, _others=others, _recommended=recommended, _chosen=drafts.place_of_own()
+    )
 
 
 def _better(drafts: Drafts) -> tuple[Proposal, ...]:
@@ -198,6 +209,25 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
         return tuple(Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items())
     name, why = drafts.line
     return (Proposal("channel", "mechanism", json.dumps(name), why),)
+
+
+def _changes(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
+    """A looser limit, rare values pooled, and no claim beyond the rows, where that keeps more."""
+    looser, words = drafts.own, "in place of " + percent(drafts.kept((drafts.own, 1.0)))
+    found = []
+    if (looser, 2.0) in drafts.found:
+        words_of_it = f"a looser limit: keeps {percent(drafts.kept((looser, 2.0)))}, {words}"
+        bounds = drafts.policy_at(looser, 2.0).budget.bounds
+        found = [Proposal("budget", key, f"{value:.3g}", words_of_it, is_open=True) for key, value in bounds.items()]
+    for key, value, change in (
+        ("min_count", 50, "values in fewer rows pooled"),
+        ("confidence", None, "taken out, if these rows are everybody"),
+    ):
+        kept = drafts.kept_with(table, key, value)
+        if kept is not None:
+            written = f"{drafts.policy.channels[0].settings.get(key) if value is None else value}"
+            found.append(Proposal("channel", key, written, f"{change}: keeps {percent(kept)}, {words}", is_open=True))
+    return tuple(found)
 
 
 def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:

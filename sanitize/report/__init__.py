@@ -36,6 +36,7 @@ from sanitize.report._report import LeakageReport
 from sanitize.report._report import attach_report as attach_report
 from sanitize.report._report import report_of as report_of
 from sanitize.report._saved import MeasureForm as MeasureForm
+from sanitize.report._text import clip as clip
 from sanitize.report._verdict import as_estimates as as_estimates
 from sanitize.report._verdict import measure_worst_case as measure_worst_case
 from sanitize.report._views import ReportViews as ReportViews

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _ROLES = {"sensitive": "sensitive", "released": "released", "kept": "kept as it is"}
+# Sections of a plan's page.
+_PLANNED = ("guesses", "kept by column", "parts", "comparison", "budgets", "changes")
 # Limits that keep a page under a megabyte whatever the names are.
 N_ROWS = 200
 N_CELLS = 120
@@ -175,9 +177,7 @@ def plan_page(
             recommended=recommended,
             refusal=refusal,
             proposals=proposals.splitlines(),
-            shown=[
-                section for section in document["sections"] if section["name"] in ("parts", "comparison", "budgets")
-            ],
+            shown=[section for section in document["sections"] if section["name"] in _PLANNED],
             limit=200,
             **document,
         )

@@ -16,6 +16,7 @@ from sanitize.confidence import ConfidenceSet, intervals, laws_of
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
 from sanitize.measures import Measure
+from sanitize.report._facts import Section
 from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, state_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
     from sanitize.report._columns import KeptColumn
     from sanitize.report._curve import TradeoffCurve
-    from sanitize.report._facts import Finding, Origin, ReleaseFacts, Section
+    from sanitize.report._facts import Finding, Origin, ReleaseFacts
     from sanitize.report._headline import State
 
 
@@ -207,6 +208,15 @@ class Verdict:
         return Lack("limit or rows" if plain is None or own >= USELESS_BELOW else "rows")
 
     @property
+    def guesses(self) -> Section:
+        """How often whoever knows the law finds the one of two people with the secret, by raw and released rows."""
+        raw = "by the cells of the raw rows" if self._of_cells else "by the raw rows"
+        words = "Of two people, one with a secret and one without, the one is found so often, of 100; 50 is guessing."
+        heads = ("The secret is found", "of 100")
+        rows = ((raw, _found(self._before)), ("by the released rows", _found(self._after)))
+        return Section("guesses", "The adversary, before and after", words, heads, rows)
+
+    @property
     def summary(self) -> dict[str, Any]:
         """The figures of the release by name, with the verdict; no symbols and no counts.
 
@@ -270,3 +280,13 @@ class Verdict:
         released = [name for name in self.public if name not in self.facts.kept]
         rows += [{"column": name, "role": "released through the channel"} for name in released]
         return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
+
+
+def _found(law: JointDistribution) -> float:
+    """Of 100 pairs, one with a secret and one without, those whose order by P(s|y) is right, a tie counting half."""
+    right = 0.0
+    for p_s, row in zip(law.p_s, law.pmf, strict=True):
+        groups = np.unique((row / law.p_x).round(12), return_inverse=True)[1]  # last digits break no tie
+        own, others = np.bincount(groups, row), np.bincount(groups, law.p_x - row)
+        right += p_s * (own @ (others.cumsum() - others / 2)) / (p_s * (1 - p_s)) if p_s < 1 else 0.5
+    return round(100 * float(right), 1)

@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import sanitize as sz
+from sanitize._formatting import percent
 from sanitize.errors import ColumnError
 from sanitize.parquet import plan_parquet
 from sanitize.policy import PolicyBudget, make_plan
@@ -195,6 +197,26 @@ def test_all_columns_that_need_something_are_said_at_once_and_the_lines_work(tmp
     assert after.report.ok
     assert any("bin edges of column 'age' were learned" in note for note in after.report.facts.warnings)
     assert not [line for line in after.proposals if line.table != "channel" or "in place of" not in line.why]
+
+
+def test_what_would_change_it_keeps_what_it_says(source, policy):
+    """Each line uncommented is a policy that keeps the share of the line; the adversary is scored by other code."""
+    own = plan_parquet(source, policy.sanitizer())
+    plan = make_plan(policy, source)
+    looser = sz.Policy.from_toml(HEAD.replace("lower = 1.0", "lower = 2.0").replace("upper = 0.5", "upper = 1.0"))
+    kept = plan_parquet(source, looser.sanitizer()).summary["normalized_utility"]
+    assert [(one.key, one.value) for one in plan.changes] == [("lower", "2"), ("upper", "1")]
+    assert plan.changes[0].why.startswith(f"a looser limit: keeps {percent(kept)}, in place of ")
+    assert all(one.line.startswith("# ") for one in plan.changes)
+    scores = []
+    for law in (own._before, own._after):
+        rows = np.rint(law.pmf * 1e6).astype(int)
+        sick, by = np.repeat([[0], [1]], rows.shape[1], axis=1).ravel(), np.tile(law.pmf[1] / law.p_x, 2)
+        scores.append(round(100 * roc_auc_score(sick, by, sample_weight=rows.ravel()), 1))
+    assert [share for _, share in plan.report.guesses.rows] == pytest.approx(scores, abs=0.1)
+    words = " ".join(plan.to_text().split())
+    assert f"found, of 100 times, {scores[0]:g} by the raw rows, {scores[1]:g} by the released rows" in words
+    assert "What would change it" in plan.to_html()
 
 
 SURE = WIDE + "confidence = 0.9\n"
