@@ -26,18 +26,6 @@ EXPECTED = {
         "claims about the curves that hold": 12,
         "every release within its budget": True,
     },
-    "other_papers_figures": {
-        "WYZ: program - h⁻¹ left of the threshold": 0.0,
-        "ZB Thm 13: program - closed form": 0.0,
-        "ZB: largest difference from a closed form": 0.0,
-        "ZB Thm 17: product, optimum": (0.5247, 0.2624),
-        "ZB: DP is 0 from": 0.5,
-        "ZB: (ε, 0.1)-DP is 0 from": 0.45,
-        "WXH: capacity of RR at ε = 0.3": 0.3,
-        "WXH: capacity of the exponential channel at ε = 0.3": 0.3,
-        "WXH Cor. 6: exact / printed noise at ε = 1": 0.4855,
-        "CY: I from 1-DP": 0.1233,
-    },
     "parquet_release": {
         "plan equals release": True,
         "within budget": True,
