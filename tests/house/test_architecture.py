@@ -50,7 +50,7 @@ DOORS = {
     ),
     "pyspark": ("sanitize/spark.py",),
     "sklearn": ("sanitize/transformers/", "sanitize/attack/_adversaries.py", "sanitize/attack/_downstream.py"),
-    "threadpoolctl": ("sanitize/attack/_adversaries.py", "sanitize/verify/_verify.py"),  # comes with scikit-learn
+    "threadpoolctl": ("sanitize/attack/_adversaries.py", "sanitize/verify/_verify.py"),
     "polars": ("sanitize/_tables/", "sanitize/polars.py"),
     "pandas": (
         "sanitize/_tables/",

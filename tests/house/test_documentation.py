@@ -47,6 +47,15 @@ def test_every_citation_is_in_the_bibliography():
     assert cited <= known
 
 
+def test_papers_that_are_cited_with_the_software_are_in_the_bibliography():
+    """The five papers, each under the title that `sanitize/references.bib` has."""
+    bibliography = re.sub(r"[{}]", "", (ROOT / "sanitize" / "references.bib").read_text(encoding="utf-8"))
+    papers = (ROOT / "CITATION.cff").read_text(encoding="utf-8").partition("\nreferences:\n")[2]
+    titles = re.findall(r'^    title: "(.*)"$', papers, re.MULTILINE)
+    assert len(titles) == 5
+    assert [title for title in titles if f"= {title},\n" not in bibliography] == []
+
+
 def test_the_readme_starts_with_exactly_two_commands():
     readme = (ROOT / "README.md").read_text()
     commands = re.findall(r"^```bash\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)

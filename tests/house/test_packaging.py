@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
+import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from index_links import dead_links, page_of
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_SOURCE = shutil.ignore_patterns(
@@ -19,11 +26,12 @@ NOT_SOURCE = shutil.ignore_patterns(
 DATA_SUFFIXES = {".csv", ".bib", ".html", ".j2", ".jinja", ".css", ".svg", ".txt", ".toml", ".json", ".gz"}
 
 
-def build(source: Path, target: Path, kind: str) -> Path:
+def build(source: Path, target: Path, kind: str, umask: int = -1) -> Path:
     """Wheel or sdist of a source tree, made offline by hatchling itself."""
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(target)],
         cwd=source,
+        umask=umask,
         capture_output=True,
         text=True,
         check=False,
@@ -94,22 +102,68 @@ def test_the_wheel_holds_the_data_the_library_reads(source, wheel):
 
 
 @pytest.mark.slow
-def test_a_wheel_built_from_the_sdist_is_the_same(wheel, sdist, tmp_path):
+def test_builds_of_the_tree_and_of_the_sdist_are_the_same_bytes(wheel, sdist, tmp_path):
+    """In another folder, without history, with other times and rights of files."""
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     (tree,) = (tmp_path / "unpacked").iterdir()
-    again = build(tree, tmp_path / "again", "wheel")
-    assert names(again) == names(wheel)
-    with zipfile.ZipFile(wheel) as a, zipfile.ZipFile(again) as b:
-        for name in names(wheel):
-            if name.startswith("sanitize/"):
-                assert a.read(name) == b.read(name), name
+    for path in [tree, *tree.rglob("*")]:
+        path.chmod(path.stat().st_mode & 0o700)
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    for made, kind in ((wheel, "wheel"), (sdist, "sdist")):
+        assert build(tree, tmp_path / kind, kind, umask=0o077).read_bytes() == made.read_bytes()
 
 
 def test_the_sdist_holds_tests_and_licence(sdist):
     with tarfile.open(sdist) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "pyproject.toml", "tests/support/oracles.py", "sanitize/lifts.py"} <= packed
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def declared() -> dict[str, Requirement]:
+    """Name -> what is required of it, of the library and all its extras."""
+    extras = PROJECT["optional-dependencies"].values()
+    required = [Requirement(line) for lines in (PROJECT["dependencies"], *extras) for line in lines]
+    return {requirement.name: requirement for requirement in required if requirement.name != PROJECT["name"]}
+
+
+def test_what_is_imported_is_declared():
+    imported = set()
+    for folder in ("sanitize", "transformers", "datasets"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module] if isinstance(node, ast.ImportFrom) else []
+                imported |= {name.partition(".")[0] for name in names}
+    homes = importlib.metadata.packages_distributions()
+    outside = imported - sys.stdlib_module_names - {"sanitize", "_typeshed"}
+    needed = {re.sub(r"[-_.]+", "-", homes[name][0]).lower() for name in outside}
+    assert needed == set(declared())
+
+
+def test_the_lowest_versions_are_those_that_are_declared():
+    """The file installs what `pyproject.toml` promises to work with, and not something near it."""
+    lines = (ROOT / "tests" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    for name, requirement in declared().items():
+        (bound,) = requirement.specifier
+        assert bound.operator == ">="
+        assert re.fullmatch(rf"{re.escape(bound.version)}(\.0)*", pinned[name]), name
+
+
+def test_the_extra_all_is_all_extras():
+    (everything,) = (Requirement(line) for line in PROJECT["optional-dependencies"]["all"])
+    assert everything.extras == set(PROJECT["optional-dependencies"]) - {"all"}
+
+
+def test_an_index_shows_the_readme_without_a_dead_link(wheel):
+    text = page_of(wheel)
+    assert dead_links(text) == []
+    assert "A walk-through (`docs/walkthrough.md`)" in text
+    assert dead_links("[a](docs/a.md) ![b](b.png) [c](https://example.org/)") == ["docs/a.md", "b.png"]
 
 
 IMPORT_ALL = """
