@@ -49,6 +49,7 @@ numpydoc_show_class_members = False
 html_theme = "pydata_sphinx_theme"
 html_title = "sanitize"
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt", "../sanitize/policy/policy.schema.json"]  # at the root of the site
 html_css_files = ["pages.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -59,10 +60,8 @@ html_theme_options = {
     "footer_end": [],
     "show_toc_level": 2,
 }
-html_sidebars = {
-    page: []
-    for page in ("index", "walkthrough", "threat_model", "comparison", "glossary", "cite", "contributing", "changelog")
-}
+_WIDE = "index walkthrough threat_model comparison glossary cite contributing changelog stability"
+html_sidebars = {page: [] for page in _WIDE.split()}
 
 # Formulas become MathML, which browsers draw by themselves: no script and no font from elsewhere.
 html_math_renderer = "mathml"

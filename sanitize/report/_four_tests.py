@@ -17,7 +17,7 @@ from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import environment
 from sanitize.report._text import WIDTH, clip
 
-SCHEMA, VERSION = "sanitize-judgement", 1
+SCHEMA, VERSION = "sanitize/judgement", 1
 Standing = Literal["more", "a little more", "no more", "open"]
 
 # Title, question, and what is found of people and of outsiders.

@@ -565,7 +565,7 @@ def test_json_and_page_say_what_the_text_says(tmp_path):
     table, others = split(0)
     judgement = judge(bootstrap(table), table, outsiders=others, sensitive="secret")
     document = json.loads(judgement.to_json(tmp_path / "found.json"))
-    assert (document["schema"], document["verdict"]) == ("sanitize-judgement", "refuted")
+    assert (document["schema"], document["verdict"]) == ("sanitize/judgement", "refuted")
     assert [pair["people"] for pair in document["pairs"]] == [pair.people for pair in judgement.pairs]
     assert (tmp_path / "found.json").read_text() == judgement.to_json()
     page = judgement.to_html(tmp_path / "found.html")
