@@ -28,7 +28,9 @@ HEAVY = 8  # files of a room from which a tree alone does not say where things a
 WRITTEN = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (
-        *(ROOT / name for name in ("README.md", "SECURITY.md", "THEOREMS.md", "pyproject.toml", ".ci/run")),
+        *(ROOT / name for name in ("pyproject.toml", ".ci/run", ".ci/package", "tests/lowest.txt")),
+        *ROOT.glob("*.md"),
+        *(ROOT / ".github").rglob("*.*"),
         *(path for kind in ("md", "rst") for path in (ROOT / "docs").rglob(f"*.{kind}")),
         *(ROOT / "benchmarks").glob("*.md"),
     )
@@ -36,8 +38,8 @@ WRITTEN = sorted(
 )
 # A path from the root: a folder ends in /, a file in one of its kinds; an address holds the same words after a slash.
 OURS = re.compile(
-    r"(?<![\w/.-])((?:sanitize|tests|docs|benchmarks|notebooks|transformers|datasets|\.ci)/"
-    r"(?:[\w./-]*/(?![\w*])|[\w./-]*\.(?:py|pyi|md|rst|ipynb|json|jinja|bib|toml)\b|run\b|(?![\w.-])))"
+    r"(?<![\w/.-])((?:sanitize|tests|docs|benchmarks|notebooks|transformers|datasets|\.ci|\.github)/"
+    r"(?:[\w./-]*/(?![\w*])|[\w./-]*\.(?:py|pyi|md|rst|ipynb|json|jinja|bib|toml|txt|yml)\b|(?:run|package)\b|(?![\w.-])))"
 )
 
 
