@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._sampling.kept_draws import DIGEST_BYTES, PairWords, keyed_digests
 from sanitize._tables.columns import as_arrow, factorize, python_values
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, LedgerError
 from sanitize.ledger._groups import Counting, Sources, blocks_of
-from sanitize.ledger._unit_book import SAID
+from sanitize.ledger._unit_book import DIGEST_BYTES, SAID, PairWords, keyed_digests
 from sanitize.ledger._unit_certificate import LEFT, Certificate, choosing
 from sanitize.ledger._unit_report import UnitEntry
 from sanitize.measures import entropy, share_of_entropy

@@ -1,13 +1,16 @@
-"""Machine-readable papers of a release: Croissant 1.1 metadata of the released file, and an in-toto statement.
+"""Papers of a release, made and checked: Croissant 1.1 metadata of the released file, and an in-toto statement.
 
 The statement names the released files, and the policy, report and channel that belong to them, each by its SHA-256, and
 the metadata by their name alone: licence and authors are still to be added there. All but the released files lie in one
-folder with it, so that whoever gets the folder can check it offline.
+folder with it, so that whoever gets the folder can check it offline: that the files it names are those that are there,
+and say what is true.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,10 @@ from sanitize._files.open import open_source, path_of
 from sanitize._files.sealed_text import NotStrict, digest_of, strict_json
 from sanitize._files.source import Source, bytes_of
 from sanitize._version import __version__
-from sanitize.errors import SourceError
+from sanitize.errors import SanitizeError, SourceError
+from sanitize.policy import Policy
+from sanitize.report import LeakageReport
+from sanitize.verify._verification import Check
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:x-sanitize:release:1"
@@ -137,3 +143,124 @@ def read_json(path: Path, what: str) -> Any:
         raise SourceError(f"{what} {error}") from None
     except NotStrict as error:
         raise SourceError(f"{what} {path.name} cannot be read: {error}") from None
+
+
+def check_papers(
+    statement: Path, released: Path, report: LeakageReport, policy: Policy | None
+) -> tuple[Check, Check, Check]:
+    """Checks of a statement, of the saved report, and of the metadata that it names.
+
+    Parameters
+    ----------
+    statement : Path
+        In-toto statement; the papers that it names lie in its folder.
+    released : Path
+        What was released.
+    report : LeakageReport
+        Of the same release, designed again from the source.
+    policy : Policy or None
+        Under which it was designed, where it was one.
+    """
+    said = read_json(statement, "the statement")
+    faults = list(_faults(said, statement.parent, released))
+    papers = _named(said, statement.parent)
+    if policy is not None and "policy" in papers and not faults:
+        with contextlib.suppress(SanitizeError):
+            if Policy.read(papers["policy"]) == policy:
+                policy = None
+        faults += [] if policy is None else ["its policy is another than the one given"]
+    n_files = len(digests(released)) + len(papers)
+    return (
+        Check("statement", not faults, "; ".join(faults) or f"{n_files} files are those that it names"),
+        _judged("report", papers, lambda path: _report_faults(path, report, released), "says what the design says"),
+        _judged("croissant", papers, lambda path: _croissant_faults(path, released), "the released files and columns"),
+    )
+
+
+def _judged(kind: str, papers: Mapping[str, Path], faults_of: Any, good: str) -> Check:
+    if kind not in papers:
+        return Check.failed(kind, "the statement names none")
+    try:
+        faults = list(faults_of(papers[kind]))
+    except SanitizeError as error:
+        return Check.failed(kind, str(error))
+    return Check(kind, not faults, "; ".join(faults) or good)
+
+
+def _named(said: Any, folder: Path) -> dict[str, Path]:
+    """Papers that a statement names, by their kind; names that lead out of its folder are no names."""
+    predicate = said.get("predicate") if isinstance(said, dict) else None
+    found = {}
+    for kind in PAPERS:
+        entry = predicate.get(kind) if isinstance(predicate, dict) else None
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name and "\0" not in name:
+            found[kind] = folder / name
+    return found
+
+
+def _faults(said: Any, folder: Path, released: Path) -> Iterator[str]:
+    """What is wrong with a statement and the files that it names."""
+    if not isinstance(said, dict) or (said.get("_type"), said.get("predicateType")) != (STATEMENT, PREDICATE):
+        yield "it is no statement of a release"
+        return
+    subject = said.get("subject")
+    named = {}
+    for entry in subject if isinstance(subject, list) else []:
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+            named[entry["name"]] = _digest(entry)
+    # The file may have got another name since; what it holds may not have changed.
+    if sorted(map(str, named.values())) != sorted(digests(released).values()):
+        yield "the released files are not those that it names"
+    papers = _named(said, folder)
+    for kind in ("policy", "report", "croissant"):
+        if kind not in papers:
+            yield f"it names no {kind}"
+    for kind, path in papers.items():
+        if not path.is_file():
+            yield f"the {kind} {path.name} is not in its folder"
+        elif kind != GROWING and digest_of(path) != f"sha256:{_digest(said['predicate'][kind])}":
+            yield f"the {kind} {path.name} is not the one that it names"
+
+
+def _digest(entry: dict[str, Any]) -> str | None:
+    found = entry.get("digest")
+    value = found.get("sha256") if isinstance(found, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterator[str]:
+    saved = LeakageReport.from_json(bytes_of(path)).to_dict(audience="public")
+    again = report.to_dict(audience="public")
+    origin = saved["origin"] or {}
+    if origin.get("digest") not in (None, digest_of(released)):
+        yield "it is of another file"
+    # Words that must be those of the design; figures are compared as figures.
+    words = ("ok", "state", "useless", "mechanism", "output", "confidence", "allowed", "refuted", "seeded")
+    if any(saved["verdict"][name] != again["verdict"][name] for name in words) or saved["columns"] != again["columns"]:
+        yield "its verdict or columns are not those of the release, designed again"
+        return
+    figures = {measure["name"]: measure for measure in saved["measures"]}
+    for measure in again["measures"]:
+        found = figures.get(measure["name"])
+        if found is None or not all(_close(found[side], measure[side]) for side in ("before", "after", "bound")):
+            yield f"its {measure['label']} is not that of the release, designed again"
+            return
+
+
+def _close(first: Any, second: Any) -> bool:
+    if first is None or second is None:
+        return first is second
+    a, b = float(first), float(second)
+    return math.isclose(a, b, rel_tol=2e-3, abs_tol=1e-9)  # last digits of another machine, in four
+
+
+def _croissant_faults(path: Path, released: Path) -> Iterator[str]:
+    said = read_json(path, "the metadata")
+    if not isinstance(said, dict) or said.get("conformsTo") != CROISSANT:
+        yield "it is no Croissant 1.1"
+        return
+    true = croissant_of(released, "", "")
+    for part, words in (("distribution", "files"), ("recordSet", "columns"), ("@context", "terms")):
+        if said.get(part) != true[part]:
+            yield f"its {words} are not those of the release"

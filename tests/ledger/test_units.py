@@ -17,14 +17,13 @@ import pytest
 
 import sanitize as sz
 from sanitize._files.sealed_text import seal_of
-from sanitize._sampling.kept_draws import PairWords, keyed_digests
 from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter, LedgerError, TargetExists
 from sanitize.ledger import UnitLedger, _unit_rows
 from sanitize.ledger._groups import Sources
-from sanitize.ledger._unit_book import UnitBook
+from sanitize.ledger._unit_book import PairWords, UnitBook, keyed_digests
 from sanitize.parquet import plan_units, release_units
 from sanitize.transformers import SecretDP
 
