@@ -151,7 +151,8 @@ def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
     budgets = [sz.LiftBudget(lower=1.5 * k, upper=0.5 * k) for k in (0.25, 0.5, 1, 2, 4)]
     curve = sz.suggestion.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
     recommended, rest = out.split("\n\n", 1)
-    assert rest.startswith(f"{same.to_text()}\n\n{curve.to_text(chosen=curve[2])}\n\nkept, in %, within ")
+    assert rest.startswith(f"{same.to_text()}\n\nKept of each column: town ")
+    assert f"guessing.\n\n{curve.to_text(chosen=curve[2])}\n\nkept, in %, within " in rest
     best = sz.compare(sanitizer._joint, sz.LiftBudget(lower=1.5, upper=0.5)).recommended
     assert recommended.startswith(f"Recommended: {best.mechanism}, which keeps most within the budget.\nIt keeps ")
     assert run("plan", "raw.parquet", "-p", "policy.toml", "--full") == (code, out, err)

@@ -167,7 +167,10 @@ def test_a_mechanism_with_a_capacity(place, run):
     code, out, err = run("plan", "raw.parquet", *asked, "--full")
     assert (code, err) == (0, "")
     same = plan_parquet("raw.parquet", ExponentialChannel(0.5, sensitive=["illness"], public=["town"]))
-    assert out.startswith(same.to_text() + "\n\nexponential channel ")  # and its curve
+    recommended, rest = out.split("\n\n", 1)
+    assert recommended.startswith("Recommended: exponential channel; no other mechanism fits the policy.\nIt keeps ")
+    assert rest.startswith(f"{same.to_text()}\n\nKept of each column: town ")
+    assert "\n\nexponential channel " in rest  # and its curve
     sides = ["--lower", "2", "--upper", "1"]
     code, _, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", *sides, "-m", "exponential-channel")
     assert code == 2
