@@ -1,7 +1,7 @@
 """How far long work has come, on standard error: the one place that imports tqdm.
 
 Work of steps reports through `progress`. Work on rows calls `advance`, wherever it is, and whoever wants to know
-listens with `told` around it, as `shown` does.
+listens with `told` around it, as `shown` does; `begin` says before a pass how many there will be.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-_LISTENER: ContextVar[Callable[[int], object] | None] = ContextVar("listener", default=None)
+Listener = Callable[[int], object]
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_STARTER: ContextVar[Callable[[int | None], object] | None] = ContextVar("starter", default=None)
+_ROWS = "{desc}: {percentage:.0f} % of {total_fmt}, {elapsed} gone, about {remaining} left"
 
 
 def progress(title: str) -> AbstractContextManager[Callable[[str], None]]:
@@ -40,23 +43,36 @@ def _stepping(**layout: Any) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """Show how many rows are dealt with inside the block."""
+    """Show how many rows of each pass are dealt with inside the block, and the time left where all are known."""
     with _bar(desc="rows", unit="", unit_scale=True, ascii=True, ncols=60) as bar:
         if bar is None:
             yield
             return
-        with told(bar.update):
+
+        def start(n_rows: int | None) -> None:
+            bar.bar_format = None if n_rows is None else _ROWS
+            bar.reset(n_rows)
+
+        with told(bar.update, start):
             yield
 
 
 @contextmanager
-def told(listener: Callable[[int], object]) -> Iterator[None]:
-    """Call ``listener`` with the number of rows of every batch that is dealt with inside the block."""
-    token = _LISTENER.set(listener)
+def told(listener: Listener, starter: Callable[[int | None], object] | None = None) -> Iterator[None]:
+    """Call ``listener`` with the rows of every batch inside the block, ``starter`` with those of a pass, if known."""
+    tokens = _LISTENER.set(listener), _STARTER.set(starter)
     try:
         yield
     finally:
-        _LISTENER.reset(token)
+        _LISTENER.reset(tokens[0])
+        _STARTER.reset(tokens[1])
+
+
+def begin(n_rows: int | None) -> None:
+    """A pass over so many rows begins; None where nobody knows before the end."""
+    starter = _STARTER.get()
+    if starter is not None:
+        starter(n_rows)
 
 
 def advance(n_rows: int) -> None:

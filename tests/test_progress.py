@@ -9,6 +9,7 @@ import pytest
 import sanitize as sz
 from sanitize._progress import advance, counted, progress, shown, told
 from sanitize.budgets import LiftBudget
+from sanitize.cli import main
 from sanitize.policy import make_plan
 from sanitize.trees import grow
 
@@ -28,6 +29,9 @@ def bars(monkeypatch):
 
         def update(self, n=1):
             self.n += n
+
+        def reset(self, total):
+            self.passes, self.n = [*getattr(self, "passes", []), (self.n, total)], 0
 
         def __enter__(self):
             return self
@@ -67,6 +71,20 @@ def test_nothing_is_shown_elsewhere(bars, monkeypatch):
     assert bars == []
 
 
+@pytest.mark.parametrize("command", ["init", "release"])
+def test_rows_of_a_file_have_an_end_and_a_time_that_is_left(bars, tmp_path, command):
+    """Every pass says before it begins how many rows it has, and has as many."""
+    sz.datasets.load_titanic().to_parquet(tmp_path / "raw.parquet")
+    settings = ["-s", "survived", "-x", "class", "-e", "1", "-o", str(tmp_path / "released.csv"), "-m", "tree-merging"]
+    settings = settings if command == "release" else ["-o", str(tmp_path / "policy.toml")]
+    assert main([command, str(tmp_path / "raw.parquet"), *settings]) == 0
+    (rows,) = [bar for bar in bars if bar.settings["desc"] == "rows"]
+    assert "{remaining}" in rows.bar_format
+    ends = [total for _, total in rows.passes]
+    assert [*(n for n, _ in rows.passes[1:]), rows.n] == ends == [2201] * len(ends)
+    assert len(ends) == (2 if command == "release" else 1)
+
+
 def test_an_inner_listener_stands_in_for_the_outer_one():
     outer, inner = [], []
     with told(outer.append):
@@ -92,5 +110,5 @@ def test_a_plan_counts_its_designs(bars, tmp_path):
     columns = {"sensitive": ["survived"], "public": ["class"], "drop": ["sex", "age"]}
     policy = sz.Policy.from_dict({"version": 1, "columns": columns, "budget": {"lower": 1, "upper": 1}})
     plan = make_plan(policy, tmp_path / "raw.parquet")
-    designs = bars[-1]
+    (designs,) = [bar for bar in bars if bar.settings["desc"] == "designs"]
     assert designs.n == designs.settings["total"] == sum(len(curve) for curve in plan.curves) - 1

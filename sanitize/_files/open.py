@@ -21,6 +21,7 @@ from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, writing
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import AS_STORED, Numbers, Source
 from sanitize._files.system import HAS_LOCKS, take_lock
+from sanitize._progress import begin
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
 
 SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
@@ -221,6 +222,7 @@ def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[
         more = there if also is None else [name for name in also if name in there]
         wanted = list(dict.fromkeys([*columns, *more]))
         table.check(wanted)
+        begin(table.known_rows)
         batches = [batch for file in table.files for batch in table.batches(file, wanted)]
         types = {name: batches[0][name].type if batches else table.schema.field(name).type for name in wanted}
         return pa.table({n: pa.chunked_array([b[n] for b in batches], dtype) for n, dtype in types.items()})

@@ -88,6 +88,11 @@ class Source(ABC):
     n_rows: int
     _stamps: tuple[tuple[int, int, int], ...]
 
+    @property
+    def known_rows(self) -> int | None:
+        """Number of rows where it is known without reading them once more."""
+        return vars(self).get("n_rows")
+
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that are absent, ambiguous or nested, before their data is touched."""
         times = Counter(self.schema.names)

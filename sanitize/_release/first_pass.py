@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sanitize._checks import one_of
 from sanitize._files.loads import KeptRows, in_turn
+from sanitize._progress import begin
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.combined import CombinationCounts, CombinedRows, combinations_of, n_rows_of
@@ -114,7 +115,9 @@ class FirstPass:
             # Which rows are chosen must not depend on what they hold.
             chosen[np.random.default_rng(13).permutation(n)[:most]] = True
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
-        for group in self.source.apart(names):
+        groups = list(self.source.apart(names))
+        begin(n * len(groups))
+        for group in groups:
             row = 0
             for file in self.source.files:
                 for batch in self.source.batches(file, group, self.batch_rows):
@@ -189,6 +192,7 @@ def count_rows(
     """Count the rows of all files; ``order`` counts them too, from number ``first`` on."""
     names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
     source.check(names)
+    begin(source.known_rows)
 
     def counted(numbered: tuple[int, Load]) -> tuple[Counted, list[CombinationCounts]]:
         before, load = numbered

@@ -12,6 +12,7 @@ from sanitize._files.open import SourceLike, open_source
 from sanitize._files.source import Numbers, Source
 from sanitize._formatting import quoted
 from sanitize._limits import TUPLE_ROWS
+from sanitize._progress import begin
 from sanitize._release.survey import MANY_NUMBERS
 from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize._tables.combined import n_rows_of
@@ -157,8 +158,9 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
         kind = quoted(str(plain))[1:-1]  # the name of a time zone may be any text
         surveys[column.name] = _Survey(column.name, kind, numeric=numeric, dated=dated, nested=nested)
     names = [survey.name for survey in surveys.values() if not survey.nested]
-    n_rows = 0
-    for group in table.apart(names):
+    n_rows, groups = 0, list(table.apart(names))
+    begin(None if table.known_rows is None else table.known_rows * len(groups))
+    for group in groups:
         held: dict[str, set[Any]] = {name: set() for name in group}
         most, n_rows = max(_MOST_VALUES, _HELD_VALUES // len(group)), 0
         for file in table.files:

@@ -13,7 +13,7 @@ from sanitize._files.loads import KeptRows, in_turn
 from sanitize._files.open import Target
 from sanitize._files.outputs import STREAM, Outputs, new_file, writing
 from sanitize._files.source import BATCH_ROWS
-from sanitize._progress import advance
+from sanitize._progress import advance, begin
 from sanitize._sampling.noise import NoiseKey, RandomWords
 from sanitize._tables.combined import CombinedRows, count
 from sanitize.errors import SourceChanged
@@ -81,6 +81,7 @@ class SecondPass:
 
     def parts(self, rows: RowOrder, expected: NDArray[np.int64]) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output; one part a file of the source."""
+        begin(int(expected.sum()))
         if rows == "keep":
             for file in self._source.files:
                 yield self.blocks(file)

@@ -127,13 +127,15 @@ class Drafts:
 
         Of certified trees "auto" chooses where another than the policy's own keeps more, else before all others.
         """
+        places = self.places()
         if not self.is_certified_tree:
             self._choose(table)
-        for name, multiple in self.places():
+        for place in places:
             # A mechanism may be unable to keep to the budget here, or the order of the rows tell too much for it.
             with contextlib.suppress(SanitizeError):
-                self.found[name, multiple] = designer_of(self.policy_at(name, multiple)).draft(table, self.policy.rows)
-            yield name, multiple
+                if place not in self.found:
+                    self.found[place] = designer_of(self.policy_at(*place)).draft(table, self.policy.rows)
+            yield place
         if self.most(self.within) != self.own:
             self._choose(table)
 
