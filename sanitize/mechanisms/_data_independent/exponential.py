@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import math
 from decimal import Decimal
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from sanitize._checks import doubles, nats, whole_number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._data_independent.randomized_response import NOTHING, root, uniform_law
+from sanitize.mechanisms._data_independent.randomized_response import level_of_capacity, uniform_law
 
 Distance = Literal["line", "circle"]
 
@@ -89,21 +90,9 @@ def calibrate_exponential(k: int, capacity: float) -> float:
     [0.327, 0.8585, 1.6366]
     """
     k, capacity = whole_number("k", k, 1), nats("capacity", capacity)
-    if capacity >= math.log(k):
-        return math.inf
-    if capacity < NOTHING:
-        return 0.0
-    entropy = math.nextafter(math.log(k), math.inf) - capacity  # the logarithm may be rounded down
-
-    def off(log_rate: float) -> float:
-        rate = math.exp(log_rate)
-        if rate >= 0.5 and entropy < capacity:  # near log k the entropy that is left has the digits
-            return math.log(entropy / exponential_entropy(k, rate))
-        return math.log(_deficit(k, rate) / capacity)
-
-    # log k - H(Z) <= λ²(k²-1)/24 bounds the root from below.
-    low = math.log(24 * capacity / (k * k - 1)) / 2
-    return math.exp(root(off, low - 1e-9, max(low, 0.0) + 5))
+    # log k - H(Z) <= λ²(k²-1)/24.
+    steepest = max(k * k - 1, 1) / 24
+    return level_of_capacity(k, capacity, 0.5, partial(exponential_entropy, k), partial(_deficit, k), steepest)
 
 
 def exponential_channel(
@@ -159,7 +148,15 @@ def exponential_channel(
     rate = nats("rate", rate)
     if math.isinf(rate) or k == 1:
         return Channel((Stage.deterministic(ranks.argmin(axis=1), k),))
-    ladder = _ladder(k, rate)
+    # Integer probability of each rank: all but the first rounded up, the first takes the rest.
+    with decimal.localcontext(decimal.Context(prec=60)):
+        ratio = (-Decimal(rate)).exp()
+        powers = [Decimal(1)]
+        for _ in range(k - 1):
+            powers.append(powers[-1] * ratio)
+        unit = SCALE / sum(powers, Decimal(0))
+        others = [max(1, math.ceil(unit * power)) for power in powers[1:]]
+    ladder = np.array([max(0, SCALE - sum(others)), *others], np.int64)
     if ladder[0] <= ladder[1]:  # flat to within rounding: one law for all inputs, which tells nothing
         return Channel(uniform_law(n_symbols, k))
     return Channel((Stage.dense(ladder[ranks]),))
@@ -184,19 +181,6 @@ def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> NDArray[np.intp]:
             raise InvalidParameter("distance must be finite numbers >= 0")
         _check_cells(*given.shape)
     return np.argsort(np.argsort(given, axis=1, kind="stable"), axis=1, kind="stable")
-
-
-def _ladder(k: int, rate: float) -> NDArray[np.int64]:
-    """Integer probability of each rank: all but the first rounded up, the first takes the rest."""
-    with decimal.localcontext(decimal.Context(prec=60)):
-        ratio = (-Decimal(rate)).exp()
-        powers = [Decimal(1)]
-        for _ in range(k - 1):
-            powers.append(powers[-1] * ratio)
-        unit = SCALE / sum(powers, Decimal(0))
-        weights = [0, *(max(1, math.ceil(unit * power)) for power in powers[1:])]
-    weights[0] = max(0, SCALE - sum(weights))
-    return np.array(weights, np.int64)
 
 
 def _deficit(k: int, rate: float) -> float:

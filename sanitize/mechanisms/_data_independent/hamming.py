@@ -159,7 +159,14 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     array([[0.875 , 0.125 ],
            [0.4375, 0.5625]])
     """
-    p, m, n = _database_law(prior, n_records)
+    n, p = whole_number("n_records", n_records, 1), probabilities(prior)
+    m = round(len(p) ** (1 / n))
+    if m**n != len(p):
+        raise InvalidDistribution(f"prior must have m ** {n} entries for some m, got {len(p)}")
+    if len(p) > 1024:
+        raise InvalidDistribution(f"prior must have at most 1024 entries, got {len(p)}")
+    if (p == 0).any():
+        raise InvalidDistribution("prior must be positive on every database: no identifiability level exists else")
     if not math.isfinite(nats("eps", eps)):
         raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
     parts = _interactions(p, m, n)
@@ -185,20 +192,6 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     filled = weights > 0
     indptr = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
     return Channel((Stage(indptr, np.nonzero(filled)[1].astype(np.int32), weights[filled], len(weights)),))
-
-
-def _database_law(prior: ArrayLike, n_records: int) -> tuple[NDArray[np.float64], int, int]:
-    """The prior with its number of letters and records."""
-    n = whole_number("n_records", n_records, 1)
-    p = probabilities(prior)
-    m = round(len(p) ** (1 / n))
-    if m**n != len(p):
-        raise InvalidDistribution(f"prior must have m ** {n} entries for some m, got {len(p)}")
-    if len(p) > 1024:
-        raise InvalidDistribution(f"prior must have at most 1024 entries, got {len(p)}")
-    if (p == 0).any():
-        raise InvalidDistribution("prior must be positive on every database: no identifiability level exists else")
-    return p, m, n
 
 
 def _interactions(p: NDArray[np.float64], n_symbols: int, n_records: int) -> NDArray[np.float64]:

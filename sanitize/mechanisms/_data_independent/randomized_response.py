@@ -6,7 +6,7 @@ import decimal
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from scipy.special import xlogy
@@ -63,8 +63,18 @@ def randomized_response(n_symbols: int, eps: float) -> Channel:
     eps = float(eps)
     if n_symbols == 1:
         return Channel.identity(1)
-    # Up to this many symbols one dense stage is small and draws one word a row; above, two sparse stages.
-    return _one_stage(n_symbols, eps) if n_symbols <= 256 else _two_stages(n_symbols, eps)
+    if n_symbols > 256:  # up to this many symbols one dense stage is small and draws one word a row
+        return _two_stages(n_symbols, eps)
+    # Every other symbol gets w = ceil(2^62 / (e^ε + n - 1)), so keeping has at most e^ε w.
+    with decimal.localcontext(decimal.Context(prec=60)):
+        other = math.ceil(Decimal(SCALE) / (Decimal(min(eps, LARGEST_LEVEL)).exp() + (n_symbols - 1)))
+    # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
+    keep = SCALE - (n_symbols - 1) * other
+    if keep < other:
+        return Channel(uniform_law(n_symbols, n_symbols))
+    weights = np.full((n_symbols, n_symbols), other, np.int64)
+    np.fill_diagonal(weights, keep)
+    return Channel((Stage.dense(weights),))
 
 
 def randomized_response_capacity(n_symbols: int, eps: float) -> float:
@@ -137,20 +147,8 @@ def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
     """
     n_symbols = whole_number("n_symbols", n_symbols, 1)
     capacity = nats("capacity", capacity)
-    if capacity >= math.log(n_symbols):
-        return math.inf
-    if capacity < NOTHING:
-        return 0.0
-    entropy = math.nextafter(math.log(n_symbols), math.inf) - capacity  # the logarithm may be rounded down
-
-    def off(log_epsilon: float) -> float:
-        epsilon = math.exp(log_epsilon)
-        if epsilon > 1 and entropy < capacity:  # near log n the entropy that is left has the digits
-            return math.log(entropy / _response_entropy(n_symbols, epsilon))
-        return math.log(randomized_response_capacity(n_symbols, epsilon) / capacity)
-
-    # C <= epsilon^2 / 8 for every epsilon-LDP channel; and beyond the upper end H(Z) < 1e-25.
-    return math.exp(root(off, math.log(8 * capacity) / 2 - 1e-9, math.log(64 + math.log(n_symbols))))
+    left, kept = partial(_response_entropy, n_symbols), partial(randomized_response_capacity, n_symbols)
+    return level_of_capacity(n_symbols, capacity, 1.0, left, kept, 1 / 8)  # C <= ε²/8 for every ε-LDP channel
 
 
 def capacity_randomized_response(n_symbols: int, capacity: float) -> Channel:
@@ -187,6 +185,35 @@ def capacity_randomized_response(n_symbols: int, capacity: float) -> Channel:
     return Channel.identity(int(n_symbols)) if math.isinf(epsilon) else randomized_response(n_symbols, epsilon)
 
 
+def level_of_capacity(
+    n_symbols: int,
+    capacity: float,
+    turn: float,
+    entropy_of: Callable[[float], float],
+    capacity_of: Callable[[float], float],
+    steepest: float,
+) -> float:
+    """Level of noise over n symbols at which log n - H(Z) is a capacity; inf where it needs no noise.
+
+    The capacity is at most ``steepest`` times the level squared. Beyond the level ``turn`` and near log n the entropy
+    that is left has the digits, below it the capacity.
+    """
+    if capacity >= math.log(n_symbols):
+        return math.inf
+    if capacity < NOTHING:
+        return 0.0
+    entropy = math.nextafter(math.log(n_symbols), math.inf) - capacity  # the logarithm may be rounded down
+
+    def off(log_level: float) -> float:
+        level = math.exp(log_level)
+        if level >= turn and entropy < capacity:
+            return math.log(entropy / entropy_of(level))
+        return math.log(capacity_of(level) / capacity)
+
+    # Beyond the upper end H(Z) < 1e-25.
+    return math.exp(root(off, math.log(capacity / steepest) / 2 - 1e-9, math.log(64 + math.log(n_symbols))))
+
+
 def root(off: Callable[[float], float], low: float, high: float, rounding: float = ROUNDING) -> float:
     """Parameter, as a logarithm, at which log(figure / budget) is at most -rounding: checked, not only solved for.
 
@@ -202,19 +229,6 @@ def root(off: Callable[[float], float], low: float, high: float, rounding: float
         found -= step
         step *= 2
     return found
-
-
-def _one_stage(n_symbols: int, eps: float) -> Channel:
-    """Every other symbol gets w = ceil(2^62 / (e^ε + n - 1)), so keeping has at most e^ε w."""
-    with decimal.localcontext(decimal.Context(prec=60)):
-        other = math.ceil(Decimal(SCALE) / (Decimal(min(eps, LARGEST_LEVEL)).exp() + (n_symbols - 1)))
-    # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
-    keep = SCALE - (n_symbols - 1) * other
-    if keep < other:
-        return Channel(uniform_law(n_symbols, n_symbols))
-    weights = np.full((n_symbols, n_symbols), other, np.int64)
-    np.fill_diagonal(weights, keep)
-    return Channel((Stage.dense(weights),))
 
 
 def _two_stages(n_symbols: int, eps: float) -> Channel:

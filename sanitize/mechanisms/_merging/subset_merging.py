@@ -226,7 +226,19 @@ def search_partition(
     if n <= EXACT:
         effort.spend(1 << n)
         return best_partition(risks, p_x)
-    starts = _starts(risks, p_x, tighter)
+    # Partitions into safe groups by different rules, best first, without those that cost what another one costs.
+    rules = [matched_groups(risks, p_x, in_pairs=True)]
+    if n <= 20_000:
+        rules.append(matched_groups(risks, p_x, in_pairs=False))
+    if n <= _PAPER_SYMBOLS and n * n * len(risks.columns) <= _PAPER_CELLS:
+        rules.append(labels_of(paper_groups(risks), n))
+    if n <= _PAPER_SYMBOLS:
+        some = islice(tighter, 0, None, 1 if n <= _SEVERAL else _SPARED)
+        rules += [matched_groups(other, p_x, in_pairs=pairs) for other in some for pairs in (True, False)]
+    of_cost: dict[float, Codes] = {}
+    for labels in rules:
+        of_cost.setdefault(lost(labels, p_x), np.unique(labels, return_inverse=True)[1])
+    starts = [of_cost[cost] for cost in sorted(of_cost)]
     # Atoms of a window, by the number of symbols.
     size = next(atoms for most, atoms in ((24, 13), (40, 11), (64, 9), (np.inf, 8)) if n <= most)
     # The best starts that are improved, by the number of symbols.
@@ -240,23 +252,6 @@ def search_partition(
             found.append(search.improved(search.loosened(labels) if is_walked else labels))
             effort.spend(search.effort.spent)
     return min(found, key=lambda labels: lost(labels, p_x))
-
-
-def _starts(risks: SetRisks, p_x: Vector, tighter: Iterable[SetRisks]) -> list[Codes]:
-    """Partitions into safe groups by different rules, best first, without those that cost what another one costs."""
-    n = len(p_x)
-    found = [matched_groups(risks, p_x, in_pairs=True)]
-    if n <= 20_000:
-        found.append(matched_groups(risks, p_x, in_pairs=False))
-    if n <= _PAPER_SYMBOLS and n * n * len(risks.columns) <= _PAPER_CELLS:
-        found.append(labels_of(paper_groups(risks), n))
-    if n <= _PAPER_SYMBOLS:
-        some = islice(tighter, 0, None, 1 if n <= _SEVERAL else _SPARED)
-        found += [matched_groups(other, p_x, in_pairs=pairs) for other in some for pairs in (True, False)]
-    starts: dict[float, Codes] = {}
-    for labels in found:
-        starts.setdefault(lost(labels, p_x), np.unique(labels, return_inverse=True)[1])
-    return [starts[cost] for cost in sorted(starts)]
 
 
 def best_partition(risks: SetRisks, p_x: Vector) -> Codes:

@@ -123,19 +123,15 @@ class Tree:
             self._split(boxes, open_)
             effort.spend(len(boxes.low) * self.polytope.work)
             self.n_closed += len(boxes.low) - len(open_)
-            self._look_ahead(effort)
+            at, before = self._look
+            if self.n_bounded >= at and not self.has_roots:
+                # After every doubling: hardly a box closes, and at this pace the bound needs more than the effort left.
+                short = self.target - self.bound
+                doublings = short / max(before - short, SMALLEST_POSITIVE)
+                needed = self.n_bounded * (2.0 ** min(doublings, 64.0) - 1) * self.polytope.work
+                self.is_hopeless = self.n_closed < _HARDLY_ANY * self.n_bounded and needed > effort.left
+                self._look = 2 * at, short
             yield boxes, open_
-
-    def _look_ahead(self, effort: Effort) -> None:
-        """After every doubling: hardly a box closes, and at this pace the bound needs more than the effort left."""
-        at, before = self._look
-        if self.n_bounded < at or self.has_roots:
-            return
-        short = self.target - self.bound
-        doublings = short / max(before - short, SMALLEST_POSITIVE)
-        needed = self.n_bounded * (2.0 ** min(doublings, 64.0) - 1) * self.polytope.work
-        self.is_hopeless = self.n_closed < _HARDLY_ANY * self.n_bounded and needed > effort.left
-        self._look = 2 * at, short
 
     def _split(self, boxes: Boxes, open_: Codes) -> None:
         """Split each open box where H and its chord differ most."""

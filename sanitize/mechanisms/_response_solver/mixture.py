@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
@@ -210,7 +209,13 @@ class Block:
                 chosen, mixture, bound, n_vertices = listed
                 bound += float(alone @ own)
                 return self._made(chosen.T, mixture.weights, loss.of(chosen), bound, "optimal", n_vertices)
-        seeds = self._seeds(budget)
+        # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
+        atoms = self.atoms
+        if atoms is None:
+            labels = subset_merging(joint, budget).stages[0].indices
+            atoms = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
+        seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
+        seeds /= seeds.sum(axis=1, keepdims=True)
         try:
             found = lower_envelope(inner, outer, own, seeds, gap=self.problem.gap, effort=effort, loss=loss)
         except (np.linalg.LinAlgError, RoundingStops):
@@ -236,15 +241,6 @@ class Block:
         parts = columns.data, self.letters[columns.indices], columns.indptr
         whole = sparse.csc_array(parts, shape=(len(joint.p_x), len(weights)))
         return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
-
-    def _seeds(self, budget: Budget) -> Vector:
-        """P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging."""
-        joint, atoms = self.problem.joint, self.atoms
-        if atoms is None:
-            labels = subset_merging(joint, budget).stages[0].indices
-            atoms = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
-        seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, self.letters]
-        return np.asarray(seeds / seeds.sum(axis=1, keepdims=True))
 
 
 def respond_in(

@@ -59,7 +59,11 @@ def response_channel(
     mass = _balanced(columns, weights, joint.p_x)
     share = np.zeros(len(weights))
     while True:
-        channel = _build(joint, mass)
+        rows, n_y = mass.tocsr(), mass.shape[1]
+        sums = np.add.reduceat(rows.data, rows.indptr[:-1])
+        stage = Stage.from_masses(rows.indptr.astype(np.int64), rows.indices, rows.data, sums, n_y)
+        names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(response_names, joint.public, mass))
+        channel = Channel((stage,), joint.public, names)
         released = joint.release(channel)
         excess = budget.excess(released) if laws is None else laws.worst_case(channel).excess(budget)
         is_over = excess > BUDGET
@@ -141,15 +145,6 @@ def _merge(mass: sparse.csc_array, share: Vector, rare: int, p_y: Vector) -> tup
     labels = np.unique(labels, return_inverse=True)[1]
     merge = sparse.csc_array((np.ones(len(p_y)), (np.arange(len(p_y)), labels)))
     return sparse.csc_array(mass @ merge), np.delete(share, rare)
-
-
-def _build(joint: JointDistribution, mass: sparse.csc_array) -> Channel:
-    """Channel of masses P(x, y)."""
-    rows, n_y = mass.tocsr(), mass.shape[1]
-    sums = np.add.reduceat(rows.data, rows.indptr[:-1])
-    stage = Stage.from_masses(rows.indptr.astype(np.int64), rows.indices, rows.data, sums, n_y)
-    names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(response_names, joint.public, mass))
-    return Channel((stage,), joint.public, names)
 
 
 def response_names(public: Alphabet, mass: sparse.csc_array) -> list[str]:
