@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +12,11 @@ from sanitize.errors import InvalidParameter, PolicyError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
     from typing import Any
 
     from sanitize._files.open import Among
     from sanitize._release.designer import Designer
-    from sanitize.ledger import UnitLedger, UnitReport
+    from sanitize.ledger import UnitReport
     from sanitize.policy import Policy
 
 
@@ -36,34 +34,22 @@ def release_by_unit(
     args: argparse.Namespace, policy: Policy, sanitizer: Designer, table: Any, target: Among | None
 ) -> UnitReport:
     """Release, or plan where there is no target, and return the report of all that the units were told."""
+    from sanitize.ledger import UnitLedger
     from sanitize.parquet import plan_units, release_units
 
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
-    ledger = args.outputs.during.enter_context(
-        _ledger_of(policy, sanitizer.recipe().confidence, keep=target is not None)
-    )
+    of_ledger: dict[str, Any] = {"unit": policy.unit, "confidence": sanitizer.recipe().confidence}
+    path, during = policy.ledger, args.outputs.during
+    assert path is not None
+    if path.exists():
+        ledger = UnitLedger(path, **of_ledger)
+    else:  # a new one, which stays only if it is to be kept and used
+        folder = during.enter_context(tempfile.TemporaryDirectory(dir=temporary_place()))
+        ledger = UnitLedger(Path(folder) / path.name if target is None else path, policy.budget.build(), **of_ledger)
+        during.callback(ledger.remove_if_empty)
     if target is None:
         return plan_units(table, sanitizer, ledger, **settings)
     return release_units(table, target, sanitizer, ledger, **settings, force=args.force)
-
-
-@contextlib.contextmanager
-def _ledger_of(policy: Policy, confidence: float | None, *, keep: bool) -> Iterator[UnitLedger]:
-    """The ledger that a policy names; where there is none a new one, which stays only if it is to be kept and used."""
-    from sanitize.ledger import UnitLedger
-
-    path = policy.ledger
-    assert path is not None
-    if path.exists():
-        yield UnitLedger(path, unit=policy.unit, confidence=confidence)
-        return
-    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
-        place = path if keep else Path(folder) / path.name
-        made = UnitLedger(place, policy.budget.build(), unit=policy.unit, confidence=confidence)
-        try:
-            yield made
-        finally:
-            made.remove_if_empty()
 
 
 def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> None:

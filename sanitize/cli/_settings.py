@@ -77,13 +77,10 @@ def check_papers_of(args: argparse.Namespace) -> None:
 
 def policy_of(args: argparse.Namespace) -> Policy:
     """The policy that was named, or the one that the settings amount to, which lists no dropped columns."""
-    policy = Policy.read(args.policy) if args.policy is not None else _policy_of_settings(args)
     # Matters of the machine, and of the owner, may be said beside a policy.
     beside = {name: value for name in ("workers", "receipt") if (value := getattr(args, name, None)) is not None}
-    return replace(policy, **beside) if beside else policy
-
-
-def _policy_of_settings(args: argparse.Namespace) -> Policy:
+    if args.policy is not None:
+        return replace(Policy.read(args.policy), **beside)
     public, keep = tuple(args.public or ()), tuple(args.keep or ())
     roles = [("-s", args.sensitive), ("-x", public), ("-k", keep)]
     for i, (option, names) in enumerate(roles):
@@ -111,6 +108,7 @@ def _policy_of_settings(args: argparse.Namespace) -> Policy:
         delimiter=getattr(args, "delimiter", None),
         ledger=getattr(args, "ledger", None),
         unit=unit,
+        **beside,
     )
 
 
