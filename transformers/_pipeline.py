@@ -100,7 +100,13 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
     table = Table.of(df)
     found = _handed_out(pipeline, _as_fitted(pipeline, table), ())
     sanitized = {part.beside.column: part for part in found if isinstance(part, _Sanitized)}
-    _check_independent([part.own for part in sanitized.values()])
+    if len(sanitized) > 1:  # whose noise may be the same: what they tell together is then another law
+        keys = [key for part in sanitized.values() if (key := key_of(part.own.random_state)) is not None]
+        if len(set(keys)) < len(keys):
+            raise InvalidParameter(
+                "two sanitizers of the pipeline draw from the same key or seed, and equal noise is not independent: "
+                "leave random_state at None, or give each a key of its own"
+            )
     columns: dict[str, Any] = {}
     for part in found:
         is_source = isinstance(part, _Rows) and part.is_source
@@ -136,17 +142,6 @@ def _alone(name: str, counts: ContingencyTable, part: _Sanitized | None) -> Part
     if part is None:
         return PartLeakage.of(name, (name,), None, told)
     return PartLeakage.of(name, part.own._release.layout.read, part.own.report_.facts.mechanism, told)
-
-
-def _check_independent(sanitizers: Sequence[Sanitizer]) -> None:
-    """Refuse sanitizers whose noise may be the same: what they tell together is then another law."""
-    if len(sanitizers) > 1:
-        keys = [key for own in sanitizers if (key := key_of(own.random_state)) is not None]
-        if len(set(keys)) < len(keys):
-            raise InvalidParameter(
-                "two sanitizers of the pipeline draw from the same key or seed, and equal noise is not independent: "
-                "leave random_state at None, or give each a key of its own"
-            )
 
 
 def _as_fitted(pipeline: Any, table: Table) -> _Rows:

@@ -51,13 +51,6 @@ _RELEASED: WeakKeyDictionary[Sanitizer, deque[int]] = WeakKeyDictionary()
 _MOST_REMEMBERED = 1000
 
 
-def _are_known_by_order(codes: NDArray[np.int32]) -> bool:
-    """Whether other rows with the same symbols are in this order by a chance below 1e-6, as far as 1000 rows tell."""
-    some = codes[:: len(codes) // 1000 + 1]
-    times = np.unique(some, return_counts=True)[1]
-    return bool(gammaln(len(some) + 1) - gammaln(times + 1).sum() > -math.log(1e-6))
-
-
 class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  # type: ignore[misc]
     """Base of the estimators that release public columns through a privacy channel.
 
@@ -252,19 +245,25 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         if isinstance(source, NoiseKey):
             rows = np.bincount(codes, minlength=channel.n_inputs)
             source.bind(channel, rows.tobytes(), hashlib.sha256(codes.tobytes()).digest())
-        elif not isinstance(source, (int, np.integer)) and _are_known_by_order(codes):  # a seed draws the same again
-            digest = hash(codes.astype(np.min_scalar_type(channel.n_inputs)).tobytes())
-            before = _RELEASED.setdefault(self, deque(maxlen=_MOST_REMEMBERED))
-            if digest not in before:
-                before.append(digest)
-            elif ReducedChannel.of(channel).stages:  # else what is printed is all that is drawn of it
-                warnings.warn(
-                    f"this {type(self).__name__} has released these rows before, with other noise, and both releases "
-                    "together tell more than the report says: hand out copies of one of them, or record each in a "
-                    "sanitize.Ledger before it is drawn",
-                    ReleaseWarning,
-                    stacklevel=4,
-                )
+        if isinstance(source, (NoiseKey, int, np.integer)):  # a seed draws the same again
+            return
+        # Other rows with the same symbols are in this order by a chance below 1e-6, as far as 1000 rows tell?
+        some = codes[:: len(codes) // 1000 + 1]
+        times = np.unique(some, return_counts=True)[1]
+        if gammaln(len(some) + 1) - gammaln(times + 1).sum() <= -math.log(1e-6):
+            return
+        digest = hash(codes.astype(np.min_scalar_type(channel.n_inputs)).tobytes())
+        before = _RELEASED.setdefault(self, deque(maxlen=_MOST_REMEMBERED))
+        if digest not in before:
+            before.append(digest)
+        elif ReducedChannel.of(channel).stages:  # else what is printed is all that is drawn of it
+            warnings.warn(
+                f"this {type(self).__name__} has released these rows before, with other noise, and both releases "
+                "together tell more than the report says: hand out copies of one of them, or record each in a "
+                "sanitize.Ledger before it is drawn",
+                ReleaseWarning,
+                stacklevel=4,
+            )
 
     @property
     def _kept(self) -> tuple[str, ...]:
