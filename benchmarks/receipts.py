@@ -5,6 +5,7 @@
 Each release is of a table of its own and of one kind of sanitizer, from one file, a folder or CSV to the same or to
 CSV, with rows shuffled or in order. Its receipt then proves it. Counted are releases that pass; CPU is that of the
 process, verification over release, of each by itself and of all together. What is loaded once is loaded before.
+Two rows of each then change places, and it must be refused.
 
 Frames and what Dask's workers write have no receipt: that they were drawn is not proved. Verified is what is exact,
 beside one test of counts and of order. A frame's file is first written in its canonical form.
@@ -17,6 +18,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "tree, one cell": lambda: TreeMerging(BUDGET, **WHOLE, max_cells=1),
     "tree, labels": lambda: TreeMerging(BUDGET, **WHOLE, output="label"),
     "tree, resample": lambda: TreeRandomResponse(BUDGET, **WHOLE, output="resample"),
-    "saved": lambda: SavedRelease.of(SubsetMerging(BUDGET, **FEW).fit(people(20_000, 0))),
+    "saved": lambda: saved(),
     "tree, certified": lambda: TreeRandomResponse(BUDGET, **WHOLE, confidence=0.9),
 }
 # What has no receipt.
@@ -80,6 +82,10 @@ def people(n_rows: int, seed: int) -> pd.DataFrame:
             "age": np.round(rng.uniform(18, 90, n_rows), 1),
         }
     )
+
+
+# Whether the release passed, and the forged one was refused; CPU of the release, and of both verifications.
+Result = tuple[bool, bool | None, float, float, float]
 
 
 def cost(call: Callable[[], Any]) -> tuple[Any, float]:
@@ -102,18 +108,36 @@ def released_otherwise(kind: str, source: Path, target: Path) -> None:
         privatize_parquet(**given, sanitizer=merging)
 
 
-def one_without(kind: str, n_rows: int, seed: int) -> tuple[bool, float, float]:
-    """The same of a release without a receipt; what Dask's workers take is not counted."""
+def one_without(kind: str, n_rows: int, seed: int) -> Result:
+    """The same of a release without a receipt, with nothing forged; what Dask's workers take is not counted."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "raw.parquet", Path(folder) / ("out" if kind == UNPROVED[1] else "out.parquet")
         people(n_rows, seed).to_parquet(source)
         _, released = cost(lambda: released_otherwise(kind, source, target))
         found, verified = cost(lambda: sz.verify_parquet(target, source, SubsetMerging(BUDGET, **FEW)))
-        return bool(found.ok), released, verified
+        return found.ok, None, released, verified, 0.0
 
 
-def one(kind: str, form: tuple[str, str], rows: str, n_rows: int, seed: int) -> tuple[bool, float, float]:
-    """Release and verify; whether it passed, and both costs."""
+@cache
+def saved() -> SavedRelease:
+    """A channel that is certified by other rows; without a confidence every other sample would be over the budget."""
+    return SavedRelease.of(SubsetMerging(BUDGET, **FEW, confidence=0.9).fit(people(20_000, 0)))
+
+
+def forge(released: Path) -> None:
+    """Let two rows of a release, or of its first part, change places: the same rows, and not in the drawn order."""
+    part = min(released.glob("*.parquet")) if released.is_dir() else released
+    is_text = part.suffix == ".csv"
+    frame = pd.read_csv(part) if is_text else pd.read_parquet(part)
+    order = np.arange(len(frame))
+    other = int((frame != frame.iloc[0]).any(axis=1).to_numpy().argmax())
+    order[[0, other]] = other, 0
+    frame = frame.take(order)
+    frame.to_csv(part, index=False) if is_text else frame.to_parquet(part, index=False)
+
+
+def one(kind: str, form: tuple[str, str], rows: str, n_rows: int, seed: int) -> Result:
+    """Release and verify, honest and forged; whether both ended well, and the costs."""
     with tempfile.TemporaryDirectory() as folder:
         place, table = Path(folder), people(n_rows, seed)
         source, target, receipt = place / form[0], place / form[1], place / "own" / "receipt"
@@ -130,7 +154,9 @@ def one(kind: str, form: tuple[str, str], rows: str, n_rows: int, seed: int) -> 
         sanitizer, again = KINDS[kind](), KINDS[kind]()
         _, released = cost(lambda: sz.privatize_parquet(source, target, sanitizer, **given))
         found, verified = cost(lambda: sz.verify_parquet(target, source, again, **given))
-        return bool(found.ok), released, verified
+        forge(target)
+        forged, refused = cost(lambda: sz.verify_parquet(target, source, again, **given))
+        return found.ok, not forged.ok, released, verified, refused
 
 
 def main() -> None:
@@ -141,23 +167,26 @@ def main() -> None:
     given = parser.parse_args()
     for kind in KINDS:
         one(kind, FORMS[0], "shuffle", 2000, 0)
-    found: dict[str, list[tuple[bool, float, float]]] = {kind: [] for kind in KINDS}
+    found: dict[str, list[Result]] = {kind: [] for kind in KINDS}
     for number in range(given.releases):
         turn, place = divmod(number, len(KINDS))
         kind, rows = list(KINDS)[place], ("shuffle", "keep")[turn // len(FORMS) % 2]
         found[kind].append(one(kind, FORMS[turn % len(FORMS)], rows, given.rows, number + 1))
-    print("| kind | releases | passed | release: CPU s | verify: CPU s | times, median | times, most |")
-    print("|---|---|---|---|---|---|---|")
+    columns = "kind", "releases", "passed", "release: CPU s", "verify: CPU s", "times, median", "times, most"
+    print(f"| {' | '.join(columns)} | refused | times, most |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for kind in UNPROVED:
         found[kind] = [one_without(kind, given.rows, seed + 1) for seed in range(given.releases // len(KINDS))]
     found["all"] = [result for results in found.values() for result in results]
     for kind, results in found.items():
-        passed, released, verified = zip(*results, strict=True)
+        passed, refused, released, verified, looked = zip(*results, strict=True)
         times = [after / before for before, after in zip(released, verified, strict=True)]
         share = sum(verified) / sum(released) if kind == "all" else statistics.median(times)
+        forged = f"{sum(filter(None, refused))} of {sum(one is not None for one in refused)}"
+        most = max(after / before for before, after in zip(released, looked, strict=True))
         print(
             f"| {kind} | {len(results)} | {sum(passed)} | {sum(released):.1f} | {sum(verified):.1f} | {share:.2f} | "
-            f"{max(times):.2f} |"
+            f"{max(times):.2f} | {forged} | {most:.2f} |"
         )
 
 
