@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -18,20 +18,16 @@ _STARTER: ContextVar[Callable[[int | None], object] | None] = ContextVar("starte
 _ROWS = "{desc}: {percentage:.0f} % of {total_fmt}, {elapsed} gone, about {remaining} left"
 
 
-def progress(title: str) -> AbstractContextManager[Callable[[str], None]]:
-    """Function to call inside the block after every step, with the state of the work in words."""
-    return _stepping(desc=title, bar_format="{desc}: {n} steps, {elapsed}{postfix}")
-
-
-def counted(title: str, total: int) -> AbstractContextManager[Callable[[str], None]]:
-    """Function to call inside the block after each of ``total`` steps, with its name; shows the time that is left."""
-    layout = "{desc}: {n_fmt} of {total_fmt}, {elapsed} gone, about {remaining} left{postfix}"
-    return _stepping(desc=title, total=total, bar_format=layout)
-
-
 @contextmanager
-def _stepping(**layout: Any) -> Iterator[Callable[[str], None]]:
-    with _bar(**layout) as bar:
+def progress(title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
+    """Function to call inside the block after every step, with the state of the work in words.
+
+    Of so many steps in total the time that is left is shown.
+    """
+    layout = "{desc}: {n} steps, {elapsed}{postfix}"
+    if total is not None:
+        layout = "{desc}: {n_fmt} of {total_fmt}, {elapsed} gone, about {remaining} left{postfix}"
+    with _bar(desc=title, total=total, bar_format=layout) as bar:
 
         def step(state: str) -> None:
             if bar is not None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._progress import advance, counted, progress, shown, told
+from sanitize._progress import advance, progress, shown, told
 from sanitize.budgets import LiftBudget
 from sanitize.cli import main
 from sanitize.policy import make_plan
@@ -97,7 +97,7 @@ def test_an_inner_listener_stands_in_for_the_outer_one():
 
 
 def test_counted_steps_know_their_end_and_the_time_that_is_left(bars):
-    with counted("designs", 3) as step:
+    with progress("designs", 3) as step:
         for name in ("watchdog", "subset-merging"):
             step(name)
     assert bars[0].settings["total"] == 3

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._progress import counted
+from sanitize._progress import progress
 from sanitize._tables.keys import distinct_rows
 from sanitize.attack._adversaries import Secrets, area, predict, threads_for
 from sanitize.attack._copies import Measured
@@ -101,7 +101,7 @@ class _Search:
         secrets = np.zeros((n, self.beside.n_secrets))
         found = _Found(np.zeros(n, np.int64), np.zeros(n, bool), np.zeros(n, np.int64), secrets)
         one, first, second, known = np.empty((4, len(self._rows)), np.int32)
-        with counted("judging people" if side == PEOPLE else "judging outsiders", n) as step:
+        with progress("judging people" if side == PEOPLE else "judging outsiders", n) as step:
             for i, target in enumerate(targets):
                 for sums in (first, second, known):
                     sums.fill(0)

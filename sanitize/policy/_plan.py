@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._formatting import percent
-from sanitize._progress import counted, shown
+from sanitize._progress import progress, shown
 from sanitize._release.designer import refuse_noisy
 from sanitize._release.first_pass import RememberedPass
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
@@ -22,7 +22,6 @@ from sanitize.policy._proposals import Proposal, proposals_text, propose
 from sanitize.report import Section, clip, plan_page
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from sanitize._files.open import SourceLike
@@ -66,18 +65,21 @@ class Plan:
         """The report with comparison, curves and proposals as sections, for JSON and pages."""
         if self.report is None:
             return None
-        report = self.report
-        lines = tuple((f"[{one.table}] {one.setting}", one.why) for one in self.proposals)
-        proposed = Section("proposals", "Proposed lines of the policy", "", ("Line", "why"), lines) if lines else None
-        for section in (report.guesses, self._others, _budgets_section(self.curves), proposed, self._changed):
+        report, heads = self.report, ("Line", "why")
+        proposed, changes = (
+            tuple((f"[{one.table}] {one.setting}", one.why) for one in lines)
+            for lines in (self.proposals, self.changes)
+        )
+        for section in (
+            report.guesses,
+            self._others,
+            _budgets_section(self.curves),
+            Section("proposals", "Proposed lines of the policy", "", heads, proposed) if proposed else None,
+            Section("changes", "What would change it", "", heads, changes) if changes else None,
+        ):
             if section is not None:
                 report = report.with_section(section)
         return report
-
-    @property
-    def _changed(self) -> Section | None:
-        lines = tuple((one.why, f"[{one.table}] {one.key} = {one.value}") for one in self.changes)
-        return Section("changes", "What would change it", "", ("Change", "Line"), lines) if lines else None
 
     def with_origin(self, **origin: str | None) -> Plan:
         """The plan with a heading on its report, see `LeakageReport.with_origin`."""
@@ -96,8 +98,8 @@ class Plan:
             parts.append("\n".join(fill(clip(words, 800), 80, subsequent_indent="  ") for words in told))
             own = self.curves[0]
             parts.append(own.to_text(chosen=None if self._chosen is None else own[self._chosen]))
-        if len(self.curves) > 1:
-            parts.append(others_text(self.curves))
+        if len(self.curves) > 1 and (section := _budgets_section(self.curves)):
+            parts.append(_others_text(section))
         if self.proposals:
             parts.append(f"Proposed lines of the policy:\n\n{proposals_text(self.proposals)}")
         if self.changes:
@@ -180,7 +182,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 return Plan(report)
         drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs)
         drafts.know(getattr(sanitizer, "compared_", {}))
-        with counted("designs", len(drafts.places())) as step:
+        with progress("designs", len(drafts.places())) as step:
             for name, _ in drafts.design(first):
                 step(name)
         changes = _changes(drafts, first)
@@ -235,22 +237,21 @@ def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:
     if not curves:
         return None
     kept = [{point.label: point.normalized_utility for point in reversed(curve.points)} for curve in curves]
-    rows: list[tuple[Any, ...]] = [
-        (point.label, *(shares.get(point.label) for shares in kept)) for point in curves[0].points
-    ]
+    rows = tuple((point.label, *(shares.get(point.label) for shares in kept)) for point in curves[0].points)
     words = (
         "The share of the information that each mechanism keeps within each budget: of a lift, the least and the most "
         "times as likely that a released value may make a secret; else nats."
     )
     heads = ("Budget", *(curve.mechanism for curve in curves))
-    return Section("budgets", "Within other budgets", words, heads, tuple(rows))
+    return Section("budgets", "Within other budgets", words, heads, rows)
 
 
-def others_text(curves: Sequence[TradeoffCurve]) -> str:
+def _others_text(section: Section) -> str:
     """Share that each mechanism keeps within each budget, as a table of at most 80 columns."""
-    labels = [point.label for point in curves[0].points]
+    (_, *mechanisms), (labels, *shares) = section.columns, zip(*section.rows, strict=True)
     lines = [f"{'kept, in %, within times':<25}" + "".join(f"{label[:10]:>11}" for label in labels)]
-    for curve in curves:
-        shares = {point.label: f"{100 * point.normalized_utility:.1f}" for point in curve.points}
-        lines.append(f"{curve.mechanism:<25}" + "".join(f"{shares.get(label, '-'):>11}" for label in labels))
+    for mechanism, kept in zip(mechanisms, shares, strict=True):
+        lines.append(
+            f"{mechanism:<25}" + "".join("-".rjust(11) if one is None else f"{100 * one:>11.1f}" for one in kept)
+        )
     return "\n".join(lines)
