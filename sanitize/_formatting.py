@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from typing import Any
 
 Number = float | str | None
@@ -113,6 +114,17 @@ def number(value: Number) -> str:
     return "0" if abs(float(value)) < 1e-12 else f"{float(value):.4g}"
 
 
+def box(title: str, sentences: Iterable[str] = (), rows: Iterable[Sequence[str]] = (), bar: str = "#2563eb") -> str:
+    """Fragment for a notebook, in the colour of its own text: a title, sentences, and rows of a table beside a bar."""
+    cell, words = '<td style="text-align: left; padding: 1px 14px 1px 0">{}</td>', "<br>".join(map(escape, sentences))
+    lines = ["".join(cell.format(escape(one)) for one in row) for row in rows]
+    table = f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
+    return (
+        f'<div style="border-left: 6px solid {bar}; padding: 2px 0 2px 10px; margin: 6px 0">'
+        f"<strong>{escape(title)}</strong><br>{words}{table}</div>"
+    )
+
+
 class Told(ABC):
     """Base of results that are told in sentences."""
 
@@ -127,3 +139,6 @@ class Told(ABC):
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return box(type(self).__name__, self.summary)

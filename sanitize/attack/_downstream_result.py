@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sanitize._formatting import Told
+
 
 @dataclass(frozen=True)
-class Downstream:
+class Downstream(Told):
     """How well a model predicts a column of raw rows it has not seen, trained on the release and on the raw table.
 
     Areas under the ROC curve (AUC): the chance that of two rows, one with a value and one without, the model puts the
@@ -65,7 +67,8 @@ class Downstream:
         """Whether released rows are known to say nothing measurable of the person whose place they have."""
         return self.own_interval is not None and self.own_interval[0] <= 0.5
 
-    def to_text(self) -> str:
+    @property
+    def summary(self) -> tuple[str, ...]:
         """The comparison in sentences."""
         low, high = self.interval
         verdict = "worse than" if self.worse else "better than" if low > 0 else "not measurably different from"
@@ -78,10 +81,8 @@ class Downstream:
         return (
             f"Predicting {self.question} for raw rows it has not seen, a model ({self.model}) trained on the raw table "
             f"reaches an AUC of {self.raw:.3f}, on the release {self.released:.3f}, and on rows that ignore every "
-            f"single row {self.ignoring:.3f}; 0.5 is guessing.\n"
+            f"single row {self.ignoring:.3f}; 0.5 is guessing.",
             f"The release is {verdict} the raw table: {self.difference:+.3f} ({100 * self.confidence:.4g} % interval "
-            f"{low:+.3f} to {high:+.3f}, {self.n_rows} rows).\n{link}"
+            f"{low:+.3f} to {high:+.3f}, {self.n_rows} rows).",
+            link,
         )
-
-    def __str__(self) -> str:
-        return self.to_text()

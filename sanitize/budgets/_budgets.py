@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload, runtime_che
 import numpy as np
 
 from sanitize._checks import exp, is_whole, non_negative, number, probability
+from sanitize._formatting import box, figure, percent
 from sanitize._tolerances import BUDGET
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift, logs
@@ -189,6 +190,16 @@ class LiftBudget(_LiftBased):
 
     def __repr__(self) -> str:
         return f"LiftBudget({', '.join(f'{name}={value!r}' for name, value in self.bounds.items())})"
+
+    def _repr_html_(self) -> str:
+        shares, most, least = (0.01, 0.1, 0.25, 0.5), self.at_most, self.at_least
+        # What all other secrets keep, or gain, bounds one too.
+        rows = [
+            ("a secret that so many have", *map(percent, shares)),
+            ("becomes at most", *(percent(min(most * p, 1 - (1 - p) * least)) for p in shares)),
+            ("and at least", *(percent(max(least * p, 1 - (1 - p) * most)) for p in shares)),
+        ]
+        return box(f"At most {figure(most)} and at least {figure(least)} times as likely", (repr(self),), rows)
 
     @classmethod
     def symmetric(cls, eps: float) -> LiftBudget:

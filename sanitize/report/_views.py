@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from sanitize._formatting import box
 from sanitize.report._audience import Audience
 from sanitize.report._headline import colour
 
@@ -66,10 +66,7 @@ def badge(report: ReportViews) -> str:
     """Headline of a report for the public and what is said of figures and people, with no symbol and no count."""
     document = report.to_dict(audience="public")
     verdict = document["verdict"]
-    words = "<br>".join(escape(verdict[name]) for name in ("sentence", "people") if verdict[name])
     # Of the bar beside the words, which are in the colour of the notebook's own text.
     colours = {"good": "#1a7f37", "doubt": "#b45309", "bad": "#b42318", "plain": "#2563eb"}
-    return (
-        f'<div style="border-left: 6px solid {colours[colour(document)]}; padding: 2px 0 2px 10px; margin: 6px 0">'
-        f"<strong>{escape(verdict['headline'])}</strong><br>{words}</div>"
-    )
+    words = [verdict[name] for name in ("sentence", "people") if verdict[name]]
+    return box(verdict["headline"], words, bar=colours[colour(document)])

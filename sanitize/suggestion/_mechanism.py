@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._checks import one_of
+from sanitize._formatting import box, percent, times
 from sanitize._tolerances import BUDGET
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.errors import InvalidParameter
@@ -107,6 +108,13 @@ class Comparison:
             figures = f"{one.normalized_utility:>8.1%}{found['max_log_lift']:>10.3g}{found['min_log_lift']:>10.3g}"
             lines.append(f"{one.mechanism:<26}{figures}  {found['status'] or ''}".rstrip())
         return "\n".join([*lines, f"recommended: {self.recommended.mechanism}"])
+
+    def _repr_html_(self) -> str:
+        rows = [("mechanism", "kept", "at most, times")]
+        for one in self.compared:
+            most = times(one.report.summary["max_log_lift"])
+            rows.append((one.mechanism, percent(one.normalized_utility), most))
+        return box(f"Take {self.recommended.mechanism}: it keeps most", (repr(self.budget),), rows)
 
 
 def compare(
