@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_SOURCE = shutil.ignore_patterns(
-    ".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "dist", "build", "*.egg-info", "out"
+    ".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "dist", "build", "*.egg-info", "out", "site"
 )
 # Files that are data, not modules, and must travel with the library.
 DATA_SUFFIXES = {".csv", ".bib", ".html", ".j2", ".jinja", ".css", ".svg", ".txt", ".toml", ".json", ".gz"}
