@@ -47,12 +47,30 @@ class Scale:
     @classmethod
     def of(cls, values: NDArray[Any], counts: NDArray[np.int64], kind: Kind, *, single: bool = False) -> Scale:
         """Scale of distinct values; real numbers may be of single precision."""
-        if kind == "number":
-            tolerance = 1e-7 if single else 1e-12
-            return cls(values, counts, kind, _decimal_unit(values, counts, tolerance))
-        units = (86_400 * 10**9, 3_600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1)  # days and less, in nanoseconds
-        unit = next(span for span in units if counts[values % span != 0].sum() < LEAST_ROWS)
-        return cls(values, counts, kind, Fraction(unit))
+        if kind != "number":
+            units = (86_400 * 10**9, 3_600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1)  # days and less, in nanoseconds
+            span = next(span for span in units if counts[values % span != 0].sum() < LEAST_ROWS)
+            return cls(values, counts, kind, Fraction(span))
+        usual = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+        largest, tolerance = float(np.abs(usual.astype(np.float64)).max(initial=0.0)), 1e-7 if single else 1e-12
+        for digits in range(18, -10, -1):  # the largest power of ten that nearly all rows hold a multiple of
+            unit = Fraction(10) ** digits
+            if unit > max(largest, 1.0):
+                continue
+            if values.dtype.kind in "iu":
+                if digits < 0:
+                    break
+                off = values % values.dtype.type(unit) != 0
+            else:
+                multiples = values / float(unit) if digits >= 0 else values * float(1 / unit)
+                # Doubles whose multiples are known no better are no multiples.
+                if tolerance * largest / float(unit) > 0.01:
+                    break
+                known = np.where(np.isfinite(multiples), multiples, 0.0)
+                off = np.abs(known - np.rint(known)) > tolerance * np.maximum(np.abs(known), 1.0)
+            if counts[off].sum() < LEAST_ROWS:
+                return cls(values, counts, kind, unit)
+        return cls(values, counts, kind, None)
 
     def after(self, value: Any) -> Any:
         """The next value that the column could have."""
@@ -88,30 +106,6 @@ class Scale:
             if low < found <= high:
                 return found
         return high
-
-
-def _decimal_unit(values: NDArray[Any], counts: NDArray[np.int64], tolerance: float) -> Fraction | None:
-    """The largest power of ten that the values of all rows but a few are multiples of."""
-    usual = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-    largest = float(np.abs(usual.astype(np.float64)).max(initial=0.0))
-    for digits in range(18, -10, -1):  # powers of ten that the values of a column may be multiples of
-        unit = Fraction(10) ** digits
-        if unit > max(largest, 1.0):
-            continue
-        if values.dtype.kind in "iu":
-            if digits < 0:
-                break
-            off = values % values.dtype.type(unit) != 0
-        else:
-            multiples = values / float(unit) if digits >= 0 else values * float(1 / unit)
-            # Doubles whose multiples are known no better are no multiples.
-            if tolerance * largest / float(unit) > 0.01:
-                break
-            known = np.where(np.isfinite(multiples), multiples, 0.0)
-            off = np.abs(known - np.rint(known)) > tolerance * np.maximum(np.abs(known), 1.0)
-        if counts[off].sum() < LEAST_ROWS:
-            return unit
-    return None
 
 
 @dataclass(frozen=True, eq=False)
