@@ -64,13 +64,13 @@ class Buckets:
             rows = np.flatnonzero(bits == m)
             k = 1 << int(m)
             for block in np.array_split(rows, max(1, len(rows) * k // BLOCK_CELLS)):
-                law = np.zeros((len(block), k), np.int64)
+                pmf = np.zeros((len(block), k), np.int64)
                 entry = np.arange(k) < sizes[block, None]
-                law[entry] = weights[(indptr[block, None] + np.arange(k))[entry]]
+                pmf[entry] = weights[(indptr[block, None] + np.arange(k))[entry]]
                 # Below this many rows of one size the plain loop builds buckets faster than the one in step over rows.
                 make = _alias_by_row if len(block) < 16 else _alias_in_step
                 place = offset[block, None] + np.arange(k)
-                threshold[place], one, second[place] = make(law, 1 << (scale_bits - int(m)))
+                threshold[place], one, second[place] = make(pmf, 1 << (scale_bits - int(m)))
                 # Padding outputs have mass 0 and are never drawn; any entry of the row may stand for them.
                 first[place] = np.minimum(one, sizes[block, None] - 1)
         return cls(bits, offset, threshold, first, second)
@@ -81,12 +81,12 @@ def bits_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.ceil(np.log2(sizes)).astype(np.int64)
 
 
-def _alias_by_row(law: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _alias_by_row(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Buckets of each row by Vose's two stacks, in exact integers.
 
     Parameters
     ----------
-    law : ndarray of shape (n_rows, k)
+    pmf : ndarray of shape (n_rows, k)
         Integer weights, each row summing to ``k * mass``.
     mass : int
         Mass of a bucket.
@@ -97,12 +97,12 @@ def _alias_by_row(law: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64],
         Bucket j gives output ``first[j]`` the mass ``threshold[j]`` and ``second[j]`` the rest. A full bucket
         names the same output twice.
     """
-    n_rows, k = law.shape
+    n_rows, k = pmf.shape
     threshold = np.full((n_rows, k), mass, np.int64)
     first = np.tile(np.arange(k), (n_rows, 1))
     second = first.copy()
     for row in range(n_rows):
-        left: list[int] = law[row].tolist()
+        left: list[int] = pmf[row].tolist()
         small = [j for j in range(k) if left[j] < mass]
         large = [j for j in range(k) if left[j] > mass]
         cut, other = [mass] * k, list(range(k))
@@ -118,31 +118,31 @@ def _alias_by_row(law: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64],
     return threshold, first, second
 
 
-def _alias_in_step(law: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Buckets of all rows at once, one bucket a step: same contract as `_alias_by_row`.
 
     Outputs are taken by weight. The heaviest open output fills up light ones in ascending order until it is
     light itself, then it is filled up by the next heavy one; each step closes one bucket in every row.
     """
-    n_rows, k = law.shape
+    n_rows, k = pmf.shape
     rows = np.arange(n_rows)
-    order = np.argsort(law, axis=1, kind="stable")
+    order = np.argsort(pmf, axis=1, kind="stable")
     threshold = np.full((n_rows, k), mass, np.int64)
     first = np.tile(np.arange(k), (n_rows, 1))
     second = first.copy()
     light = np.zeros(n_rows, np.int64)  # position in `order` of the next light output
     heavy = np.full(n_rows, k - 1)  # position in `order` of the open heavy output
-    left = law[rows, order[:, -1]]  # what the open output still has to give
+    left = pmf[rows, order[:, -1]]  # what the open output still has to give
     for _ in range(k - 1):
         open_output = order[rows, heavy]
         closing = left < mass
         # Rows whose open output has become light: the next heavy one fills its bucket.
         target = np.where(closing, open_output, order[rows, light])
-        weight = np.where(closing, left, law[rows, order[rows, light]])
+        weight = np.where(closing, left, pmf[rows, order[rows, light]])
         heavy = np.where(closing, heavy - 1, heavy)
         light = np.where(closing, light, light + 1)
         donor = order[rows, heavy]
-        left = np.where(closing, law[rows, donor], left) - (mass - weight)
+        left = np.where(closing, pmf[rows, donor], left) - (mass - weight)
         threshold[rows, target] = weight
         second[rows, target] = donor
     # A bucket cut at its whole mass holds one output only.

@@ -160,9 +160,9 @@ def check(
     if not 0 < false_alarm < 1:
         raise InvalidParameter(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
     table = Table.of(released)
-    law = report._after
+    joint = report._after
     symbols, codes, _ = sensitive_codes(sensitive, table.n_rows)
-    place = _places(symbols, law.sensitive)
+    place = _places(symbols, joint.sensitive)
     if (place < 0).any():
         raise InvalidParameter(
             "the sensitive columns hold symbols that the report does not know: give the columns it was made for, "
@@ -178,7 +178,7 @@ def check(
         clusters=clusters,
         random_state=random_state,
     )
-    return _compare(report, attack, _law_excess(law, table, place[codes], false_alarm / 3), false_alarm)
+    return _compare(report, attack, _joint_excess(joint, table, place[codes], false_alarm / 3), false_alarm)
 
 
 def _compare(
@@ -207,20 +207,20 @@ def _compare(
     )
 
 
-def _law_excess(law: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
+def _joint_excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
     """Largest evidence of any cell against P(y|s), in nats above the limit; None where symbols do not match."""
-    columns = law.public.columns
+    columns = joint.public.columns
     if not set(columns) <= set(table.names):
         return None
-    for name, level in zip(columns, law.public.levels, strict=True):
+    for name, level in zip(columns, joint.public.levels, strict=True):
         if is_numeric(level.type) != is_numeric(as_arrow(table[name], name).type):
             return None  # numbers drawn inside bins are no symbols of the report
-    codes = law.public.encode(table)
-    n_s, n_y = law.pmf.shape
+    codes = joint.public.encode(table)
+    n_s, n_y = joint.pmf.shape
     # The last column counts symbols that the channel never prints.
     cells = np.bincount(sensitive * (n_y + 1) + np.where(codes < 0, n_y, codes), minlength=n_s * (n_y + 1))
     counts = cells.reshape(n_s, n_y + 1)
-    expected = np.column_stack([law.pmf / law.p_s[:, None], np.zeros(n_s)])
+    expected = np.column_stack([joint.pmf / joint.p_s[:, None], np.zeros(n_s)])
     totals = counts.sum(axis=1, keepdims=True)
     evidence = totals * _kl(counts / np.maximum(totals, 1), expected)
     return float(evidence.max() - np.log(2 * counts.size / false_alarm))
