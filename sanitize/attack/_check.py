@@ -178,7 +178,7 @@ def check(
         clusters=clusters,
         random_state=random_state,
     )
-    return _compare(report, attack, _joint_excess(joint, table, place[codes], false_alarm / 3), false_alarm)
+    return _compare(report, attack, _excess(joint, table, place[codes], false_alarm / 3), false_alarm)
 
 
 def _compare(
@@ -207,7 +207,7 @@ def _compare(
     )
 
 
-def _joint_excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
+def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
     """Largest evidence of any cell against P(y|s), in nats above the limit; None where symbols do not match."""
     columns = joint.public.columns
     if not set(columns) <= set(table.names):

@@ -168,7 +168,7 @@ def compare(
     """
     one_of("output", output, "resample", "label")
     budget = as_budget(budget)
-    joint = _joint_of(data, sensitive, public)
+    joint = _joint(data, sensitive, public)
     found = []
     for kind in kinds_for(len(joint.public), budget):
         channel = kind.function(joint, budget, **_settings(kind, effort))
@@ -218,7 +218,7 @@ def _settings(kind: Kind, effort: float | None) -> dict[str, Any]:
     return ({"gap": 1e-6} if kind.is_response else {}) | ({"effort": effort} if has_effort else {})
 
 
-def _joint_of(data: Any, sensitive: str | Sequence[str] | None, public: str | Sequence[str] | None) -> JointDistribution:
+def _joint(data: Any, sensitive: str | Sequence[str] | None, public: str | Sequence[str] | None) -> JointDistribution:
     """Law of a table, or the one that was handed over."""
     if isinstance(data, JointDistribution):
         if sensitive is not None or public is not None:
