@@ -168,7 +168,16 @@ def compare(
     """
     one_of("output", output, "resample", "label")
     budget = as_budget(budget)
-    joint = _joint(data, sensitive, public)
+    if isinstance(data, JointDistribution):
+        if sensitive is not None or public is not None:
+            raise InvalidParameter("sensitive and public name columns of a table; a law has its own, so leave them out")
+        joint = check_law(data)
+    elif sensitive is None:
+        raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
+    else:
+        secret = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+        others = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
+        joint = JointDistribution.from_frame(data, secret, others if public is None else public)
     found = []
     for kind in kinds_for(len(joint.public), budget):
         channel = kind.function(joint, budget, **_settings(kind, effort))
@@ -216,17 +225,3 @@ def _settings(kind: Kind, effort: float | None) -> dict[str, Any]:
     """Keywords of a mechanism: the gap of a response, and an effort where it has one."""
     has_effort = kind.is_response or kind.function is subset_merging
     return ({"gap": 1e-6} if kind.is_response else {}) | ({"effort": effort} if has_effort else {})
-
-
-def _joint(data: Any, sensitive: str | Sequence[str] | None, public: str | Sequence[str] | None) -> JointDistribution:
-    """Law of a table, or the one that was handed over."""
-    if isinstance(data, JointDistribution):
-        if sensitive is not None or public is not None:
-            raise InvalidParameter("sensitive and public name columns of a table; a law has its own, so leave them out")
-        return check_law(data)
-    if sensitive is None:
-        raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
-    secret = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    if public is None:
-        public = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
-    return JointDistribution.from_frame(data, secret, public)
