@@ -1,12 +1,8 @@
-"""Whole rows under differential privacy: an audit of what is published of neighbouring tables, and what noise costs.
+"""Whole rows under differential privacy: what noise costs. The audit is record_dp_audit.py.
 
-    python benchmarks/record_dp.py counts --runs 1000000          # the noisy counts alone
-    python benchmarks/record_dp.py fits --runs 50000              # whole fits, everything in report, tree and channel
-    python benchmarks/record_dp.py faults --runs 1000             # the same, the noise of a few looks forgotten
     python benchmarks/record_dp.py adult --eps 1 --seeds 3        # what an analyst has left; bank, credit, generated
 
-The audit is that of secret_dp.py. Its tables differ in one row, which is another row; two levels are stated for that,
-eps for either row more or less. Costs: two thirds of the rows are people, the others were never in the table, and give
+Two thirds of the rows are people, the others were never in the table, and give
 the edges of numbers (31 quantiles) too; values are those of the file. "Analyst" is the mean AUC of
 `sanitize.attack.downstream` over up to eight targets, "pairs" the mean total variation of pairs of columns; "plain" is
 the same certificate without noise and printed by a model without kinds of rows, "one cell" plain private synthetic
@@ -17,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,99 +20,11 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import printing
-from secret_dp import audit
 
-import sanitize as sz
-from sanitize._release.recipes import record_dp
-from sanitize._sampling.count_noise import two_sided_geometric
 from sanitize.printing import _model
 from sanitize.transformers import RecordDP, TreeRandomResponse
 
-EPS = 0.5
-ROWS, GENERATED_ROWS = 300, 1_000_000
-VALUES = {"a": [0, 1, 2], "b": [0, 1], "s": [0, 1]}
-
-
-def tables(row: int) -> list[pd.DataFrame]:
-    """Two tables of two small public columns; one row is another one."""
-    rng = np.random.default_rng(0)
-    df = pd.DataFrame({name: rng.integers(0, len(values), ROWS) for name, values in VALUES.items()})
-    other = df.copy()
-    other.loc[row] = (df.loc[row] + 1) % [len(values) for values in VALUES.values()]
-    return [df, other]
-
-
-def told(fitted: TreeRandomResponse) -> np.ndarray:
-    """Figures of report and channel, and of the tree and what it prints."""
-    tree, printer = fitted.tree_, fitted._release.printer
-    assert printer is not None
-    columns = [len(values) for values in printer.values.values()]
-    labels = sum(map(len, map(str, tree.labels_of([np.array([0])])[0].values())))
-    channel = np.zeros(8)
-    channel[: len(fitted.channel_.matrix)] = (fitted.channel_.matrix**2).sum(axis=1)[:8]
-    report = fitted.report_
-    measured = [value for line in report.measures for value in (line.before, line.after) if value is not None]
-    found = [*measured, *channel, tree.n_cells, labels, *columns, *tree.n_rows[:3], *report_numbers(report)]
-    return np.nan_to_num(np.array(found, float), posinf=1e9, neginf=-1e9)
-
-
-def report_numbers(report: sz.LeakageReport) -> list[float]:
-    """P(s) of the law that the report is of."""
-    return [report.n_rows, report.worst_excess]
-
-
-def of_counts(runs: int) -> None:
-    """The sharpest figure of noisy counts: that of the row's own count."""
-    drawn = [two_sided_geometric(sz.NoiseKey.from_system(), Fraction(EPS), runs) for _ in range(2)]
-    made = [(z + moved)[:, None].astype(float) for z, moved in zip(drawn, (1, 0), strict=True)]
-    print(f"counts: {runs} runs a table, eps >= {audit(*made):.4f} (stated {EPS:g})", flush=True)
-
-
-def of_fits(runs: int, name: str = "fits") -> None:
-    """Whole fits of tables that differ in a row of the design, and in one of the others; prints as it goes."""
-    chosen = sz.trees.design_rows(ROWS, record_dp.RECORD_SHARE)
-    for kind, row in (("design", np.flatnonzero(chosen)[3]), ("others", np.flatnonzero(~chosen)[3])):
-        found: list[list[np.ndarray]] = [[], []]
-        begin = time.monotonic()
-        for _ in range(runs):
-            for table, into in zip(tables(int(row)), found, strict=True):
-                made = TreeRandomResponse(
-                    sz.LiftBudget(lower=2.0, upper=1.5),
-                    sensitive="s",
-                    confidence=0.9,
-                    record_dp=RecordDP(EPS, VALUES),
-                    max_cells=3,
-                    random_state=None,
-                    output="model",
-                )
-                into.append(told(made.fit(table)))
-        one, two = (np.array([row[: min(map(len, rows))] for row in rows]) for rows in found)
-        width = min(one.shape[1], two.shape[1])
-        print(
-            f"{name}, a row of the {kind}: {runs} runs a table, {width} figures, eps >= "
-            f"{audit(one[:, :width], two[:, :width]):.4f} (stated {2 * EPS:g}; {time.monotonic() - begin:.0f} s)",
-            flush=True,
-        )
-
-
-def with_faults(runs: int) -> None:
-    """The noise on some looks of a fit forgotten."""
-    right = record_dp.looking
-    faults = {"levels": (1, 2, 3), "structure": (4, 5), "pairs of edges": (6, 7), "cells": (8, 9)}
-    for name, places in faults.items():
-        at = [0]  # looks of a fit: seven of the model, two of cells
-
-        def forgetful(key: sz.NoiseKey, places: tuple[int, ...] = places, at: list[int] = at) -> Any:
-            look = right(key)
-
-            def looked(counts: np.ndarray, rate: Fraction) -> np.ndarray:
-                at[0] = at[0] % 9 + 1
-                return counts if at[0] in places else look(counts, rate)
-
-            return looked
-
-        with patch.object(record_dp, "looking", forgetful):
-            of_fits(runs, f"fault, exact {name}")
+GENERATED_ROWS = 1_000_000
 
 
 def declared(whole: pd.DataFrame, outsiders: pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -171,16 +78,12 @@ def cost(name: str, data: Path, eps: float, seeds: int) -> None:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("counts", "fits", "faults", "adult", "bank", "credit", "generated"))
+    parser.add_argument("part", choices=("adult", "bank", "credit", "generated"))
     parser.add_argument("--data", type=Path, default=Path())
-    parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--eps", type=float, default=1.0)
     given = parser.parse_args()
-    if given.part in printing.TABLES:
-        cost(given.part, given.data, given.eps, given.seeds)
-    else:
-        {"counts": of_counts, "fits": of_fits, "faults": with_faults}[given.part](given.runs)
+    cost(given.part, given.data, given.eps, given.seeds)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,350 @@
+"""Whole rows under differential privacy: an audit of all that is published of tables that differ in a row.
+
+    python benchmarks/record_dp_audit.py counts --runs 1000000    # the noisy counts alone
+    python benchmarks/record_dp_audit.py fits --runs 12500        # whole fits of small tables
+    python benchmarks/record_dp_audit.py faults --runs 1000       # one fault each, and the same tables without it
+
+The audit is that of secret_dp.py: an event is chosen on half of the runs, and its level bounded from below on the
+others. A row is another one, so that two levels are stated. Figures are those of report, channel and tree, and of 2000
+rows that are printed for its cells. Beside them stands the level of all noisy counts of a fit together, of which
+everything else is made: Σ r (|z - c'| - |z - c|) for counts z of the one table, c and c' exact ones of both, the latter
+found by fits of the other table that are given the same noisy counts, and must publish the same.
+
+A fault needs tables by which it shows, so each has its own: where a level, an edge, a cell, a certificate, a note are
+decided by that row. Set OMP_NUM_THREADS=1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from itertools import combinations, count
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+from secret_dp import audit
+
+import sanitize as sz
+from sanitize._release.recipes import promise, record_dp
+from sanitize._release.recipes import trees as tree
+from sanitize._release.recipes.grown_layout import GrownLayout
+from sanitize._sampling.count_noise import two_sided_geometric
+from sanitize._tables.columns import as_arrow
+from sanitize.printing import PrivateModel
+from sanitize.transformers import RecordDP, TreeRandomResponse
+
+EPS = 1.0
+PRINTED = 2000
+AGAIN = 20  # one fit of so many is made of the other table, too
+LOOKING = record_dp.looking
+Fault = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two tables that differ in a row, how they are fitted, and a fault that shows by them."""
+
+    tables: tuple[pd.DataFrame, pd.DataFrame]
+    settings: dict[str, Any] = field(default_factory=dict)
+    fault: Fault = nullcontext
+
+    def fit(self, number: int, key: sz.NoiseKey) -> TreeRandomResponse:
+        """Release of one of the tables."""
+        df = self.tables[number]
+        given: dict[str, Any] = {
+            "budget": sz.LiftBudget(lower=2.0, upper=1.5),
+            "sensitive": "s",
+            "confidence": 0.9,
+            "record_dp": RecordDP(EPS, {"s": [0, 1]}),
+            "bins": {name: [0, 1, 2] for name in df if name != "s"},
+            "min_rows": 4,
+            "min_cell_rows": 4,
+            "max_cells": 3,
+            "output": "model",
+            "random_state": key,
+        }
+        return TreeRandomResponse(**given | self.settings).fit(df)
+
+
+def case(rows: dict[str, Any], *, of_design: bool, another: dict[str, int], **given: Any) -> Case:
+    """Columns in which all rows of the design and all others are listed by turns; one of either is another one."""
+    n = len(rows["s"])
+    chosen = sz.trees.design_rows(n, record_dp.RECORD_SHARE)
+    places = np.empty(n, int)
+    places[chosen], places[~chosen] = np.arange(0, n, 2), np.arange(1, n, 2)
+    df = pd.DataFrame({name: np.asarray(values)[places] for name, values in rows.items()})
+    other = df.copy()
+    row = int(np.flatnonzero(places == (0 if of_design else 1))[0])
+    for name, value in another.items():
+        other.loc[row, name] = value
+    return Case((df, other), **given)
+
+
+class Looks:
+    """Looks at the counts of a fit, which it keeps; or those of another fit again, whatever is looked at."""
+
+    def __init__(self, told: list[np.ndarray] | None = None) -> None:
+        self.again = told
+        self.told: list[np.ndarray] = []
+        self.exact: list[np.ndarray] = []
+        self.rates: list[Fraction] = []
+
+    def __call__(self, key: sz.NoiseKey) -> Callable[..., np.ndarray]:
+        """Stand in for `looking`."""
+        look = LOOKING(key)
+
+        def looked(counts: np.ndarray, rate: Fraction) -> np.ndarray:
+            self.exact.append(counts)
+            self.rates.append(rate)
+            self.told.append(look(counts, rate) if self.again is None else self.again[len(self.told)])
+            return self.told[-1]
+
+        return looked
+
+
+class Audited:
+    """Fits of two tables, and the level of all noisy counts of each fit together."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.n_fits = case, 0
+        # What the row moves of a look: by its place among all looks, and by its shape, which tells the cells.
+        self.moved: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}
+
+    def fit(self, number: int) -> np.ndarray:
+        """What is published of one of the tables; the last figure is the level."""
+        looks, key, sign = Looks(), sz.NoiseKey.from_system(), 1 if number == 0 else -1
+        with patch.object(record_dp, "looking", looks):
+            found = published(self.case.fit(number, key))
+        if self.n_fits % AGAIN == 0 or not self.moved.keys() >= set(self._places(looks).values()):
+            self._other(number, key, looks, found)
+        self.n_fits += 1
+        level = 0.0
+        for at, place in self._places(looks).items():
+            noise = looks.told[at] - looks.exact[at]
+            level += float(looks.rates[at]) * float((abs(noise - sign * self.moved[place]) - abs(noise)).sum())
+        return np.append(found, sign * level)
+
+    def _places(self, looks: Looks) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """All looks but those at the scores of edges, of which the best alone is used."""
+        d = self.case.tables[0].shape[1]
+        return {at: (at, counts.shape) for at, counts in enumerate(looks.exact) if not d <= at < 2 * d - 1}
+
+    def _other(self, number: int, key: sz.NoiseKey, looks: Looks, found: np.ndarray) -> None:
+        """Fit the other table, which is given the same noisy counts: all that is published is the same."""
+        other = Looks(looks.told)
+        with patch.object(record_dp, "looking", other):
+            assert np.array_equal(published(self.case.fit(1 - number, key)), found)
+        for at, place in self._places(looks).items():
+            moved = (other.exact[at] - looks.exact[at]) * (1 if number == 0 else -1)
+            assert np.array_equal(self.moved.setdefault(place, moved), moved)
+
+
+def published(fitted: TreeRandomResponse) -> np.ndarray:
+    """Figures of report, channel, tree, and of rows printed for its cells."""
+    report, cells = fitted.report_, fitted.tree_
+    measured = [value for line in report.measures for value in (line.before, line.after) if value is not None]
+    notes = report.facts.warnings
+    noted = [float(number) for note in notes for number in re.findall(r"\d+", note)]
+    channel = np.zeros((3, 3))
+    matrix = fitted.channel_.matrix
+    channel[: matrix.shape[0], : matrix.shape[1]] = matrix
+    labels = sum(map(len, map(str, cells.labels_of([np.array([0])])[0].values())))
+    printer = fitted._release.printer
+    assert printer is not None
+    printed = printer.decode(np.arange(PRINTED) % cells.n_cells, sz.NoiseKey.from_seed(0))
+    columns = [np.array(column.to_pylist(), float) > 0 for column in printed.values()]
+    shown = [*(column.mean() for column in columns), *((a == b).mean() for a, b in combinations(columns, 2))]
+    held = [report.worst_excess, *channel.ravel(), *matrix.shape, cells.n_cells, labels, *shown, len(notes)]
+    # How many there are may tell something, too.
+    padded = [*(noted + [0.0] * 12)[:12], len(measured), *(measured + [0.0] * 40)[:40]]
+    return np.nan_to_num(np.array([*held, *padded], float), posinf=1e9, neginf=-1e9)
+
+
+def small(*, of_design: bool) -> Case:
+    """Twenty rows, in which one alone has a value."""
+    return case({"a": [0] * 20, "s": [0, 0, 1, 1] * 5}, of_design=of_design, another={"a": 1, "s": 1})
+
+
+@contextmanager
+def unnoised(first: int, last: int) -> Iterator[None]:
+    """Some looks of the model without their noise."""
+    right = PrivateModel.learn
+
+    def forgetful(*given: Any) -> PrivateModel:
+        *rest, look = given
+        at = count()
+
+        def looked(counts: np.ndarray, rate: Fraction) -> np.ndarray:
+            return counts if first <= next(at) < last else look(counts, rate)
+
+        return right(*rest, looked)
+
+    with patch.object(PrivateModel, "learn", forgetful):
+        yield
+
+
+def on_raw_rows() -> AbstractContextManager[Any]:
+    """The tree is grown on the rows themselves, and what is printed is learned of them."""
+    return patch.object(RecordDP, "rows_instead", raw_rows)
+
+
+def raw_rows(_: RecordDP, layout: Any, source: Any, *rest: Any) -> dict[str, Any]:
+    """The rows themselves in place of those of a private model."""
+    return {name: as_arrow(source[name], name) for name in (*layout.sensitive, *layout.public)}
+
+
+@contextmanager
+def remembered(use: Callable[[list[np.ndarray]], AbstractContextManager[Any]]) -> Iterator[None]:
+    """Exact counts of (part, secret, cell) of a fit, for a fault that reads them."""
+    kept: list[np.ndarray] = []
+    right = promise._declared
+
+    def declared(*given: Any) -> np.ndarray:
+        kept[:] = right(*given)
+        return np.stack(kept)
+
+    with patch.object(promise, "_declared", declared), use(kept):
+        yield
+
+
+def of_channel(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
+    """The channel is designed and certified by exact counts."""
+    right = tree.TreeRandomResponseRecipe._mechanism
+
+    def mechanism(self: Any, layout: Any, *rest: Any) -> Any:
+        return right(self, replace(layout, design=kept[0], fresh=kept[1].astype(float), noise=None), *rest)
+
+    return patch.object(tree.TreeRandomResponseRecipe, "_mechanism", mechanism)
+
+
+def of_threshold(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
+    """Whether secrets are too rare is decided by exact counts."""
+    right = GrownLayout.doubts
+
+    def doubts(self: Any, counts: Any, *rest: Any) -> Any:
+        exact = copy(counts)
+        exact.counts = kept[0] + kept[1]
+        return right(self, exact, *rest)
+
+    return patch.object(GrownLayout, "doubts", doubts)
+
+
+def of_report(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
+    """A note of the report tells an exact count."""
+    right = tree.with_people
+
+    def told(*given: Any) -> Any:
+        facts = right(*given)
+        return replace(facts, warnings=(*facts.warnings, f"{kept[1][0].sum()} rows have the first secret"))
+
+    return patch.object(tree, "with_people", told)
+
+
+def hub() -> Case:
+    """Columns b and c follow a alike, but for the row, and each other more: in the model one alone follows a."""
+    kinds = {(0, 1): 100, (1, 0): 99, (0, 0): 651, (1, 1): 150}  # whether b and c are not a
+    flips = np.repeat(list(kinds), list(kinds.values()), axis=0)
+    a, b, c = np.array([(a, a ^ b, a ^ c) for a in (0, 1) for b, c in flips]).T
+    s = a ^ (np.arange(len(a)) % 10 == 9)
+    rows = {name: np.repeat(column, 2) for name, column in {"a": a, "b": b, "c": c, "s": s}.items()}
+    fault = partial(unnoised, 4, 7)
+    return case(rows, of_design=True, another={"b": 1, "c": 0}, settings={"max_cells": 1}, fault=fault)
+
+
+def cases() -> dict[str, Case]:
+    """A fault each, on tables of which a row decides what the fault tells."""
+    by_turns, half = [0, 0, 1, 1], np.repeat([0, 1], 80)
+    few, rare = np.repeat([1, 0], [8, 32]), np.repeat([1, 0], [18, 22])
+    loose = {"budget": sz.LiftBudget(lower=6.0, upper=5.0)}
+    return {
+        # A level that one row has is drawn three times as often as one that none has.
+        "levels": case(
+            {**{name: [0] * 20 for name in "abcde"}, "s": by_turns * 5},
+            of_design=True,
+            another=dict.fromkeys("abcdes", 1),
+            fault=partial(unnoised, 0, 6),
+        ),
+        "structure": hub(),
+        # Four rows of the design make a cell, three do not.
+        "tree": case({"a": few, "s": by_turns * 10}, of_design=True, another={"a": 0}, fault=on_raw_rows),
+        # With a row more of a secret no other symbol passes than the one that tells nothing, or fewer do.
+        "channel": case(
+            {"a": half, "s": by_turns * 40}, of_design=False, another={"s": 1}, fault=partial(remembered, of_channel)
+        ),
+        # 18 rows of 40 are enough for 8 cells of this budget, 17 are not.
+        "threshold": case(
+            {"a": by_turns * 10, "s": rare},
+            of_design=False,
+            another={"s": 0},
+            settings=loose,
+            fault=partial(remembered, of_threshold),
+        ),
+        "report": replace(small(of_design=False), fault=partial(remembered, of_report)),
+    }
+
+
+def of_faults(only: str, runs: int) -> None:
+    """Each fault on tables of its own, and the same tables without it."""
+    for name, pair in cases().items():
+        if only in name:
+            for kind, fault in (("fault", pair.fault), ("right", nullcontext)):
+                begin = time.monotonic()
+                with fault():
+                    one, two = (
+                        np.array([published(pair.fit(number, sz.NoiseKey.from_system())) for _ in range(runs)])
+                        for number in (0, 1)
+                    )
+                print(
+                    f"{kind}, {name}: {runs} runs a table, eps >= {audit(one, two):.4f} (stated {2 * EPS:g}; "
+                    f"{time.monotonic() - begin:.0f} s)",
+                    flush=True,
+                )
+
+
+def of_counts(runs: int) -> None:
+    """The sharpest figure of noisy counts: that of the row's own count."""
+    drawn = [two_sided_geometric(sz.NoiseKey.from_system(), Fraction(EPS), runs) for _ in range(2)]
+    made = [(z + moved)[:, None].astype(float) for z, moved in zip(drawn, (1, 0), strict=True)]
+    print(f"counts: {runs} runs a table, eps >= {audit(*made):.4f} (stated {EPS:g})", flush=True)
+
+
+def of_fits(runs: int) -> None:
+    """Whole fits of tables that differ in a row of the design, or in one of the others; prints as it goes."""
+    for kind, of_design in (("design", True), ("others", False)):
+        pair, begin = Audited(small(of_design=of_design)), time.monotonic()
+        found: list[list[np.ndarray]] = [[], []]
+        for run in range(1, runs + 1):
+            for number in (0, 1):
+                found[number].append(pair.fit(number))
+            if run % 2500 == 0 or run == runs:
+                one, two = (np.array(rows) for rows in found)
+                print(
+                    f"fits, a row of the {kind}: {run} runs a table, {one.shape[1] - 1} figures, eps >= "
+                    f"{audit(one[:, :-1], two[:, :-1]):.4f}; all noisy counts together, eps >= "
+                    f"{audit(one[:, -1:], two[:, -1:]):.4f} (stated {2 * EPS:g}; {time.monotonic() - begin:.0f} s)",
+                    flush=True,
+                )
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("counts", "fits", "faults"))
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--only", default="", help="of the faults")
+    given = parser.parse_args()
+    parts = {"counts": of_counts, "fits": of_fits, "faults": partial(of_faults, given.only)}
+    parts[given.part](given.runs)
+
+
+if __name__ == "__main__":
+    main()
